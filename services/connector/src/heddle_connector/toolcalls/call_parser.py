@@ -32,8 +32,7 @@ class CallParser:
         if source.text.startswith("<", source.position):
             return
         source.checkpoint()
-        if not source.skip():
-            yield from space(source)
+        yield from space(source)
         first = yield from peek(source)
         if first == "`" and "{calls}" in self._delimiters.undelimited:
             calls = yield from undelimited.fenced_calls(source, self._functions)

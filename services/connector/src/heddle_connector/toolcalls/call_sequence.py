@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from heddle_connector.toolcalls.brackets import JSON, bracketed
 from heddle_connector.toolcalls.brackets import PYTHON as PYTHON_SPANS
+from heddle_connector.toolcalls.brackets import bracketed
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.grammars import PYTHON, LiteralError
-from heddle_connector.toolcalls.json_calls import call_of, read_json
+from heddle_connector.toolcalls.json_calls import call_of, json_object
 from heddle_connector.toolcalls.literals import read_literal
 from heddle_connector.toolcalls.names import MAX_NAME_LENGTH
 from heddle_connector.toolcalls.parse_context import ParseContext
@@ -42,7 +42,8 @@ def sequence(
         character = yield from peek(source)
         if character == "{":
             context.committed = not undelimited
-            call = yield from _object(context, keyed=keyed, complete=undelimited)
+            value = yield from json_object(source)
+            call = call_of(value, keyed=keyed, complete=undelimited)
         elif python and (character == "_" or character.isalpha()):
             call = yield from _python_call(context)
         elif character == "[" and not in_list and not separators:
@@ -66,16 +67,6 @@ def sequence(
             return False
         separators = 0
         context.emit(call)
-
-
-def _object(context: ParseContext, *, keyed: bool, complete: bool) -> Scan[CallRead | None]:
-    """Read a call that is a JSON object."""
-    text = yield from bracketed(context.source, JSON)
-    try:
-        value: Any = read_json(text) if text else None
-    except ValueError:
-        return None
-    return call_of(value, keyed=keyed, complete=complete)
 
 
 def _python_call(context: ParseContext) -> Scan[CallRead | None]:

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Callable
 
-from heddle_connector.toolcalls.brackets import JSON, bracketed
 from heddle_connector.toolcalls.events import CallRead
-from heddle_connector.toolcalls.json_calls import read_json
+from heddle_connector.toolcalls.json_calls import json_object
 from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, without_number
 from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, until, within
@@ -59,12 +58,8 @@ def _body(context: ParseContext, recipient: str) -> Scan[bool]:
         yield from until(source, END, MAX_END_LENGTH)
         source.checkpoint()
         return True
-    text = yield from bracketed(source, JSON)
-    try:
-        arguments = read_json(text) if text else None
-    except ValueError:
-        return False
-    if not isinstance(arguments, dict):
+    arguments = yield from json_object(source)
+    if arguments is None:
         return False
     context.emit(CallRead(without_number(recipient, context.functions), arguments))
     return True

@@ -4,8 +4,10 @@ import json
 import math
 from typing import Any
 
-from heddle_connector.toolcalls.brackets import JSON, shallow
+from heddle_connector.toolcalls.brackets import JSON, bracketed, shallow
 from heddle_connector.toolcalls.events import CallRead
+from heddle_connector.toolcalls.scanners import Scan, peek
+from heddle_connector.toolcalls.source import Source
 
 NAMES = ("name", "tool_name", "function", "tool")
 ARGUMENTS = ("arguments", "parameters", "args", "params", "input")
@@ -35,6 +37,18 @@ def read_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
     if not shallow(text, JSON):
         raise ValueError("The text is nested too deeply.")
     return _decoder.decode(text)
+
+
+def json_object(source: Source) -> Scan[dict[str, Any] | None]:
+    """Take a JSON object; None if the text at the position is none."""
+    if (yield from peek(source)) != "{":
+        return None
+    text = yield from bracketed(source, JSON)
+    try:
+        value = read_json(text) if text else None
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def call_of(value: Any, *, keyed: bool = False, complete: bool = False) -> CallRead | None:  # noqa: ANN401

@@ -160,8 +160,7 @@ class MessageParser:
         """
         source = self._source
         emitter = self._emitter
-        if not source.skip():
-            yield from space(source)
+        yield from space(source)
         if skip:
             yield from literal(source, (skip,))
             yield from space(source)

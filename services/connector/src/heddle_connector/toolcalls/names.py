@@ -17,23 +17,9 @@ _ENTITIES = (("&quot;", '"'), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&
 
 def name(source: Source, before: str) -> Scan[str | None]:
     """Take a name; None if none is there. `before` is what follows the name in the format."""
-    wide = before.startswith(">")
-    allowed = WIDE if wide else _WORD
-    text = source.within(allowed, MAX_NAME_LENGTH)
-    if text is None:
-        text = yield from within(source, allowed, MAX_NAME_LENGTH)
-    return plain(text) or None
-
-
-def plain(text: str) -> str:
-    """Return a name without what stands around it."""
-    return text.strip().strip("\"'").strip()
-
-
-def name_pattern(before: str) -> str:
-    """Return a pattern for what `name` takes, if that is not empty."""
     allowed = WIDE if before.startswith(">") else _WORD
-    return allowed.pattern.removesuffix("*+") + f"{{1,{MAX_NAME_LENGTH}}}+"
+    text = yield from within(source, allowed, MAX_NAME_LENGTH)
+    return text.strip().strip("\"'").strip() or None
 
 
 def attributes(source: Source) -> Scan[dict[str, str]]:

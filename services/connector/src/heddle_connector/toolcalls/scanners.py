@@ -87,8 +87,6 @@ def through(
 
 def within(source: Source, allowed: re.Pattern[str], most: int) -> Scan[str]:
     """Take the characters that match `allowed`, at most `most` of them."""
-    if (text := source.within(allowed, most)) is not None:
-        return text
     parts: list[str] = []
     room = most
     while True:

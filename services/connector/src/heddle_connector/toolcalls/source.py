@@ -116,14 +116,6 @@ class Source:
         self.position = len(text)  # the message is cut off here
         return None
 
-    def within(self, allowed: re.Pattern[str], limit: int) -> str | None:
-        """Consume at most `limit` characters that match `allowed`; None if more text is needed."""
-        match = allowed.match(self.text, self.position)
-        end = match.end() if match else self.position
-        if end == len(self.text) or end - self.position > limit:
-            return None
-        return self.take(end)
-
     def bypass(self, character: str) -> None:
         """Note the last character of text that bypassed the buffer while the buffer was empty."""
         self._taken += self.position

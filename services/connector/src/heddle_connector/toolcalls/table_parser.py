@@ -4,24 +4,17 @@ import re
 from collections.abc import Callable
 
 from heddle_connector.toolcalls.brackets import FIELDS as FIELD_SPANS
-from heddle_connector.toolcalls.brackets import JSON, bracketed
+from heddle_connector.toolcalls.brackets import bracketed
 from heddle_connector.toolcalls.call_sequence import sequence
 from heddle_connector.toolcalls.channel_messages import header
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.formats import Format
 from heddle_connector.toolcalls.grammars import FIELDS, LiteralError
-from heddle_connector.toolcalls.json_calls import read_json
+from heddle_connector.toolcalls.json_calls import json_object
 from heddle_connector.toolcalls.literals import read_literal
-from heddle_connector.toolcalls.names import (
-    attributes,
-    name,
-    name_pattern,
-    plain,
-    without_number,
-)
+from heddle_connector.toolcalls.names import attributes, name, without_number
 from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, space
-from heddle_connector.toolcalls.source import Source
 from heddle_connector.toolcalls.stop_strings import alternatives
 from heddle_connector.toolcalls.tagged_arguments import TaggedArgumentsParser
 from heddle_connector.toolcalls.xml_arguments import elements
@@ -56,8 +49,6 @@ class TableParser:
         """A cheap pattern that rejects most text that cannot follow the opener."""
         self.may_follow = re.compile(self.outlook).match
         self._tags = TaggedArgumentsParser(format_, self.opener) if format_.tags else None
-        self._head = _head(self._steps)
-        self._after_head = [step for step in self._steps if step[0] in _LAST]
         self.wraps = _wraps if self._steps[0][0] == "wrapped" else None
         """Finds the call that makes the opener a delimiter."""
 
@@ -65,9 +56,9 @@ class TableParser:
         """Read and emit calls; return whether the text has this format."""
         source = context.source
         tag: dict[str, str] = {}
-        called = self._called(source)
-        for hole, following in self._after_head if called else self._steps:
-            if hole != "recipient" and not source.skip():
+        called = ""
+        for hole, following in self._steps:
+            if hole != "recipient":
                 yield from space(source)
             if hole in _LAST:
                 if not following:
@@ -81,19 +72,10 @@ class TableParser:
                 called = called if hole == "id" else text or ""
             if hole and not called:
                 return False
-            if not source.skip():
-                yield from space(source)
+            yield from space(source)
             if following and (yield from literal(source, (following,))) is None:
                 return False
         return self._tags is not None and (yield from self._tags.read(context, called, tag))
-
-    def _called(self, source: Source) -> str:
-        """Take the head, if it can be read at once; return the name in it, else nothing."""
-        head = self._head and self._head.match(source.text, source.position)
-        called = plain(head.group(1)) if head else ""
-        if head and called:
-            source.position = head.end()
-        return called
 
     @staticmethod
     def _last(context: ParseContext, called: str, hole: str, following: str) -> Scan[bool]:
@@ -133,37 +115,14 @@ def _outlook(steps: list[tuple[str, str]], format_: Format) -> str:
     return rf"{blank}(?:\Z|{shape}{rest})"
 
 
-def _head(steps: list[tuple[str, str]]) -> re.Pattern[str] | None:
-    """Return a pattern that matches a whole head whose only part that counts is the name.
-
-    What is read at once by it is what is read step by step where the head comes in pieces.
-    """
-    parts = []
-    holes = []
-    for hole, following in steps:
-        holes.append(hole)
-        if hole in _LAST:
-            break
-        if hole:
-            parts.append(rf"\s*+({'' if hole == 'name' else '?:'}{name_pattern(following)})")
-        parts.append(rf"\s*+{re.escape(following)}")
-    if "name" not in holes or not {"name", "id", "", *_LAST}.issuperset(holes):
-        return None
-    return re.compile("".join(parts) + r"\s*+(?=\S)")
-
-
 def _arguments(context: ParseContext, called: str) -> Scan[bool]:
     """Read a JSON object: the arguments of the function `called`."""
     source = context.source
     if not source.text.startswith("{", source.position):
         return False
     context.committed = True
-    text = yield from bracketed(source, JSON)
-    try:
-        arguments = read_json(text) if text else None
-    except ValueError:
-        return False
-    if not isinstance(arguments, dict):
+    arguments = yield from json_object(source)
+    if arguments is None:
         return False
     context.emit(CallRead(without_number(called, context.functions), arguments))
     return True
@@ -194,23 +153,11 @@ def _wrapped(context: ParseContext, _called: str) -> Scan[bool]:
     return matched is not None
 
 
-def _calls(context: ParseContext, _called: str) -> Scan[bool]:
-    return (yield from sequence(context))
-
-
-def _keyed(context: ParseContext, _called: str) -> Scan[bool]:
-    return (yield from sequence(context, keyed=True))
-
-
-def _python(context: ParseContext, _called: str) -> Scan[bool]:
-    return (yield from sequence(context, python=True))
-
-
 _LAST: dict[str, Callable[[ParseContext, str], Scan[bool]]] = {
     "arguments": _arguments,
-    "calls": _calls,
-    "keyed": _keyed,
-    "python": _python,
+    "calls": lambda context, _: sequence(context),
+    "keyed": lambda context, _: sequence(context, keyed=True),
+    "python": lambda context, _: sequence(context, python=True),
     "fields": _fields,
     "elements": elements,
     "channel": header("<|channel|>"),

@@ -6,7 +6,7 @@ not as in a sentence.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from heddle_connector.toolcalls.coercion import coerce, json_or_text
@@ -17,7 +17,6 @@ from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, WIDE, attributes
 from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, blank, literal, space, until, within
 from heddle_connector.toolcalls.source import Source
-from heddle_connector.toolcalls.stop_strings import alternatives
 
 _CDATA = ("<![CDATA[", "]]>")
 
@@ -44,12 +43,6 @@ class TaggedArgumentsParser:
         begins = (delimiter.replace("/", "", 1) for delimiter in format_.closers)
         self._after_end = tuple(dict.fromkeys((*around, *begins, opener)))
         self._bare_keys = tags.open.endswith(("=", ">"))
-        key = (
-            rf"({WIDE.pattern.removesuffix('*+')}{{0,{MAX_NAME_LENGTH}}}+){re.escape(tags.key_end)}"
-        )
-        self._key = re.compile(key)
-        self._no_end = _nothing_of(self._after_value)
-        self._no_call_end = _nothing_of(self._after_end)
 
     def read(self, context: ParseContext, called: str, tag: Mapping[str, str]) -> Scan[bool]:
         """Read arguments up to the end of the call, and emit the call.
@@ -139,12 +132,8 @@ class TaggedArgumentsParser:
         if not self._bare_keys or value.inner or not value.is_beside():
             value.parts.append(self._tags.open)
             return None
-        if whole := self._key.match(source.text, source.position):
-            closed = True
-            key = source.take(whole.end(1))
-        else:
-            key = yield from within(source, WIDE, MAX_NAME_LENGTH)
-            closed = yield from self._follows(source, (self._tags.key_end,))
+        key = yield from within(source, WIDE, MAX_NAME_LENGTH)
+        closed = yield from self._follows(source, (self._tags.key_end,))
         if closed and self._expected(context, called, key.strip(), earlier_keys):
             return key.strip()
         value.parts += [self._tags.open, key]
@@ -152,10 +141,6 @@ class TaggedArgumentsParser:
 
     def _ends(self, source: Source, value: "_Value", stop: str) -> Scan[bool]:
         """Whether an end tag that was taken ends the value; else add it to the value."""
-        inside = self._no_end if stop == self._tags.end else self._no_call_end
-        if not value.inner and (more := inside.match(source.text, source.position)):
-            value.parts += [stop, source.take(more.end())]
-            return False
         between = yield from blank(source)
         ends = False
         if stop == self._tags.end:
@@ -211,13 +196,6 @@ class TaggedArgumentsParser:
         if self._format.decode and not schema:
             return json_or_text(text)
         return coerce(text, schema, functions.schema(called))
-
-
-def _nothing_of(options: Collection[str]) -> re.Pattern[str]:
-    """Return a pattern for white space that, as is easily seen, none of the strings follows."""
-    beginnings = {text[:size] for text in options for size in range(1, len(text))}
-    cut = f"|(?:{alternatives(beginnings)})\\Z" if beginnings else ""
-    return re.compile(rf"\s*+(?=\S)(?!{alternatives(options)}{cut})")
 
 
 class _Value:

@@ -4,13 +4,12 @@ They are looked for where a sentence does not put such things, and only if they 
 """
 
 import re
-from typing import Any
 
-from heddle_connector.toolcalls.brackets import JSON, PYTHON, bracketed
+from heddle_connector.toolcalls.brackets import PYTHON, bracketed
 from heddle_connector.toolcalls.call_sequence import sequence
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.functions import Functions
-from heddle_connector.toolcalls.json_calls import ARGUMENTS, NAMES, read_json
+from heddle_connector.toolcalls.json_calls import ARGUMENTS, NAMES, json_object
 from heddle_connector.toolcalls.names import MAX_NAME_LENGTH
 from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, within
@@ -87,7 +86,8 @@ def named_object(context: ParseContext) -> Scan[bool]:
         named = yield from within(source, _NAME, MAX_NAME_LENGTH)
     if not named or (not known and (yield from literal(source, ("\n",))) is None):
         return False
-    arguments = yield from _object(source)
+    yield from space(source)
+    arguments = yield from json_object(source)
     if arguments is None:
         return False
     if not known:
@@ -96,19 +96,6 @@ def named_object(context: ParseContext) -> Scan[bool]:
             return False
     context.emit(CallRead(named.removesuffix("\n"), arguments))
     return True
-
-
-def _object(source: Source) -> Scan[dict[str, Any] | None]:
-    """Read a JSON object; None if there is none."""
-    yield from space(source)
-    if (yield from peek(source)) != "{":
-        return None
-    text = yield from bracketed(source, JSON)
-    try:
-        value = read_json(text) if text else None
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def fenced_calls(source: Source, functions: Functions) -> Scan[list[CallRead]]:
