@@ -3,7 +3,6 @@
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import structlog
 from heddle.assistant.v1.assistant_pb2 import ModelRef
@@ -20,13 +19,6 @@ Key = tuple[str, str, str]
 """An assistant's id, a connector, a model."""
 
 
-@dataclass(slots=True)
-class _Sum:
-    requests: int = 0
-    unknown: int = 0
-    tokens: Tokens = field(default_factory=Tokens)
-
-
 class Meter:
     """The usage that this process counted. One batch is sent at a time.
 
@@ -35,7 +27,7 @@ class Meter:
 
     def __init__(self) -> None:
         self.recorder = uuid.uuid4().hex
-        self._sums: dict[Key, _Sum] = {}
+        self._sums: dict[Key, pb.Counts] = {}
         self._batch: list[pb.UsageEntry] = []
         self._number = 0
         self._counters: dict[str, UsageCounter] = {}
@@ -48,12 +40,14 @@ class Meter:
             if len(self._sums) >= MAX_KEYS:
                 self._lose()
                 return
-            total = self._sums[key] = _Sum()
+            total = self._sums[key] = pb.Counts()
         total.requests += 1
         if tokens is None:
-            total.unknown += 1
+            total.usage_unknown += 1
             return
-        total.tokens.add(tokens)
+        total.prompt_tokens += tokens.prompt
+        total.cached_tokens += tokens.cached
+        total.completion_tokens += tokens.completion
         self.counter(key[0]).counted.add(tokens)
 
     def counter(self, assistant: str) -> UsageCounter:
@@ -74,7 +68,14 @@ class Meter:
         if not self._batch:
             for key in list(self._sums)[:MAX_BATCH]:
                 self._number += 1
-                self._batch.append(_entry(self._number, key, self._sums.pop(key)))
+                assistant, connector, model = key
+                entry = pb.UsageEntry(
+                    number=self._number,
+                    assistant_id=assistant,
+                    model=ModelRef(connector=connector, model=model),
+                    counts=self._sums.pop(key),
+                )
+                self._batch.append(entry)
         return self._batch
 
     def recorded(self) -> None:
@@ -90,19 +91,3 @@ class Meter:
         self._lost += 1
         if self._lost & (self._lost - 1) == 0:  # the 1st, 2nd, 4th, 8th time and so on
             log.error("usage lost: too many unrecorded counts", answers=self._lost)
-
-
-def _entry(number: int, key: Key, counted: _Sum) -> pb.UsageEntry:
-    assistant, connector, model = key
-    return pb.UsageEntry(
-        number=number,
-        assistant_id=assistant,
-        model=ModelRef(connector=connector, model=model),
-        counts=pb.Counts(
-            requests=counted.requests,
-            usage_unknown=counted.unknown,
-            prompt_tokens=counted.tokens.prompt,
-            cached_tokens=counted.tokens.cached,
-            completion_tokens=counted.tokens.completion,
-        ),
-    )
