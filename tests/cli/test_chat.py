@@ -58,7 +58,7 @@ def test_a_decision_of_an_agent_is_told_beside_the_answer(services: Services, he
 
 def test_a_picture_is_told_beside_the_answer(services: Services, heddle: Run) -> None:
     picture = {"name": f"{'0a' * 16}.png", "media_type": "image/png", "data": b"1234"}
-    services.orchestrator.script = [event(text_delta="Here:"), event(picture=picture), DONE]
+    services.orchestrator.script = [event(text_delta="Here:"), event(image=picture), DONE]
 
     code, out, notes = heddle("chat", "bio", "Draw.")
 
@@ -113,8 +113,8 @@ def test_a_trace_shows_the_steps_and_the_prompt(services: Services, heddle: Run)
 
 
 def test_the_trace_of_an_agent_shows_what_was_found(services: Services, heddle: Run) -> None:
-    found = tool_pb2.FoundObjects(tool="search", name="Manual", objects_json=["{}", "{}"])
-    tree = tool_pb2.TreeData(environment=tool_pb2.Environment(found=[found]))
+    found = tool_pb2.Finding(tool="search", name="Manual", objects_json=["{}", "{}"])
+    tree = tool_pb2.TreeData(environment=tool_pb2.Environment(findings=[found]))
     services.orchestrator.script = [event(trace=orchestrator_pb2.Trace(tree=tree)), DONE]
 
     _, _, notes = heddle("chat", "bio", "Why?", "--trace")

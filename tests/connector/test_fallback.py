@@ -95,7 +95,7 @@ async def test_the_default_answers_for_a_model_that_fails_and_that_is_told(
     async with bench({"own": first, "default": ANSWERED}) as (stub, made):
         found = await events(stub, form(request()))
     assert found[0].model_replaced == ModelReplaced(
-        wanted="openai/own", used="openai/default", reason=reason
+        requested="openai/own", replacement="openai/default", reason=reason
     )
     assert [event.WhichOneof("event") for event in found].count("model_replaced") == 1
     assert "".join(event.text_delta for event in found) == "hi"
@@ -165,7 +165,7 @@ async def test_a_default_at_another_provider_answers_when_the_own_cannot_be_reac
     gone = Settings(base_url="http://127.0.0.1:9", enabled=True)
     async with bench({"default": ANSWERED}, ollama=gone) as (stub, made):
         found = await events(stub, form(request("llama", "ollama")))
-    assert found[0].model_replaced.wanted == "ollama/llama"
+    assert found[0].model_replaced.requested == "ollama/llama"
     assert sent(made) == ["default"]
 
 
@@ -183,5 +183,7 @@ async def test_a_provider_that_cannot_be_reached_is_not_asked_for_its_default(fo
 async def test_a_model_that_is_not_offered_is_replaced_and_that_is_told(form: Form) -> None:
     async with bench({"default": ANSWERED}, models=["small", "default"]) as (stub, made):
         found = await events(stub, form(request("gone")))
-    assert found[0].model_replaced == ModelReplaced(wanted="openai/gone", used="openai/default")
+    assert found[0].model_replaced == ModelReplaced(
+        requested="openai/gone", replacement="openai/default"
+    )
     assert sent(made) == ["default"]

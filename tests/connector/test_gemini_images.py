@@ -81,20 +81,20 @@ async def test_a_picture_is_kept_for_the_person_and_told_in_one_response(
     async with banana(script, monkeypatch) as (stub, made):
         request = as_whole(draw()) if whole else draw()
         [found] = await batches(stub, request)
-        got = await stub.GetPicture(
-            pb.GetPictureRequest(name=found[1].picture.name), **new_call_options(5)
+        got = await stub.GetGeneratedImage(
+            pb.GetGeneratedImageRequest(name=found[1].image.name), **new_call_options(5)
         )
 
     assert [event.WhichOneof("event") for event in found] == [
         "text_delta",
-        "picture",
+        "image",
         "text_delta",
         "done",
     ]
     assert answer(found) == "Here:\n\n\n\nEnjoy."
-    kept = found[1].picture
+    kept = found[1].image
     assert (kept.media_type, kept.data) == ("image/png", PNG)
-    assert got.picture == kept
+    assert got.image == kept
     file = tmp_path / "images" / "default" / "anonymous" / kept.name
     assert file.read_bytes() == PNG
     assert found[-1].done == chat.Done(
@@ -265,7 +265,7 @@ async def test_of_pictures_in_thoughts_the_last_one_counts_if_there_is_no_other(
     ]
     async with banana(answering(content(*parts)), monkeypatch) as (stub, _):
         found = await events(stub, draw())
-    assert [event.picture.data for event in found if event.HasField("picture")] == [PNG]
+    assert [event.image.data for event in found if event.HasField("image")] == [PNG]
     assert found[0].reasoning_delta == "Let me see."
 
 
@@ -400,7 +400,7 @@ async def test_a_picture_of_many_megabytes_arrives(monkeypatch: pytest.MonkeyPat
     async with banana(answering(content(gemini.picture(large))), monkeypatch) as (stub, _):
         for request in (draw(), as_whole(draw())):
             found = await events(stub, request, 60)
-            got = await stub.GetPicture(
-                pb.GetPictureRequest(name=found[0].picture.name), **new_call_options(30)
+            got = await stub.GetGeneratedImage(
+                pb.GetGeneratedImageRequest(name=found[0].image.name), **new_call_options(30)
             )
-            assert found[0].picture.data == got.picture.data == large
+            assert found[0].image.data == got.image.data == large

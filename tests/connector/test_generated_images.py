@@ -140,8 +140,8 @@ async def test_the_service_gives_a_picture_to_its_owners_token_only(tmp_path: Pa
 
         async def get(person: Identity) -> bytes:
             token = ((AUTHORIZATION, f"Bearer {signer.token(person)}"),)
-            request = pb.GetPictureRequest(name=kept.name)
-            return (await stub.GetPicture(request, timeout=5, metadata=token)).picture.data
+            request = pb.GetGeneratedImageRequest(name=kept.name)
+            return (await stub.GetGeneratedImage(request, timeout=5, metadata=token)).image.data
 
         assert await get(ANN) == PNG
         with pytest.raises(grpc.aio.AioRpcError) as caught:

@@ -17,7 +17,7 @@ from heddle_conversion import (
 from heddle_conversion.columns import LegacyColumns
 from heddle_conversion.json_text import DEEPEST, checked
 from heddle_runtime.struct_codec import from_struct
-from heddle_runtime.validation import is_complete
+from heddle_runtime.validation import missing_fields
 
 ROW = StoredColumns(
     id=42,
@@ -72,7 +72,7 @@ def test_what_is_missing_or_odd_has_lambs_defaults(value: object) -> None:
 
     assert (assistant.model.connector, assistant.model.model) == ("openai", "gpt-4")
     assert assistant.prompt_processor == "simple_augment"
-    assert is_complete(assistant)
+    assert not missing_fields(assistant)
 
 
 @pytest.mark.parametrize("name", ["default", "default_processor", "multi_augment"])

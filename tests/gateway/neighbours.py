@@ -9,7 +9,13 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle.chat.v1.chat_pb2 import FINISH_REASON_STOP, Done, FunctionDeclaration, Picture, Usage
+from heddle.chat.v1.chat_pb2 import (
+    FINISH_REASON_STOP,
+    Done,
+    FunctionDeclaration,
+    GeneratedImage,
+    Usage,
+)
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.migration.v1 import record_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
@@ -202,7 +208,7 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
     """Has two connectors, one of them with models, and keeps pictures."""
 
     def __init__(self) -> None:
-        self.pictures: dict[tuple[str, str], Picture] = {}
+        self.pictures: dict[tuple[str, str], GeneratedImage] = {}
         """By whose they are and what they are called."""
 
     async def ListConnectors(self, request: Any, context: Any) -> Any:
@@ -214,11 +220,11 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
         found = [connector_pb2.Model(ref=ref, title="GPT X")]
         return connector_pb2.ListModelsResponse(models=found)
 
-    async def GetPicture(self, request: Any, context: Any) -> Any:
+    async def GetGeneratedImage(self, request: Any, context: Any) -> Any:
         found = self.pictures.get((caller().identity.subject, request.name))
         if found is None:
             raise NotFoundError("There is no such picture.")
-        return connector_pb2.GetPictureResponse(picture=found)
+        return connector_pb2.GetGeneratedImageResponse(image=found)
 
 
 class Assistants(assistant_pb2_grpc.AssistantServiceServicer):

@@ -223,7 +223,7 @@ async def test_functions_of_the_client_are_called_by_the_client(bench: Bench) ->
 
 
 async def test_a_model_that_another_one_stands_in_for_is_told(bench: Bench) -> None:
-    replaced = ModelReplaced(wanted="openai/göne\r\nx: y", used="openai/gpt-4o (new)")
+    replaced = ModelReplaced(requested="openai/göne\r\nx: y", replacement="openai/gpt-4o (new)")
     bench.orchestrator.script = [[RunEvent(model_replaced=replaced), text("hi"), DONE]]
     whole = await bench.chat()
     assert whole.headers["x-heddle-warning"] == (

@@ -9,7 +9,7 @@ import pytest
 from gateway.conftest import KEY, Bench, Start
 from gateway.neighbours import DONE, text
 from gateway.test_openai_sdk import HI
-from heddle.chat.v1.chat_pb2 import ModelReplaced, Picture
+from heddle.chat.v1.chat_pb2 import GeneratedImage, ModelReplaced
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_gateway.app import GatewaySettings
 from heddle_runtime.errors import ProviderRefusedError, ResourceExhaustedError
@@ -17,8 +17,10 @@ from openai import AsyncOpenAI
 from pydantic import ValidationError
 
 SECRET = "a-secret-of-at-least-32-characters"
-LOOM = Picture(name=f"{'0a' * 16}.png", media_type="image/png", data=b"\x89PNG\r\n\x1a\nloom")
-DRAWN = RunEvent(picture=LOOM)
+LOOM = GeneratedImage(
+    name=f"{'0a' * 16}.png", media_type="image/png", data=b"\x89PNG\r\n\x1a\nloom"
+)
+DRAWN = RunEvent(image=LOOM)
 DATA = f"data:image/png;base64,{base64.b64encode(LOOM.data).decode()}"
 IMAGES = [{"type": "image_url", "image_url": {"url": DATA}}]
 
@@ -118,14 +120,16 @@ async def test_an_assistant_that_only_talks_is_told_so(bench: Bench) -> None:
 
 
 async def test_words_of_another_model_are_told_as_such(bench: Bench) -> None:
-    told = RunEvent(model_replaced=ModelReplaced(wanted="banana_img/a", used="openai/b"))
+    told = RunEvent(model_replaced=ModelReplaced(requested="banana_img/a", replacement="openai/b"))
     bench.orchestrator.script = [[told, text("Hello"), DONE]]
     message = (await ask(bench)).json()["error"]["message"]
     assert "banana_img/a is not available, openai/b answers" in message
 
 
 async def test_another_model_is_told(bench: Bench) -> None:
-    told = RunEvent(model_replaced=ModelReplaced(wanted="banana_img/a", used="banana_img/b"))
+    told = RunEvent(
+        model_replaced=ModelReplaced(requested="banana_img/a", replacement="banana_img/b")
+    )
     bench.orchestrator.script = [[told, DRAWN, DONE]]
     response = await ask(bench)
     assert response.headers["x-heddle-warning"].startswith("banana_img/a is not available")
@@ -171,7 +175,7 @@ async def test_a_picture_is_served_as_nothing_but_a_picture(start: Start) -> Non
 
 
 async def test_a_picture_whose_type_cannot_be_sent_is_a_failure(start: Start) -> None:
-    bent = Picture(name=LOOM.name, media_type="image/png\r\nset-cookie: a=b", data=LOOM.data)
+    bent = GeneratedImage(name=LOOM.name, media_type="image/png\r\nset-cookie: a=b", data=LOOM.data)
     async with start("rpc", secret=SECRET) as bench:
         bench.neighbours.connectors.pictures["operator", LOOM.name] = bent
         response = await bench.client.get(f"/v1/pictures/{LOOM.name}")

@@ -176,16 +176,16 @@ async def test_sources_are_listed_for_the_model_when_the_assistant_cites(harness
 async def test_a_picture_passes_between_the_words_around_it(
     harness: Harness, binding: list[assistant_pb2.ToolBinding]
 ) -> None:
-    picture = chat_pb2.Picture(name="a.png", media_type="image/png", data=bytes(9_000_000))
-    drawn = connector_pb2.GenerationEvent(picture=picture)
+    picture = chat_pb2.GeneratedImage(name="a.png", media_type="image/png", data=bytes(9_000_000))
+    drawn = connector_pb2.GenerationEvent(image=picture)
     harness.connector.batches = [[text("Here:"), drawn, text("Enjoy."), done()]]
 
     for events in (
         await harness.events(ask(assistant(*binding))),
         await harness.whole(ask(assistant(*binding))),
     ):
-        assert kinds(events)[-4:] == ["text_delta", "picture", "text_delta", "done"]
-        assert events[-3].picture == picture
+        assert kinds(events)[-4:] == ["text_delta", "image", "text_delta", "done"]
+        assert events[-3].image == picture
 
 
 async def test_a_kept_assistant_is_found_by_its_reference(harness: Harness) -> None:

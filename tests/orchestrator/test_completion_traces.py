@@ -27,7 +27,9 @@ async def test_a_trace_shows_lengths_instead_of_what_tools_found(harness: Harnes
 
 @pytest.mark.parametrize("reason", ["PROVIDER_REFUSED", ""])
 async def test_a_replaced_model_is_told_and_traced(harness: Harness, reason: str) -> None:
-    replacement = chat_pb2.ModelReplaced(wanted="scripted/m", used="scripted/n", reason=reason)
+    replacement = chat_pb2.ModelReplaced(
+        requested="scripted/m", replacement="scripted/n", reason=reason
+    )
     replaced = connector_pb2.GenerationEvent(model_replaced=replacement)
     harness.connector.batches = [[replaced, text("Hello")], [done()]]
     request = ask(assistant())

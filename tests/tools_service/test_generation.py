@@ -59,9 +59,9 @@ class Connector(pb_grpc.ConnectorServiceServicer):
         done = pb.GenerationEvent(done=chat_pb2.Done())
         return pb.GenerateWholeMessageResponse(events=[*words, done])
 
-    async def GetPicture(
-        self, request: pb.GetPictureRequest, context: Context
-    ) -> pb.GetPictureResponse:
+    async def GetGeneratedImage(
+        self, request: pb.GetGeneratedImageRequest, context: Context
+    ) -> pb.GetGeneratedImageResponse:
         raise AssertionError("a tool looks at no pictures")
 
 

@@ -86,13 +86,13 @@ async def find(call: ToolCall[Any, Wanted]) -> ToolResult:
     return ToolResult(f"found {call.arguments.query}")
 
 
-FOUND = pb.FoundObjects(
+FOUND = pb.Finding(
     tool="find_pages", name="manual", objects_json=['{"page": 7}'], metadata=to_struct({"count": 1})
 )
 
 
-def tree(*found: pb.FoundObjects, tokens: int = 0, **more: Any) -> pb.RunContext:
-    environment = pb.Environment(found=found, estimated_tokens=tokens, **more)
+def tree(*found: pb.Finding, tokens: int = 0, **more: Any) -> pb.RunContext:
+    environment = pb.Environment(findings=found, estimated_tokens=tokens, **more)
     history = [pb.PastRun(tool="find_pages", inputs_json='{"query": "x"}', new_objects=1)]
     context = said("Where is it?")
     context.tree.CopyFrom(
@@ -123,7 +123,7 @@ async def test_a_tool_says_whether_it_is_available_now_and_why_not() -> None:
 
 
 async def test_a_page_that_is_found_under_no_object_counts_as_nothing_found() -> None:
-    nothing = pb.FoundObjects(tool="find_pages", name="manual")
+    nothing = pb.Finding(tool="find_pages", name="manual")
 
     async with serving_tools(look) as client:
         told = await assessments(client, "look", context=tree(nothing))

@@ -78,7 +78,7 @@ async def assessed(*earlier: ToolObjects, prompt: str = "What does it show?") ->
     context.tree.user_prompt = prompt
     for each in earlier:
         objects = map(json.dumps, each.objects)
-        context.tree.environment.found.add(tool=each.tool, name=each.name, objects_json=objects)
+        context.tree.environment.findings.add(tool=each.tool, name=each.name, objects_json=objects)
     look = pb.ToolInvocation(id="1", name=visual_interpretation.name)
     request = pb.AssessToolsRequest(invocations=[look], context=context)
     async with serving_tools(visual_interpretation) as client:

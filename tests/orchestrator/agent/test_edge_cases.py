@@ -182,7 +182,7 @@ async def test_the_trace_tells_the_state_in_which_the_run_ended(agent: Agent) ->
         (FAST, False),
         ("hybrid_search", True),
     ]
-    [finding] = tree.environment.found
+    [finding] = tree.environment.findings
     first = json.loads(finding.objects_json[0])
     assert first == {"page": 0, "text": "x" * 199 + "…", "password": "[redacted]"}
     assert len(finding.objects_json) + tree.environment.left_out == 300

@@ -265,7 +265,9 @@ async def test_runs_at_the_same_time_never_see_each_others_environment(agent: Ag
         assert {each["manual"] for each in run.response["sources"]} == {question}
     assert len(agent.tools.trees) >= 100
     for tree in agent.tools.trees:
-        manuals = {json.loads(o)["manual"] for f in tree.environment.found for o in f.objects_json}
+        manuals = {
+            json.loads(o)["manual"] for f in tree.environment.findings for o in f.objects_json
+        }
         assert manuals <= {tree.user_prompt}
 
 

@@ -82,7 +82,7 @@ ROWS = [
 
 
 def nothing_to_look_at(tool: str, tree: tool_pb2.TreeData) -> str:
-    has_objects = any(each.objects_json for each in tree.environment.found)
+    has_objects = any(each.objects_json for each in tree.environment.findings)
     return "" if tool != LOOK or has_objects else "No page was found."
 
 

@@ -23,7 +23,7 @@ def tree_of(message: pb.TreeData) -> TreeData:
         message.user_prompt,
         message.iterations,
         Environment(
-            tuple(map(_tool_objects, environment.found)),
+            tuple(map(_tool_objects, environment.findings)),
             tuple(
                 FailedTool(each.tool, each.message, each.recoverable, each.suggestion)
                 for each in environment.errors
@@ -45,9 +45,9 @@ def examples_of(tool: Tool) -> Iterable[pb.ToolExample]:
     ]
 
 
-def _tool_objects(message: pb.FoundObjects) -> ToolObjects:
+def _tool_objects(message: pb.Finding) -> ToolObjects:
     objects = tuple(
-        _object(text, "environment.found.objects_json") for text in message.objects_json
+        _object(text, "environment.findings.objects_json") for text in message.objects_json
     )
     metadata = from_struct(message.metadata)
     return ToolObjects(

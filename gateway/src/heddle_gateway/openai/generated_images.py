@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from heddle.connector.v1.connector_pb2 import GetPictureRequest
+from heddle.connector.v1.connector_pb2 import GetGeneratedImageRequest
 from starlette.responses import Response
 
 from heddle_gateway.http.models import identifier
@@ -39,8 +39,8 @@ async def get_image(api: Call, name: ImageName) -> Response:
 
     New images of a person replace the oldest.
     """
-    request = GetPictureRequest(name=name)
-    image = (await call(api.services.connectors.GetPicture, request)).picture
+    request = GetGeneratedImageRequest(name=name)
+    image = (await call(api.services.connectors.GetGeneratedImage, request)).image
     return Response(
         image.data, headers={"content-type": image.media_type, **SAFE_HEADERS, **_CACHE_HEADERS}
     )

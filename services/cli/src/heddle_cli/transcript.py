@@ -39,10 +39,10 @@ class Transcript:
                 self._show_finished(event.tool_finished)
             case "text_delta":
                 self._write(event.text_delta)
-            case "picture":
-                picture = event.picture
-                size = f"{len(picture.data)} bytes of {picture.media_type}"
-                self._note(f"picture {picture.name}: {size}")
+            case "image":
+                image = event.image
+                size = f"{len(image.data)} bytes of {image.media_type}"
+                self._note(f"picture {image.name}: {size}")
             case "tool_call":
                 self._note(f"asks for {event.tool_call.name}({event.tool_call.arguments_json})")
             case _:
@@ -103,7 +103,7 @@ def show_trace(trace: orchestrator_pb2.Trace) -> None:
         took = step.elapsed.ToTimedelta().total_seconds()
         result = step.error_reason or f"{step.output_chars} characters"
         notes.print(plain(f"{step.name}: {took:.2f} s, {result}"), style="dim")
-    for objects in trace.tree.environment.found:
+    for objects in trace.tree.environment.findings:
         notes.print(
             plain(f"{objects.tool} found {len(objects.objects_json)} in {objects.name}"),
             style="dim",

@@ -12,7 +12,7 @@ from heddle_runtime.paging import page
 from heddle_runtime.server_interceptor import Context
 
 from heddle_connector.generation.call import Call
-from heddle_connector.generation.event_encoding import add_events, to_picture
+from heddle_connector.generation.event_encoding import add_events, to_image
 from heddle_connector.generation.events import Done, Event
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.prompted_tools import PromptedTools
@@ -150,12 +150,12 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         add_events(response.events, events, call.substitute)
         return response
 
-    async def GetPicture(
-        self, request: pb.GetPictureRequest, context: Context
-    ) -> pb.GetPictureResponse:
+    async def GetGeneratedImage(
+        self, request: pb.GetGeneratedImageRequest, context: Context
+    ) -> pb.GetGeneratedImageResponse:
         """Return a generated image of the caller."""
         image = await self._images.get(caller().identity, request.name)
-        return pb.GetPictureResponse(picture=to_picture(image))
+        return pb.GetGeneratedImageResponse(image=to_image(image))
 
 
 class _Answer:

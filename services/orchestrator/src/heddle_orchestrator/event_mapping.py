@@ -34,8 +34,8 @@ def map_events(events: "Iterable[GenerationEvent]", run: "EventList") -> bool:
                 run.add(logprobs_json=event.logprobs_json)
             case "model_replaced":
                 run.add(model_replaced=event.model_replaced)
-            case "picture":
-                run.add().picture.CopyFrom(event.picture)
+            case "image":
+                run.add().image.CopyFrom(event.image)
             case None:
                 continue
         done = kind == "done"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, Picture, ToolCall
+from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ModelReplaced, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
 
 from heddle_gateway.openai.chat import open_webui_events, run_events
@@ -15,7 +15,7 @@ class Completion:
     """Collects the events of a run."""
 
     def __init__(self, link: run_events.Link = run_events.image_path) -> None:
-        self.images: list[Picture] = []
+        self.images: list[GeneratedImage] = []
         self.tools_ran = False
         """Whether another attempt would run tools again."""
         self.done: Done | None = None
@@ -34,7 +34,7 @@ class Completion:
         """Add events. Unknown kinds, and kinds that only streams show, are skipped."""
         for event in events:
             match event.WhichOneof("event"):
-                case "text_delta" | "reasoning_delta" | "picture":
+                case "text_delta" | "reasoning_delta" | "image":
                     self._add_content(event)
                 case "tool_call":
                     self._calls.append(event.tool_call)
@@ -93,11 +93,11 @@ class Completion:
         if event.HasField("reasoning_delta"):
             self._reasoning.append(event.reasoning_delta)
             return
-        if not event.HasField("picture"):
+        if not event.HasField("image"):
             self._texts.append(event.text_delta)
             return
-        self.images.append(event.picture)
-        self._texts.append(run_events.image_link(event.picture, self._link))
+        self.images.append(event.image)
+        self._texts.append(run_events.image_link(event.image, self._link))
 
     @property
     def text(self) -> str:

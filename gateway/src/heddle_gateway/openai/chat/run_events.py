@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from heddle.chat.v1 import chat_pb2
-from heddle.chat.v1.chat_pb2 import Done, ModelReplaced, Picture, ToolCall, Usage
+from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ModelReplaced, ToolCall, Usage
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     Decision,
     Output,
@@ -140,25 +140,25 @@ def image_path(name: str) -> str:
     return f"/v1/pictures/{name}"
 
 
-def image_link(image: Picture, link: Link) -> str:
+def image_link(image: GeneratedImage, link: Link) -> str:
     """Return an image as Markdown, for clients that show only text."""
     return f"![picture]({link(image.name)})"
 
 
-def image_part(image: Picture) -> dict[str, Any]:
+def image_part(image: GeneratedImage) -> dict[str, Any]:
     """Return an image as an OpenAI content part. It is visible without a key."""
     data = f"data:{image.media_type};base64,{encoded(image)}"
     return {"type": "image_url", "image_url": {"url": data}}
 
 
-def encoded(image: Picture) -> str:
+def encoded(image: GeneratedImage) -> str:
     """Return an image in base64."""
     return base64.b64encode(image.data).decode("ascii")
 
 
 def replacement(event: ModelReplaced) -> str:
     """Return the message about a model that another model has replaced."""
-    return f"{event.wanted} is not available, {event.used} answers"
+    return f"{event.requested} is not available, {event.replacement} answers"
 
 
 def provider_metadata(text: str) -> dict[str, str]:

@@ -270,6 +270,6 @@ class StreamEncoder:
         "tool_finished": _tool_finished,
         "sources": _tool_sources,
         "tool_call": _call,
-        "picture": _image,
+        "image": _image,
         "done": _done,
     }

@@ -468,9 +468,9 @@ class Usage(_message.Message):
 Global___Usage: _TypeAlias = Usage  # noqa: Y015
 
 @_typing.final
-class Picture(_message.Message):
+class GeneratedImage(_message.Message):
     """An image that a model generated. The connector service stores it for the user who asked;
-    `heddle.connector.v1.ConnectorService.GetPicture` returns it.
+    `heddle.connector.v1.ConnectorService.GetGeneratedImage` returns it.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -499,7 +499,7 @@ class Picture(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Picture: _TypeAlias = Picture  # noqa: Y015
+Global___GeneratedImage: _TypeAlias = GeneratedImage  # noqa: Y015
 
 @_typing.final
 class ModelReplaced(_message.Message):
@@ -507,12 +507,12 @@ class ModelReplaced(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    WANTED_FIELD_NUMBER: _builtins.int
-    USED_FIELD_NUMBER: _builtins.int
+    REQUESTED_FIELD_NUMBER: _builtins.int
+    REPLACEMENT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
-    wanted: _builtins.str
+    requested: _builtins.str
     """The assistant's own model, as `connector/model`."""
-    used: _builtins.str
+    replacement: _builtins.str
     """The model that answers, likewise."""
     reason: _builtins.str
     """Why the assistant's own model failed, as in `heddle.error.v1.ErrorReason` without its prefix.
@@ -521,13 +521,13 @@ class ModelReplaced(_message.Message):
     def __init__(
         self,
         *,
-        wanted: _builtins.str = ...,
-        used: _builtins.str = ...,
+        requested: _builtins.str = ...,
+        replacement: _builtins.str = ...,
         reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "used", b"used", "wanted", b"wanted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "replacement", b"replacement", "requested", b"requested"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

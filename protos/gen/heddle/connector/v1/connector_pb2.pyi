@@ -153,7 +153,7 @@ class GenerationEvent(_message.Message):
     DONE_FIELD_NUMBER: _builtins.int
     LOGPROBS_JSON_FIELD_NUMBER: _builtins.int
     MODEL_REPLACED_FIELD_NUMBER: _builtins.int
-    PICTURE_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -175,7 +175,7 @@ class GenerationEvent(_message.Message):
         """Another model than the assistant's answers. The first event."""
 
     @_builtins.property
-    def picture(self) -> _chat_pb2.Picture:
+    def image(self) -> _chat_pb2.GeneratedImage:
         """An image, at its position in the text."""
 
     def __init__(
@@ -187,13 +187,13 @@ class GenerationEvent(_message.Message):
         done: _chat_pb2.Done | None = ...,
         logprobs_json: _builtins.str = ...,
         model_replaced: _chat_pb2.ModelReplaced | None = ...,
-        picture: _chat_pb2.Picture | None = ...,
+        image: _chat_pb2.GeneratedImage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "tool_call", "done", "logprobs_json", "model_replaced", "picture"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "tool_call", "done", "logprobs_json", "model_replaced", "image"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -444,14 +444,14 @@ class GenerateWholeMessageResponse(_message.Message):
 Global___GenerateWholeMessageResponse: _TypeAlias = GenerateWholeMessageResponse  # noqa: Y015
 
 @_typing.final
-class GetPictureRequest(_message.Message):
-    """Request of `GetPicture`."""
+class GetGeneratedImageRequest(_message.Message):
+    """Request of `GetGeneratedImage`."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The `Picture.name`."""
+    """The `GeneratedImage.name`."""
     def __init__(
         self,
         *,
@@ -463,28 +463,28 @@ class GetPictureRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetPictureRequest: _TypeAlias = GetPictureRequest  # noqa: Y015
+Global___GetGeneratedImageRequest: _TypeAlias = GetGeneratedImageRequest  # noqa: Y015
 
 @_typing.final
-class GetPictureResponse(_message.Message):
-    """Response of `GetPicture`."""
+class GetGeneratedImageResponse(_message.Message):
+    """Response of `GetGeneratedImage`."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    PICTURE_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def picture(self) -> _chat_pb2.Picture:
-        """The picture, with its data."""
+    def image(self) -> _chat_pb2.GeneratedImage:
+        """The image, with its data."""
 
     def __init__(
         self,
         *,
-        picture: _chat_pb2.Picture | None = ...,
+        image: _chat_pb2.GeneratedImage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["picture", b"picture"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["image", b"image"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["picture", b"picture"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetPictureResponse: _TypeAlias = GetPictureResponse  # noqa: Y015
+Global___GetGeneratedImageResponse: _TypeAlias = GetGeneratedImageResponse  # noqa: Y015

@@ -57,10 +57,10 @@ class ConnectorServiceStub:
                 request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageRequest.SerializeToString,
                 response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageResponse.FromString,
                 _registered_method=True)
-        self.GetPicture = channel.unary_unary(
-                '/heddle.connector.v1.ConnectorService/GetPicture',
-                request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureRequest.SerializeToString,
-                response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureResponse.FromString,
+        self.GetGeneratedImage = channel.unary_unary(
+                '/heddle.connector.v1.ConnectorService/GetGeneratedImage',
+                request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetGeneratedImageRequest.SerializeToString,
+                response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetGeneratedImageResponse.FromString,
                 _registered_method=True)
 
 
@@ -88,7 +88,7 @@ class ConnectorServiceServicer:
     def GenerateMessage(self, request, context):
         """Generates an answer. Each response carries the events that were ready together. The events of
         the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
-        `logprobs_json`, `picture` and `tool_call`, and then exactly one `done`, unless the call fails:
+        `logprobs_json`, `image` and `tool_call`, and then exactly one `done`, unless the call fails:
         a stream that ends without `done` is incomplete. Clients ignore unknown kinds of events.
 
         Not idempotent: every call costs tokens, so clients do not retry it automatically. Fails with
@@ -113,7 +113,7 @@ class ConnectorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetPicture(self, request, context):
+    def GetGeneratedImage(self, request, context):
         """Returns an image that a model generated for the caller, identified by subject and organisation.
         Fails with `NOT_FOUND` for other callers. Over the quota of a user, the oldest images are
         deleted.
@@ -145,10 +145,10 @@ def add_ConnectorServiceServicer_to_server(servicer, server):
                     request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageRequest.FromString,
                     response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateWholeMessageResponse.SerializeToString,
             ),
-            'GetPicture': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetPicture,
-                    request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureRequest.FromString,
-                    response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureResponse.SerializeToString,
+            'GetGeneratedImage': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetGeneratedImage,
+                    request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetGeneratedImageRequest.FromString,
+                    response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GetGeneratedImageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -273,7 +273,7 @@ class ConnectorService:
             _registered_method=True)
 
     @staticmethod
-    def GetPicture(request,
+    def GetGeneratedImage(request,
             target,
             options=(),
             channel_credentials=None,
@@ -286,9 +286,9 @@ class ConnectorService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/heddle.connector.v1.ConnectorService/GetPicture',
-            heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureRequest.SerializeToString,
-            heddle_dot_connector_dot_v1_dot_connector__pb2.GetPictureResponse.FromString,
+            '/heddle.connector.v1.ConnectorService/GetGeneratedImage',
+            heddle_dot_connector_dot_v1_dot_connector__pb2.GetGeneratedImageRequest.SerializeToString,
+            heddle_dot_connector_dot_v1_dot_connector__pb2.GetGeneratedImageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,7 +45,7 @@ class ConnectorServiceStub:
     GenerateMessage: _grpc.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]
     """Generates an answer. Each response carries the events that were ready together. The events of
     the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
-    `logprobs_json`, `picture` and `tool_call`, and then exactly one `done`, unless the call fails:
+    `logprobs_json`, `image` and `tool_call`, and then exactly one `done`, unless the call fails:
     a stream that ends without `done` is incomplete. Clients ignore unknown kinds of events.
 
     Not idempotent: every call costs tokens, so clients do not retry it automatically. Fails with
@@ -62,7 +62,7 @@ class ConnectorServiceStub:
     order. Cheaper than the stream: it is one message, and the connector may request a complete
     answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
     """
-    GetPicture: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GetPictureRequest, _connector_pb2.GetPictureResponse]
+    GetGeneratedImage: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GetGeneratedImageRequest, _connector_pb2.GetGeneratedImageResponse]
     """Returns an image that a model generated for the caller, identified by subject and organisation.
     Fails with `NOT_FOUND` for other callers. Over the quota of a user, the oldest images are
     deleted.
@@ -85,7 +85,7 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     GenerateMessage: _aio.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]  # type: ignore[assignment]
     """Generates an answer. Each response carries the events that were ready together. The events of
     the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
-    `logprobs_json`, `picture` and `tool_call`, and then exactly one `done`, unless the call fails:
+    `logprobs_json`, `image` and `tool_call`, and then exactly one `done`, unless the call fails:
     a stream that ends without `done` is incomplete. Clients ignore unknown kinds of events.
 
     Not idempotent: every call costs tokens, so clients do not retry it automatically. Fails with
@@ -102,7 +102,7 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     order. Cheaper than the stream: it is one message, and the connector may request a complete
     answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
     """
-    GetPicture: _aio.UnaryUnaryMultiCallable[_connector_pb2.GetPictureRequest, _connector_pb2.GetPictureResponse]  # type: ignore[assignment]
+    GetGeneratedImage: _aio.UnaryUnaryMultiCallable[_connector_pb2.GetGeneratedImageRequest, _connector_pb2.GetGeneratedImageResponse]  # type: ignore[assignment]
     """Returns an image that a model generated for the caller, identified by subject and organisation.
     Fails with `NOT_FOUND` for other callers. Over the quota of a user, the oldest images are
     deleted.
@@ -140,7 +140,7 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_connector_pb2.GenerateMessageResponse], _abc.AsyncIterator[_connector_pb2.GenerateMessageResponse]]:
         """Generates an answer. Each response carries the events that were ready together. The events of
         the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
-        `logprobs_json`, `picture` and `tool_call`, and then exactly one `done`, unless the call fails:
+        `logprobs_json`, `image` and `tool_call`, and then exactly one `done`, unless the call fails:
         a stream that ends without `done` is incomplete. Clients ignore unknown kinds of events.
 
         Not idempotent: every call costs tokens, so clients do not retry it automatically. Fails with
@@ -165,11 +165,11 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def GetPicture(
+    def GetGeneratedImage(
         self,
-        request: _connector_pb2.GetPictureRequest,
+        request: _connector_pb2.GetGeneratedImageRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_connector_pb2.GetPictureResponse, _abc.Awaitable[_connector_pb2.GetPictureResponse]]:
+    ) -> _typing.Union[_connector_pb2.GetGeneratedImageResponse, _abc.Awaitable[_connector_pb2.GetGeneratedImageResponse]]:
         """Returns an image that a model generated for the caller, identified by subject and organisation.
         Fails with `NOT_FOUND` for other callers. Over the quota of a user, the oldest images are
         deleted.

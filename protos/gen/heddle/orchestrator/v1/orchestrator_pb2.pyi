@@ -493,7 +493,7 @@ class RunEvent(_message.Message):
     DONE_FIELD_NUMBER: _builtins.int
     LOGPROBS_JSON_FIELD_NUMBER: _builtins.int
     MODEL_REPLACED_FIELD_NUMBER: _builtins.int
-    PICTURE_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
     DECISION_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
@@ -539,7 +539,7 @@ class RunEvent(_message.Message):
         """
 
     @_builtins.property
-    def picture(self) -> _chat_pb2.Picture:
+    def image(self) -> _chat_pb2.GeneratedImage:
         """An image that the model generated, between the text before it and the text after. The
         text does not mention it.
         """
@@ -566,15 +566,15 @@ class RunEvent(_message.Message):
         done: _chat_pb2.Done | None = ...,
         logprobs_json: _builtins.str = ...,
         model_replaced: _chat_pb2.ModelReplaced | None = ...,
-        picture: _chat_pb2.Picture | None = ...,
+        image: _chat_pb2.GeneratedImage | None = ...,
         decision: Global___Decision | None = ...,
         output: Global___Output | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "picture", b"picture", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced", "picture", "decision", "output"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced", "image", "decision", "output"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

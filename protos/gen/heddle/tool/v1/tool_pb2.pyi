@@ -379,7 +379,7 @@ class Environment(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    FOUND_FIELD_NUMBER: _builtins.int
+    FINDINGS_FIELD_NUMBER: _builtins.int
     ERRORS_FIELD_NUMBER: _builtins.int
     ESTIMATED_TOKENS_FIELD_NUMBER: _builtins.int
     LEFT_OUT_FIELD_NUMBER: _builtins.int
@@ -390,7 +390,7 @@ class Environment(_message.Message):
     left_out: _builtins.int
     """The number of objects that were omitted because of the size limit."""
     @_builtins.property
-    def found(self) -> _containers.RepeatedCompositeFieldContainer[Global___FoundObjects]:
+    def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]:
         """The results, in order of arrival. Names can repeat."""
 
     @_builtins.property
@@ -400,21 +400,21 @@ class Environment(_message.Message):
     def __init__(
         self,
         *,
-        found: _abc.Iterable[Global___FoundObjects] | None = ...,
+        findings: _abc.Iterable[Global___Finding] | None = ...,
         errors: _abc.Iterable[Global___EnvironmentError] | None = ...,
         estimated_tokens: _builtins.int = ...,
         left_out: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "estimated_tokens", b"estimated_tokens", "found", b"found", "left_out", b"left_out"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "estimated_tokens", b"estimated_tokens", "findings", b"findings", "left_out", b"left_out"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Environment: _TypeAlias = Environment  # noqa: Y015
 
 @_typing.final
-class FoundObjects(_message.Message):
+class Finding(_message.Message):
     """The objects of one run of one tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -455,7 +455,7 @@ class FoundObjects(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___FoundObjects: _TypeAlias = FoundObjects  # noqa: Y015
+Global___Finding: _TypeAlias = Finding  # noqa: Y015
 
 @_typing.final
 class EnvironmentError(_message.Message):

@@ -104,8 +104,8 @@ class Call:
         """
         requested = self._request.model
         self.replaced = chat.ModelReplaced(
-            wanted=f"{requested.connector}/{requested.model}",
-            used=f"{connector}/{model}",
+            requested=f"{requested.connector}/{requested.model}",
+            replacement=f"{connector}/{model}",
             reason=reason,
         )
         self.connector, self.model = connector, model
@@ -115,7 +115,7 @@ class Call:
     @property
     def substitute(self) -> str:
         """The model that answers as `connector/model`, if it is not the requested one."""
-        return self.replaced.used if self.replaced is not None else ""
+        return self.replaced.replacement if self.replaced is not None else ""
 
     @property
     def seconds(self) -> float:

@@ -56,14 +56,14 @@ def add_events(
             case Logprobs():
                 messages.add(logprobs_json=event.json)
             case GeneratedImage():
-                messages.add(picture=to_picture(event))
+                messages.add(image=to_image(event))
             case _:
                 assert_never(event)
 
 
-def to_picture(image: GeneratedImage) -> chat.Picture:
+def to_image(image: GeneratedImage) -> chat.GeneratedImage:
     """Return a generated image as a message of the contract."""
-    return chat.Picture(name=image.name, media_type=image.media_type, data=image.data)
+    return chat.GeneratedImage(name=image.name, media_type=image.media_type, data=image.data)
 
 
 def _fill_done(message: chat.Done, done: Done, substitute: str) -> None:

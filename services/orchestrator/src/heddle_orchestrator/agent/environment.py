@@ -19,7 +19,7 @@ class Environment:
     """Results by tool and name, and the errors that the next decision reads."""
 
     max_bytes: int = _MAX_BYTES
-    findings: list[tool_pb2.FoundObjects] = field(default_factory=list)
+    findings: list[tool_pb2.Finding] = field(default_factory=list)
     """The result of each run of a tool."""
     errors: dict[str, tool_pb2.EnvironmentError] = field(default_factory=dict)
     """How the last run of a tool failed, by tool."""
@@ -52,14 +52,14 @@ class Environment:
                 continue
             self._bytes += size
             objects.append(text)
-        found = tool_pb2.FoundObjects(
+        finding = tool_pb2.Finding(
             tool=tool,
             name=name,
             objects_json=objects,
             metadata=result.metadata,
             message=result.message,
         )
-        self.findings.append(found)
+        self.findings.append(finding)
         return new
 
     def fail(self, error: tool_pb2.EnvironmentError) -> None:
@@ -94,13 +94,13 @@ class Environment:
 
     def replace(self, tool: str, name: str, objects: Sequence[str]) -> None:
         """Replace all objects. Their content still counts as known."""
-        self.findings = [tool_pb2.FoundObjects(tool=tool, name=name, objects_json=objects)]
+        self.findings = [tool_pb2.Finding(tool=tool, name=name, objects_json=objects)]
         self._bytes = sum(len(text.encode()) for text in objects)
 
     def to_proto(self) -> tool_pb2.Environment:
         """Return a copy for tools and traces."""
         return tool_pb2.Environment(
-            found=self.findings,
+            findings=self.findings,
             errors=self.errors.values(),
             estimated_tokens=self.estimate_tokens(),
             left_out=self.left_out,

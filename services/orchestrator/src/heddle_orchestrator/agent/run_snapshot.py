@@ -21,7 +21,7 @@ def snapshot(state: State) -> tool_pb2.TreeData:
     tree.user_prompt = _text(tree.user_prompt)
     environment = tree.environment
     room = _MAX_OBJECT_CHARS
-    for finding in environment.found:
+    for finding in environment.findings:
         finding.metadata.CopyFrom(_shortened(finding.metadata))
         finding.message = _text(finding.message)
         objects = _first_objects(finding.objects_json, room)
