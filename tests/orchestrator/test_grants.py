@@ -1,0 +1,38 @@
+"""The grant with which the tools of an assistant read collections."""
+
+import pytest
+from heddle_orchestrator.grants import grant_of
+from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.errors import UnauthenticatedError
+from heddle_runtime.grants import Grant, GrantVerifier, carrying
+from heddle_runtime.identity import Identity, TokenSigner
+from orchestrator.harness import ask, assistant, kinds, orchestrating, tool
+
+SECRET = "s" * 32
+ANN = Identity("ann@uni.example", "uni")
+
+
+def test_a_grant_names_the_collections_of_all_bindings_once() -> None:
+    owned = assistant(
+        tool("simple_rag", collections=["a", "b"]),
+        tool("deep", search={"by": {"collection": "c"}}, steps=[{"collection": "a"}, 3]),
+        tool("other", collection="", collections=[7]),
+    )
+    owned.owner, owned.organization = "bob@uni.example", "uni"
+
+    assert grant_of(owned) == Grant("bob@uni.example", "uni", ("a", "b", "c"))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_completion_signs_the_grant_of_its_tools_for_its_caller(streamed: bool) -> None:
+    async with orchestrating(identity_secret=SECRET) as harness:
+        CALLER.set(Caller("r", ANN, TokenSigner(SECRET).token(ANN)))
+        request = ask(assistant(tool("simple_rag", collections=["a"], text="Looms weave.")))
+        events = await (harness.events(request) if streamed else harness.whole(request))
+        [seen] = harness.tools.seen
+
+    assert kinds(events)[-1] == "done"
+    with carrying(seen.context.grant):
+        assert GrantVerifier(SECRET).current() == Grant(ANN.subject, "uni", ("a",))
+        with pytest.raises(UnauthenticatedError):
+            GrantVerifier("t" * 32).current()
