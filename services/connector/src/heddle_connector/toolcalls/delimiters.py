@@ -7,7 +7,7 @@ from functools import lru_cache
 from heddle_connector.toolcalls.formats import FORMATS, Format
 from heddle_connector.toolcalls.reasoning import MARKS, REASONING
 from heddle_connector.toolcalls.source import Source
-from heddle_connector.toolcalls.stop_strings import StopStrings, alternatives
+from heddle_connector.toolcalls.stop_strings import StopStrings
 from heddle_connector.toolcalls.table_parser import TableParser
 
 # Calls without a delimiter follow white space, the beginning of the message, or a delimiter. The
@@ -75,12 +75,6 @@ class Delimiters:
         """Matches delimiters, backquotes, and brackets that may begin calls."""
         self._openings = _beginnings(self.parsers)
         self._closings = _beginnings(self.closers | self.ends)
-        starts = {delimiter[:3] for delimiter in every}
-        tails = {start[:size] for start in starts for size in (1, 2)}
-        self.promising = re.compile(
-            rf"[`\n\[{{]|\s\Z|{alternatives(starts)}|(?:{alternatives(tails)})\Z"
-        ).search
-        """Finds anything for which text cannot be emitted unchanged."""
         self._strong = {delimiter for delimiter in self.parsers if strong(delimiter)}
         self._reasoning: dict[tuple[str, ...], StopStrings] = {}
 

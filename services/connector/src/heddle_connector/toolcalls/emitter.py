@@ -34,11 +34,6 @@ class Emitter:
         self.as_reasoning = False
         """Whether content is emitted as reasoning, until the next call."""
 
-    @property
-    def passes_through(self) -> bool:
-        """Whether the next text can be emitted unchanged."""
-        return self.has_content and not (self._held or self.as_reasoning or self.after_call)
-
     def emit_content(self, text: str) -> None:
         """Emit content."""
         if not text:

@@ -32,8 +32,6 @@ class MessageParser:
         self._emitter = emitter
         self._delimiters = delimiters
         self._mentioned = False  # whether text mentions an opening delimiter of reasoning
-        self.resting = False
-        """Whether content is expected and none is held back."""
         self._calls = CallParser(source, emitter, functions, delimiters)
 
     @property
@@ -68,9 +66,7 @@ class MessageParser:
                 if source.ended:
                     self._end()
                     return
-                self.resting = end == len(source.text) and emitter.passes_through
                 yield
-                self.resting = False
                 at = source.position
                 continue
             matched = match.group()

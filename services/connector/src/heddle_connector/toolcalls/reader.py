@@ -45,28 +45,15 @@ class ToolCallReader:
         Raises:
             ValueError: There is no format of such a name.
         """
-        self._delimiters = delimiters_for(None if formats is None else frozenset(formats))
+        delimiters = delimiters_for(None if formats is None else frozenset(formats))
         self._source = Source()
         self._emitter = Emitter()
-        self._parser = MessageParser(
-            self._source, self._emitter, Functions(functions), self._delimiters
-        )
+        self._parser = MessageParser(self._source, self._emitter, Functions(functions), delimiters)
         self._scan = self._parser.read(prefilled=reasoning_prefilled)
-        self._passed = ""
         next(self._scan)
 
     def feed(self, piece: str) -> list[ReadEvent]:
         """Return the events that a chunk of the message completes."""
-        if self._parser.resting:
-            if not self._delimiters.promising(piece):
-                if not piece:
-                    return []
-                self._passed = piece
-                return [ContentPiece(piece)]
-            if self._passed:
-                self._source.bypass(self._passed[-1])
-                self._emitter.at_line_start = False
-                self._passed = ""
         self._source.feed(piece)
         next(self._scan)
         return self._emitter.events()

@@ -115,9 +115,3 @@ class Source:
             return ""
         self.position = len(text)  # the message is cut off here
         return None
-
-    def bypass(self, character: str) -> None:
-        """Note the last character of text that bypassed the buffer while the buffer was empty."""
-        self._taken += self.position
-        self.text = character
-        self.position = 1

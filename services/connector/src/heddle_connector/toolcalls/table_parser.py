@@ -58,7 +58,7 @@ class TableParser:
         tag: dict[str, str] = {}
         called = ""
         for hole, following in self._steps:
-            if hole != "recipient":
+            if hole != "recipient" and not source.skip():
                 yield from space(source)
             if hole in _LAST:
                 if not following:
