@@ -186,7 +186,7 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         origins=settings.cors_origins,
     )
     organizations = OrganizationSettings(
-        services.accounts, credentials, remembered=CACHE_SECONDS, without_servers=True
+        services.accounts, credentials, cache_seconds=CACHE_SECONDS, without_servers=True
     )
     return Gateway(State(settings, services, authenticator, credentials, organizations))
 

@@ -1,1 +1,1 @@
-"""What every Heddle service shares: serving, calling, failing, logging, settings."""
+"""Code that all services share: servers, channels, errors, logs and settings."""

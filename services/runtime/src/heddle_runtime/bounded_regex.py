@@ -1,4 +1,4 @@
-"""The patterns of JSON Schemas that strangers wrote, matched in bounded time."""
+"""Matches the patterns of untrusted JSON Schemas in bounded time."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from functools import lru_cache
 from jsonschema_rs import Draft202012Validator, FancyRegexOptions, RegexOptions, ValidationError
 
 _SMALL, _LARGE = 50_000, 4_000_000
-"""Bytes of a compiled pattern; each may have to be gone through for each character of a text."""
+"""Bytes of a compiled pattern. Matching may read all of them for each character of a text."""
 _ENGINES = (
     # The first two need time that is linear in the text, whatever the pattern.
     (1_000_000, RegexOptions(size_limit=_SMALL, dfa_size_limit=_LARGE)),
@@ -16,24 +16,24 @@ _ENGINES = (
     # Lookarounds and references back can be quadratic.
     (5_000, FancyRegexOptions(backtrack_limit=10_000, size_limit=_LARGE)),
 )
-"""What can match a pattern and the characters of the longest text that it gets, best first."""
+"""The engines, best first: the longest text in characters, and the options."""
 NAMES = _ENGINES[0][1]
-"""What matches the patterns of `patternProperties`."""
+"""The engine for the patterns of `patternProperties`."""
 _BUDGET = 0.25
-"""Seconds of this thread's processor, for all patterns of one check."""
+"""CPU seconds of the thread, for all patterns of one check."""
 _MAX_PATTERNS = 100
 
 
 @dataclass(slots=True)
 class Watch:
-    """What the patterns of one schema have cost."""
+    """The cost of the patterns of one schema."""
 
     patterns: int = 0
     spent: float = 0.0
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be matched; the message says why."""
+    """A pattern that is not supported; the message says why."""
 
 
 @lru_cache(256)
@@ -48,10 +48,10 @@ def _matcher(pattern: str) -> tuple[int, Callable[[str], bool]]:
 
 
 def keyword(watch: Watch) -> type:
-    """Return the keyword `pattern` of a schema, which holds its patterns to a budget.
+    """Return the keyword `pattern` for a schema, which enforces a budget for its patterns.
 
-    A text that is longer than the engine of its pattern takes, or that comes when the budget is
-    spent, does not match.
+    A text does not match if it is longer than the engine of its pattern allows, or if the budget is
+    spent.
     """
 
     class Pattern:

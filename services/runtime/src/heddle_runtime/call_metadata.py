@@ -1,6 +1,6 @@
-"""What a request carries through all services: its id, its trace, who asks, how long it may take.
+"""The metadata of calls: request id, trace, identity of the caller, grant and timeout.
 
-Set once, where a request enters a process; read wherever a call leaves it.
+It is set where a request enters a process, and read where a call leaves the process.
 """
 
 import random
@@ -19,63 +19,63 @@ GRANT = "heddle-grant"
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who asks, and what ties the log lines of one request together."""
+    """The caller of the current request, and the ids that its log lines have in common."""
 
     request_id: str
     identity: Identity = ANONYMOUS
     token: str = ""
-    """The signed form of `identity`, handed on as it came."""
+    """The signed form of `identity`, passed on unchanged."""
     traceparent: str = ""
     grant: str = ""
     """Not verified; see `heddle_runtime.grants`."""
 
 
 CALLER: ContextVar[Caller] = ContextVar("heddle_caller")
-_NOBODY = Caller("")
-_IDS = random.Random()  # noqa: S311 - an id is no secret, and must cost nothing
+_NO_CALLER = Caller("")
+_IDS = random.Random()  # noqa: S311 - an id is not a secret
 
 
 class TimedCall(Protocol):
-    """The part of a call's context that knows its deadline."""
+    """The part of a call's context that has the deadline."""
 
     def time_remaining(self) -> float | None:
-        """Return the seconds that are left, 0 at least, or None if there is no deadline."""
+        """Return the seconds until the deadline, at least 0; None without a deadline."""
 
 
 class CallOptions(TypedDict):
-    """The keyword arguments of an onward call."""
+    """The keyword arguments of a call to another service."""
 
     timeout: float
     metadata: tuple[tuple[str, str], ...]
 
 
 def caller() -> Caller:
-    """Return who asks. Outside of a request: nobody."""
-    return CALLER.get(_NOBODY)
+    """Return the caller of the current request; an anonymous one outside of requests."""
+    return CALLER.get(_NO_CALLER)
 
 
 def new_request_id() -> str:
-    """Return an id that no other request has."""
+    """Return a random id for a request."""
     return f"req_{_IDS.getrandbits(96):024x}"
 
 
 def remaining(context: TimedCall, cap: float = float("inf")) -> float:
-    """Return the seconds that an onward call may take, at most `cap`; 0 if the time is up."""
+    """Return the seconds that a call to another service may take: at most `cap`, at least 0."""
     left = context.time_remaining()
     return cap if left is None or left > cap else left
 
 
 def call_options(context: TimedCall, cap: float = float("inf")) -> CallOptions:
-    """Return what every onward call needs: what is left of the deadline, and who asks.
+    """Return the timeout and the metadata of a call that is part of another call.
 
-    Use as `stub.Method(request, **call_options(context))`: grpc hands neither on by itself.
+    Use as `stub.Method(request, **call_options(context))`. gRPC passes on neither of them.
     """
     return new_call_options(remaining(context, cap))
 
 
 def new_call_options(timeout: float) -> CallOptions:
-    """Return what a call needs that starts here, in the name of the current caller."""
-    current = CALLER.get(_NOBODY)
+    """Return the timeout and the metadata of a call on behalf of the current caller."""
+    current = caller()
     metadata: tuple[tuple[str, str], ...] = ((REQUEST_ID, current.request_id or new_request_id()),)
     if current.token:
         metadata += ((AUTHORIZATION, f"Bearer {current.token}"),)
@@ -87,7 +87,7 @@ def new_call_options(timeout: float) -> CallOptions:
 
 
 class Stopwatch:
-    """Measures seconds since it was made, by a clock that nobody sets."""
+    """Measures the time since it was created, with a monotonic clock."""
 
     __slots__ = ("_started",)
 
@@ -95,5 +95,5 @@ class Stopwatch:
         self._started = time.perf_counter()
 
     def seconds(self) -> float:
-        """Return the seconds so far, in whole microseconds: who writes them down needs no more."""
+        """Return the seconds, rounded to microseconds."""
         return round((time.perf_counter() - self._started) * 1e6) / 1e6

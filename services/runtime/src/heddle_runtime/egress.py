@@ -1,8 +1,9 @@
-"""Where the servers may be that organisations set up for themselves.
+"""The addresses at which servers of organisations may be.
 
-An organisation's administrator is not the operator: the addresses that he writes must not lead to
-what only this machine, its network or its cloud can reach. Names are looked up once and what came
-out is connected to, so that a name that changes between two looks gains nothing.
+An organisation's administrator is not the operator. So the addresses that an administrator sets
+must not lead to servers that only this machine, its network or its cloud can reach. A host name is
+resolved once, and the connection goes to a resolved address: a name that changes between two
+look-ups has no effect.
 """
 
 import asyncio
@@ -29,9 +30,10 @@ Network = IPv4Network | IPv6Network
 SETTING = "HEDDLE_ALLOWED_PRIVATE_NETWORKS"
 _NAT64 = IPv6Network("64:ff9b::/96")
 _UNICAST = IPv6Network("2000::/3")
-"""All of version 6 that is given out to be routed."""
+"""The addresses of IPv6 that are assigned for routing."""
 _PROTOCOLS = IPv4Network("192.0.0.0/24")
-"""Not public, which Python knows of a part only; one cloud's metadata service is in it."""
+"""Not public, although Python reports a part of it as public. The metadata service of one cloud is
+in it."""
 
 
 class ForbiddenAddressError(OSError):
@@ -47,10 +49,10 @@ class EgressSettings(ServiceSettings):
     private_networks: Annotated[tuple[Network, ...], NoDecode] = Field(
         default=(),
         validation_alias=SETTING,
-        description="Private networks, with commas between, that organisations' own providers, "
-        "knowledge-base servers and Moodles may be in, such as 172.16.0.0/12 for containers beside "
-        "this one. Without, only public addresses are reached for them. Servers of this "
-        "environment and of the system's organisation may be anywhere.",
+        description="Private networks, separated by commas, in which organisations' own providers, "
+        "knowledge-base servers and Moodles may be, for example 172.16.0.0/12 for containers of "
+        "this machine. If empty, only public addresses are allowed. Servers of this "
+        "environment and of the system's organisation may have any address.",
     )
 
     @field_validator("private_networks", mode="before")
@@ -62,13 +64,13 @@ class EgressSettings(ServiceSettings):
 
 
 class Egress:
-    """Tells which addresses may be connected to."""
+    """The policy that decides which addresses may be connected to."""
 
     def __init__(self, allowed: Iterable[Network] = ()) -> None:
         self._allowed = tuple(allowed)
 
     def permits(self, address: str) -> bool:
-        """Say whether an IP address is a public one, or of a network that is allowed."""
+        """Return whether an IP address is public or in an allowed network."""
         reached = _reached(ip_address(address.partition("%")[0]))
         if any(reached in network for network in self._allowed):
             return True
@@ -78,9 +80,9 @@ class Egress:
         """Return the addresses of a host that may be connected to; at least one.
 
         Raises:
-            ForbiddenAddressError: It has no others than such as may not.
-            OSError: The host is not known.
-            UnicodeError: No host has a name of such letters.
+            ForbiddenAddressError: All addresses of the host are forbidden.
+            OSError: The host is unknown.
+            UnicodeError: The text cannot be the name of a host.
         """
         loop = asyncio.get_running_loop()
         candidates = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -93,10 +95,10 @@ class Egress:
     def socket(
         self, info: tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
     ) -> socket.socket:
-        """Return a socket for an address as `getaddrinfo` tells it.
+        """Return a socket for an entry of `getaddrinfo`.
 
         Raises:
-            ForbiddenAddressError: It may not be connected to.
+            ForbiddenAddressError: The address is forbidden.
         """
         family, kind, protocol, _, sockaddr = info
         if not self.permits(sockaddr[0]):
@@ -108,7 +110,7 @@ def _network(text: str) -> Network:
     try:
         return ip_network(text, strict=False)
     except ValueError:
-        raise ValueError(f"{text!r} is no network such as 10.0.0.0/8") from None
+        raise ValueError(f"{text!r} is not a network such as 10.0.0.0/8") from None
 
 
 def _is_public(address: Address) -> bool:
@@ -118,7 +120,7 @@ def _is_public(address: Address) -> bool:
 
 
 def _reached(address: Address) -> Address:
-    """Return the address that packets arrive at: some of version 6 stand for one of version 4."""
+    """Return the address that packets reach: some IPv6 addresses stand for an IPv4 address."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

@@ -1,4 +1,4 @@
-"""What comes out of a tool of the routing agent, and the one form in which frontends get it."""
+"""The outputs of tools of the routing agent, and their JSON form for frontends."""
 
 import json
 import math
@@ -9,31 +9,31 @@ from typing import Any
 from heddle_runtime.redaction import redact_value
 
 _MAX_TEXT_CHARACTERS = 2_000
-_MARGIN = 512  # a secret that begins before the cut is recognised by what comes after it
+_MARGIN = 512  # redaction may need the text after the cut to recognise a secret before it
 _MAX_OBJECTS_CHARACTERS = 100_000
 _MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool found."""
+    """The result of a tool."""
 
     objects: Sequence[Mapping[str, Any]] = ()
-    """Piece by piece, plain JSON."""
+    """JSON objects."""
     name: str = ""
-    """What the objects are, for example their collection. Without it, the tool's name counts."""
+    """The name of the result, for example the collection. If empty, the tool's name."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """Facts for traces, plain JSON. No contents, no secrets."""
+    """JSON values for traces. No contents, no secrets."""
     llm_message: str = ""
-    """One sentence about the result for whoever decides what to do next."""
+    """One sentence about the result, for the router that makes the next decision."""
     tool: str = field(default="", kw_only=True)
-    """Whose result it is. The service knows; a tool leaves it out."""
+    """The tool. The service sets it; tools leave it empty."""
 
     def to_frontend(self, query_id: str) -> dict[str, Any]:
-        """Return the result as frontends read it, plain JSON.
+        """Return the result as JSON for frontends.
 
-        Long texts are cut at 2,000 characters, with an ellipsis at the end. Objects beyond 100,000
-        characters are left out and counted in `left_out`, which is there only then.
+        Texts are cut at 2,000 characters, with an ellipsis at the end. Objects beyond 100,000
+        characters are left out and counted in `left_out`, which is present only then.
         """
         objects, left_out = _within([shown(each) for each in self.objects])
         payload = {
@@ -48,19 +48,19 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """How a tool, or a part of its work, failed."""
+    """The failure of a tool, or of a part of its work."""
 
     message: str
-    """What is wrong. Shown to people and models: no secrets."""
+    """What is wrong. Users and models read it: no secrets."""
     recoverable: bool = False
     """Whether the same call may succeed later."""
     suggestion: str = ""
     """What to do instead."""
     tool: str = field(default="", kw_only=True)
-    """Which tool. The service knows; a tool leaves it out."""
+    """The tool. The service sets it; tools leave it empty."""
 
     def to_frontend(self, query_id: str) -> dict[str, Any]:
-        """Return the failure as frontends read it, plain JSON."""
+        """Return the failure as JSON for frontends."""
         payload = {
             "tool": self.tool,
             "message": shown(self.message),
@@ -76,10 +76,10 @@ class Response:
 
     text: str
     sources: Sequence[Mapping[str, Any]] = ()
-    """What it rests on: of each the `page`, null if there is none, and the `manual`."""
+    """Its sources, each with the `page`, which may be null, and the `manual`."""
 
     def to_frontend(self, query_id: str) -> dict[str, Any]:
-        """Return the answer as frontends read it, plain JSON. Its text is whole, as it was said."""
+        """Return the answer as JSON for frontends. The text is complete and unchanged."""
         payload = {"text": self.text, "sources": shown(self.sources)}
         return _payload("response", query_id, payload)
 
@@ -89,15 +89,14 @@ class Status:
     """Progress."""
 
     message: str
-    """One short phrase for the person who waits. No secrets."""
+    """One short phrase for the user. No secrets."""
 
     def to_frontend(self, query_id: str) -> dict[str, Any]:
-        """Return the progress as frontends read it, plain JSON."""
+        """Return the progress as JSON for frontends."""
         return _payload("status", query_id, {"message": shown(self.message)})
 
 
 ToolOutput = Result | Error | Response | Status
-"""Whatever comes out."""
 
 
 def shortened(
@@ -105,7 +104,7 @@ def shortened(
     max_characters: int = _MAX_TEXT_CHARACTERS,
     depth: int = _MAX_DEPTH,
 ) -> Any:  # noqa: ANN401 - any value
-    """Return a value as plain JSON, with its texts cut; what JSON does not know becomes text."""
+    """Return a value as JSON with its texts cut. A value that JSON does not have becomes text."""
     match value:
         case str():
             return value if len(value) <= max_characters else f"{value[: max_characters - 1]}…"
@@ -125,18 +124,18 @@ def shortened(
 
 
 def shown(value: Any, max_characters: int = _MAX_TEXT_CHARACTERS) -> Any:  # noqa: ANN401 - any value
-    """Return a value as people may see it: plain JSON, its texts short, without secrets."""
+    """Return a value as JSON for users: without secrets, and with its texts cut."""
     return shortened(redact_value(shortened(value, max_characters + _MARGIN)), max_characters)
 
 
 def written(value: object) -> str:
-    """Return the text of a JSON value; half of a character, which no message takes, is a `?`."""
+    """Return the text of a JSON value; unpaired surrogates, which no message accepts, become `?`."""
     text = json.dumps(value, ensure_ascii=False)
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _within(objects: list[Any]) -> tuple[list[Any], int]:
-    """Return the first objects that have room, and how many have none."""
+    """Return the first objects within the limit, and the number of the others."""
     size = 0
     for number, each in enumerate(objects):
         size += len(json.dumps(each, ensure_ascii=False))

@@ -1,7 +1,7 @@
-"""`python -m heddle_runtime.health ADDRESS`: exits with 0 if the service there is healthy.
+"""`python -m heddle_runtime.health ADDRESS` exits with 0 if the service at the address is healthy.
 
-For the health checks of containers, whose images hold no other client. `ADDRESS` is `host:port` of
-a gRPC service, or an `http://` URL.
+Containers use it for their health checks, because their images contain no other client. `ADDRESS`
+is `host:port` of a gRPC service, or an `http://` URL.
 """
 
 import sys
@@ -16,15 +16,15 @@ _OK = 200
 
 
 def healthy(address: str) -> bool:
-    """Return whether the service at `address` says that it is."""
+    """Return whether the service at `address` reports that it is healthy."""
     if address.startswith("http://"):
         return _healthy_over_http(address)
-    # Else a proxy in the environment would be asked in place of the service.
+    # Otherwise gRPC would ask a proxy that the environment names.
     with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         try:
             request = health_pb2.HealthCheckRequest()
-            answer = stub.Check(request, timeout=_SECONDS)  # type: ignore[attr-defined] # its type files leave methods out
+            answer = stub.Check(request, timeout=_SECONDS)  # type: ignore[attr-defined] # the type files omit the methods
         except grpc.RpcError:
             return False
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)

@@ -1,4 +1,4 @@
-"""Who calls: established once, at the gateway, and carried as one short-lived signed token."""
+"""The identity of callers. The gateway establishes it; calls carry it as a short-lived token."""
 
 import time
 import uuid
@@ -16,7 +16,7 @@ from heddle_runtime.errors import UnauthenticatedError
 AUDIENCE = "heddle"
 LIFETIME = 60.0
 _ALGORITHMS = ["HS256"]
-_REMEMBERED = 4096
+_MAX_CACHED = 4096
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 _CLAIMS = jwt.JWTClaimsRegistry(
@@ -36,19 +36,19 @@ class Identity(msgspec.Struct, frozen=True):
     organization: str = ""
     scopes: Sequence[str] = ()
     client_user: str = ""
-    """Whom a trusted client means that tells no e-mail address: its own id of the person. A name
-    for texts, and no proof of who it is."""
+    """The user's id in a trusted client that sends no e-mail address. Only for texts: it proves no
+    identity."""
 
 
 ANONYMOUS = Identity("anonymous")
 ADMIN = "admin"
-"""The scope of who may do everything."""
+"""The scope of callers who may do everything."""
 ORGANIZATION_ADMIN = "organization_admin"
-"""The scope of who may do everything within the own organisation."""
+"""The scope of callers who may do everything within their organisation."""
 SERVICE = "service"
-"""The scope of a service that acts for itself: may use every assistant."""
+"""The scope of a service that calls in its own name: it may use every assistant."""
 DEFAULT_ORGANIZATION = "default"
-"""Where callers and assistants are at home that name no organisation."""
+"""The organisation of callers and assistants that name none."""
 
 
 def home(identity: Identity) -> str:
@@ -57,7 +57,7 @@ def home(identity: Identity) -> str:
 
 
 class TokenSigner:
-    """Makes tokens. One token serves an identity for half of its lifetime, then a new one does."""
+    """Creates tokens. The token of an identity is reused for half of its lifetime."""
 
     def __init__(self, secret: str) -> None:
         self._key = OctKey.import_key(secret)
@@ -81,27 +81,27 @@ class TokenSigner:
         if identity.client_user:
             claims["client_user"] = identity.client_user
         token = jwt.encode({"alg": "HS256"}, claims, self._key, algorithms=_ALGORITHMS)
-        _remember(self._tokens, identity, (now + LIFETIME / 2, token))
+        _store(self._tokens, identity, (now + LIFETIME / 2, token))
         return token
 
 
 class TokenVerifier:
-    """Reads tokens. A token is verified once; then only its end is checked."""
+    """Verifies tokens. A token is verified once; later only its expiry is checked."""
 
     def __init__(self, secret: str) -> None:
         self._key = OctKey.import_key(secret)
         self._identities: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
 
     def identity(self, token: str) -> Identity:
-        """Return who `token` stands for.
+        """Return the identity in `token`.
 
         Raises:
-            UnauthenticatedError: The token is missing, forged, expired or for someone else.
+            UnauthenticatedError: The token is missing, forged or expired, or has another audience.
         """
         known = self._identities.get(token)
         if known is None:
             known = self._verify(token)
-            _remember(self._identities, token, known)
+            _store(self._identities, token, known)
         if time.time() > known[0]:
             raise UnauthenticatedError("The call's token has expired.")
         return known[1]
@@ -109,7 +109,7 @@ class TokenVerifier:
     def _verify(self, token: str) -> tuple[float, Identity]:
         try:
             claims = jwt.decode(token, self._key, algorithms=_ALGORITHMS).claims
-            _CLAIMS.validate(claims)  # decode alone does not look at exp
+            _CLAIMS.validate(claims)  # `decode` does not check `exp`
             identity = Identity(
                 claims["sub"],
                 claims.get("org", ""),
@@ -119,12 +119,12 @@ class TokenVerifier:
             end = float(claims["exp"])
         except (JoseError, ValueError, KeyError, TypeError):
             raise UnauthenticatedError("The call carries no valid token.") from None
-        if identity.subject == ANONYMOUS.subject:  # who may do everything where nobody signs
+        if identity.subject == ANONYMOUS.subject:  # may do everything where tokens are not signed
             raise UnauthenticatedError("The call carries no valid token.")
         return end, identity
 
 
-def _remember(cache: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:
+def _store(cache: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:
     cache[key] = value
-    if len(cache) > _REMEMBERED:
+    if len(cache) > _MAX_CACHED:
         cache.popitem(last=False)

@@ -1,4 +1,4 @@
-"""What the organisation of an assistant's owner has set up, for a service that acts for it."""
+"""The settings of the organisation of an assistant's owner, from the account service."""
 
 from typing import TYPE_CHECKING
 
@@ -11,53 +11,54 @@ from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
-if TYPE_CHECKING:  # a class of the stubs alone
+if TYPE_CHECKING:  # exists only in the type files
     from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
 
 ACCOUNTS = pb.DESCRIPTOR.services_by_name["AccountService"]
-REMEMBERED = 5.0
-"""Seconds that changed settings may take to count."""
+CACHE_SECONDS = 5.0
+"""Changed settings apply after this time at the latest."""
 Channel = grpc.aio.Channel | InProcessChannel
 _OPERATORS = pb.ResolveSettingsResponse(system=True)
 
 
 def account_stub(accounts: Channel) -> "AccountServiceAsyncStub":
-    """Return the account service at the end of a channel."""
-    return pb_grpc.AccountServiceStub(accounts)  # type: ignore[arg-type] # a local channel stands for a real one
+    """Return a client of the account service."""
+    return pb_grpc.AccountServiceStub(accounts)  # type: ignore[arg-type] # an in-process channel replaces a real one
 
 
 class OrganizationSettings:
-    """Asks the account service, in the service's own name."""
+    """Reads settings with the identity of the service that needs them, and caches them."""
 
     def __init__(
         self,
         accounts: "AccountServiceAsyncStub",
-        acting: ServiceCredentials,
+        credentials: ServiceCredentials,
         *,
-        remembered: float = REMEMBERED,
+        cache_seconds: float = CACHE_SECONDS,
         without_servers: bool = False,
     ) -> None:
-        """Take the way to the account service and the identity to ask with.
+        """Create a client of the account service.
 
         Args:
             accounts: The account service.
-            acting: In whose name it is asked.
-            remembered: Seconds that changed settings may take to count.
-            without_servers: Do not ask where servers are and what opens them.
+            credentials: The identity of the service.
+            cache_seconds: How long settings are cached.
+            without_servers: Whether addresses and keys of servers are left out.
         """
         self._accounts = accounts
-        self._acting = acting
+        self._credentials = credentials
         self._without_servers = without_servers
-        self._known: TTLCache[bytes, pb.ResolveSettingsResponse] = TTLCache(remembered)
+        self._known: TTLCache[bytes, pb.ResolveSettingsResponse] = TTLCache(cache_seconds)
 
     async def of(self, organization: str, owner: str) -> pb.ResolveSettingsResponse:
-        """Return the settings that an assistant works with; not to be changed.
+        """Return the settings that apply to an assistant. The caller must not change them.
 
-        The organisation counts, and the owner only without one: two organisations may have a user
-        of one name. What belongs to nobody that the account service knows is the operator's.
+        The settings are those of the organisation or, if it is empty, of the owner's organisation:
+        users of two organisations may have the same name. The operator's settings apply if the
+        account service does not know the owner.
 
         Raises:
-            HeddleError: They cannot be had.
+            HeddleError: The settings are not available.
         """
         if organization:
             return await self._settings(pb.ResolveSettingsRequest(organization=organization))
@@ -67,12 +68,12 @@ class OrganizationSettings:
         return settings if settings.organization else await self._of_the_operator()
 
     async def number(self, organization: str, owner: str) -> int | None:
-        """Return the number by which LAMB's data call an assistant's owner, if there is one.
+        """Return the number that identifies an assistant's owner in LAMB's data, if there is one.
 
-        A user of that name in another organisation is somebody else.
+        A user of the same name in another organisation is another user.
 
         Raises:
-            HeddleError: It cannot be had.
+            HeddleError: The account service is not available.
         """
         if not owner:
             return None
@@ -89,5 +90,5 @@ class OrganizationSettings:
         request.without_servers = self._without_servers
         return await self._known.get(
             request.SerializeToString(),
-            lambda: self._acting.call(self._accounts.ResolveSettings, request),
+            lambda: self._credentials.call(self._accounts.ResolveSettings, request),
         )

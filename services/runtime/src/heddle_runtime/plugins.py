@@ -27,11 +27,11 @@ log = structlog.get_logger(__name__)
 
 
 class Named(Protocol):
-    """Anything that can be a plugin."""
+    """An object with a name, which every plugin is."""
 
     @property
     def name(self) -> str:
-        """The name under which it is found."""
+        """The unique name."""
 
 
 PluginT = TypeVar("PluginT", bound=Named)
@@ -48,14 +48,14 @@ class Problem:
 
 @dataclass(slots=True)
 class Plugins(Generic[PluginT]):
-    """The plugins that loaded, by name, and what did not."""
+    """The plugins that were loaded, by name, and the problems of the others."""
 
     found: dict[str, PluginT] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, plugin: PluginT, origin: str) -> None:
-        """Take `plugin`, unless its name is taken or it is switched off."""
+        """Add a plugin, unless its name is taken or the environment switches it off."""
         if os.environ.get(f"PLUGIN_{plugin.name.upper()}", "").strip().upper() == "DISABLE":
             log.info("plugin switched off", plugin=plugin.name, origin=origin)
             return
@@ -68,7 +68,7 @@ class Plugins(Generic[PluginT]):
         log.info("plugin loaded", plugin=plugin.name, origin=origin)
 
     def report(self, origin: str, message: str) -> None:
-        """Remember that a plugin was skipped."""
+        """Store and log why a plugin was skipped."""
         self.problems.append(Problem(origin, message))
         log.warning("plugin skipped", origin=origin, problem=message)
 
@@ -79,13 +79,13 @@ def discover(
     folder: Path | None,
     read: Callable[[ModuleType], Iterable[PluginT]],
 ) -> Plugins[PluginT]:
-    """Load every module that may hold plugins and collect what `read` finds in it.
+    """Load all modules of plugins, and return the plugins in them.
 
     Args:
-        package: The package whose modules are ours.
+        package: Heddle's own package of plugins.
         group: The entry-point group of installed distributions.
-        folder: The mounted folder, if there is one.
-        read: Returns the plugins of a module, or raises an error whose message has the remedy.
+        folder: The mounted folder, or None.
+        read: Returns the plugins of a module, or raises an error whose message says how to fix it.
     """
     plugins: Plugins[PluginT] = Plugins()
     for origin, load in _sources(package, group, folder):
@@ -101,7 +101,9 @@ def discover(
         for plugin in found:
             plugins.add(plugin, origin)
     if folder is not None and not folder.is_dir():
-        plugins.report(f"folder:{folder}", "There is no such folder. Check the setting of it.")
+        plugins.report(
+            f"folder:{folder}", "There is no such folder. Check the setting that names it."
+        )
     return plugins
 
 
@@ -139,7 +141,7 @@ def _package(folder: Path, group: str) -> str:
 
 
 def _message(error: BaseException, folder: Path | None) -> str:
-    """Return why a plugin did not load, with the remedy where an import misses the package."""
+    """Return why a plugin did not load, with a hint if it imports a neighbour absolutely."""
     message = f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and folder and error.name:
         name = error.name.partition(".")[0]

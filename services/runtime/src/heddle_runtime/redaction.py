@@ -1,4 +1,4 @@
-"""Takes secrets and personal data out of text that people will see."""
+"""Removes secrets and personal data from text that users or operators read."""
 
 import re
 from collections.abc import Mapping

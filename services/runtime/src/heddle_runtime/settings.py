@@ -16,7 +16,7 @@ def _known_level(level: str) -> str:
 
 
 LogLevel = Annotated[str, AfterValidator(_known_level)]
-"""The type of a setting that holds the least severe level that is logged."""
+"""The type of a setting that holds the lowest logged level."""
 
 
 class ServiceSettings(BaseSettings):
@@ -27,43 +27,45 @@ class ServiceSettings(BaseSettings):
         populate_by_name=True,
         frozen=True,
         extra="ignore",
-        env_ignore_empty=True,  # compose files pass variables that nobody set as empty ones
+        env_ignore_empty=True,  # compose files pass unset variables as empty ones
     )
 
     listen: str = Field(
         default="127.0.0.1:0", description="Where the server listens: host:port, or unix:/path."
     )
-    log_level: LogLevel = Field(default="INFO", description="Least severe level that is logged.")
+    log_level: LogLevel = Field(default="INFO", description="The lowest level that is logged.")
     shutdown_grace: float = Field(
-        default=10.0, ge=0, description="Seconds that running calls get to finish at a stop."
+        default=10.0,
+        ge=0,
+        description="Seconds that running calls may take to finish when the service stops.",
     )
     drain_wait: float = Field(
         default=0.5,
         ge=0,
-        description="Seconds between saying 'not serving' and refusing calls. At least the time "
-        "that a load balancer takes to notice.",
+        description="Seconds between reporting NOT_SERVING and refusing calls. At least the time "
+        "in which a load balancer notices.",
     )
     max_concurrent_calls: int = Field(
-        default=2000, ge=1, description="Calls at once; the next one is refused."
+        default=2000, ge=1, description="Concurrent calls; further calls are refused."
     )
     multiplexing: bool = Field(
         default=True,
         validation_alias="HEDDLE_MULTIPLEXING",
-        description="Take calls of other services through long streams that carry many, which "
-        "costs a fraction of a call each. Without, each is a gRPC call of its own.",
+        description="Accept many calls of another service over one long stream, at a fraction of "
+        "the cost. Without multiplexing, each call is a gRPC call.",
     )
     identity_secret: SecretStr | None = Field(
         default=None,
         validation_alias="HEDDLE_IDENTITY_SECRET",
         min_length=32,
-        description="The secret, the same for all services, that signs who calls. Needed to "
-        "listen anywhere but on this machine.",
+        description="The secret that signs the identity of callers, the same for all services. "
+        "Required to listen on a network.",
     )
     allow_anonymous: bool = Field(
         default=False,
         validation_alias="HEDDLE_ALLOW_ANONYMOUS",
-        description="Listen on a network without HEDDLE_IDENTITY_SECRET. Everyone who reaches "
-        "the port can then do everything.",
+        description="Whether the service may listen on a network without HEDDLE_IDENTITY_SECRET. "
+        "Everyone who reaches the port can then do everything.",
     )
 
     @model_validator(mode="after")
@@ -94,7 +96,12 @@ def is_local(address: str) -> bool:
 
 
 def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT:
-    """Return the settings of the environment, or print them for `--help`, or say what is wrong."""
+    """Return the settings in the environment.
+
+    Raises:
+        SystemExit: The arguments ask for help, or a setting is not valid. The process has printed
+            the help, or the problem.
+    """
     if {"-h", "--help"} & set(sys.argv[1:] if arguments is None else arguments):
         sys.stdout.write(describe(kind))
         raise SystemExit(0)
@@ -107,7 +114,7 @@ def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT
             problem = item["msg"].removeprefix("Value error, ")
             sys.stderr.write(f"{name}: {problem}\n" if name else f"{problem}\n")
         raise SystemExit(2) from None
-    except SettingsError as error:  # which names the field in quotes, and not what is in it
+    except SettingsError as error:  # its text names the field in quotes
         field = str(error).partition('"')[2].partition('"')[0]
         sys.stderr.write(f"{_variable(kind, (field,))}: Input should be JSON\n")
         raise SystemExit(2) from None
