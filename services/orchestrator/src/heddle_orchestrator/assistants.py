@@ -1,7 +1,7 @@
 """Looks up the assistant of a request, and caches it."""
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle_runtime.call_metadata import caller, new_call_options, remaining
@@ -21,16 +21,6 @@ _MAX_CACHED = 1024
 _TIMEOUT_SECONDS = 10.0
 _Key = tuple[str, Identity]
 _Cached = tuple[assistant_pb2.Assistant, Budget | None]
-
-
-class AssistantSource(Protocol):
-    """Returns stored assistants."""
-
-    def known(self, reference: str) -> assistant_pb2.Assistant | None:
-        """Return the assistant of a reference, if it is cached."""
-
-    async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
-        """Return the assistant of a reference, for the caller."""
 
 
 class CachedAssistants:

@@ -23,14 +23,15 @@ from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.agent import Agents, Route
 from heddle_orchestrator.agent.state import initial_state
-from heddle_orchestrator.assistants import ID_PREFIX, AssistantSource, owned_by_caller
+from heddle_orchestrator.assistants import ID_PREFIX, CachedAssistants, owned_by_caller
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.grants import grant_of
-from heddle_orchestrator.metering.counting import counting
+from heddle_orchestrator.metering.counting import Counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
 from heddle_orchestrator.tools.execution import Events, ToolRun
+from heddle_orchestrator.trace import Tracing
 
 if TYPE_CHECKING:
     from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
@@ -49,7 +50,7 @@ class Completions:
 
     tools: "ToolServiceAsyncStub"
     connectors: "ConnectorServiceAsyncStub"
-    assistants: AssistantSource
+    assistants: CachedAssistants
     tool_timeout: float
     functions: Functions
     agents: Agents
@@ -82,7 +83,7 @@ class Completions:
                 merging = pb.RunEvent(status=pb.Status(message=MERGING))
                 yield pb.RunCompletionResponse(events=[merging])
         generate_request = plan_.generate_request(self.max_prompt_chars)
-        tracing = plan_.tracing()
+        tracing = Tracing(plan_) if plan_.traced else None
         generate = self._generate_in_loop if plan_.loops else self._generate
         answer = generate(plan_, context, generate_request, watched=watched)
         async with aclosing(answer) as responses:
@@ -137,7 +138,7 @@ class Completions:
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Yield the events of one request to the model, and count its tokens."""
         done = False
-        with counting(self.meter, plan_.request, plan_.assistant) as counted:
+        with Counting(self.meter, plan_.request, plan_.assistant) as counted:
             if not watched:
                 whole = await self.connectors.GenerateWholeMessage(request, **call_options(context))
                 response = pb.RunCompletionResponse()

@@ -2,27 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.prompts import PROMPT_PROCESSORS, PromptProcessor
+from heddle_orchestrator.prompts import PROMPT_PROCESSORS
+from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.slots import fill
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
 from heddle_orchestrator.tools.bindings import BoundTool, bound_for, stop_on_failure
-from heddle_orchestrator.trace import model_steps, trace
-
-if TYPE_CHECKING:
-    from heddle_orchestrator.event_mapping import EventList
 
 
 @dataclass(slots=True)
@@ -32,7 +27,7 @@ class Plan:
     request: pb.RunCompletionRequest
     assistant: assistant_pb2.Assistant
     strategy: Strategy
-    processor: PromptProcessor
+    processor: SimpleAugment
     bound: Sequence[BoundTool]
     """The tools that run before the model."""
     callable_: Sequence[BoundTool]
@@ -92,45 +87,6 @@ class Plan:
         generation.assistant.CopyFrom(assistant)
         return request
 
-    def tracing(self) -> "Tracing | None":
-        """Return the tracing of the model's part, which starts now; None without a trace."""
-        return Tracing(self) if self.traced else None
-
-
-class Tracing:
-    """Observes events, and inserts the trace before the end."""
-
-    __slots__ = ("_chars", "_plan", "_replaced", "_watch")
-
-    def __init__(self, plan_: Plan) -> None:
-        self._plan = plan_
-        self._watch = Stopwatch()
-        self._chars = 0
-        self._replaced: chat_pb2.ModelReplaced | None = None
-
-    def take(self, events: "EventList") -> None:
-        """Observe events. If the last one is `done`, insert the trace before it."""
-        for event in events:
-            self._chars += len(event.text_delta)
-            if event.HasField("model_replaced"):
-                self._replaced = event.model_replaced
-        if events[-1].HasField("done"):
-            last = events.pop()
-            events.extend([self._trace(), last])
-
-    def _trace(self) -> pb.RunEvent:
-        plan_ = self._plan
-        steps = model_steps(self._watch.seconds(), self._chars, self._replaced)
-        return trace(
-            plan_.assistant,
-            plan_.processor,
-            plan_.request.messages,
-            plan_.bound,
-            plan_.called,
-            steps,
-            plan_.state,
-        )
-
 
 def plan(
     request: pb.RunCompletionRequest,
@@ -180,7 +136,7 @@ def _strategy(name: str) -> Strategy:
     return strategy
 
 
-def _processor(name: str) -> PromptProcessor:
+def _processor(name: str) -> SimpleAugment:
     processor = PROMPT_PROCESSORS.get(name or prompts.DEFAULT)
     if processor is None:
         raise _unknown("prompt_processor", name, PROMPT_PROCESSORS)
@@ -188,7 +144,7 @@ def _processor(name: str) -> PromptProcessor:
 
 
 def _unknown(
-    field: str, name: str, known: dict[str, Strategy] | dict[str, PromptProcessor]
+    field: str, name: str, known: dict[str, Strategy] | dict[str, SimpleAugment]
 ) -> InvalidRequestError:
     violation = Violation(
         f"assistant.{field}", f"is {name!r}; known are {', '.join(sorted(known))}"

@@ -1,23 +1,26 @@
 """The trace of a run, for debugging an assistant. Contains no secrets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct
-from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.redaction import redact, redact_value
 from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_orchestrator.agent.run_snapshot import snapshot
-from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.prompts import PromptProcessor
+from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.prompts.slots import fill
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.function_call import is_deeper
+
+if TYPE_CHECKING:
+    from heddle_orchestrator.event_mapping import EventList
 
 _MAX_DEPTH = 32
 """Levels of arguments. Each costs three of the 100 nested messages that protobuf parses."""
@@ -25,41 +28,49 @@ _MODEL = "model"
 _MODEL_UNKNOWN = NotFoundError.reason
 
 
-def trace(
-    assistant: assistant_pb2.Assistant,
-    processor: PromptProcessor,
-    messages: Sequence[chat_pb2.Message],
-    bound: Sequence[BoundTool],
-    called: Sequence[BoundTool],
-    models: Sequence[pb.Trace.Step],
-    state: State | None = None,
-) -> pb.RunEvent:
-    """Return the trace of a run.
+class Tracing:
+    """Observes the events of a run's model, and inserts the trace before the end."""
 
-    The prompt is created a second time, with the length of each tool's text in place of the text.
-    So the trace shows where the texts went without containing them.
-    """
-    slots = fill(assistant.prompt_template, bound, cite=False, show=_length)
-    prompt = processor.prompt(assistant, messages, slots)
-    return pb.RunEvent(
-        trace=pb.Trace(
-            prompt=[_redacted(message) for message in prompt],
-            steps=[*map(_step, bound), *map(_step, called), *models],
-            tree=snapshot(state) if state else None,
+    __slots__ = ("_chars", "_plan", "_replaced", "_watch")
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._watch = Stopwatch()
+        self._chars = 0
+        self._replaced: chat_pb2.ModelReplaced | None = None
+
+    def take(self, events: "EventList") -> None:
+        """Observe events. If the last one is `done`, insert the trace before it."""
+        for event in events:
+            self._chars += len(event.text_delta)
+            if event.HasField("model_replaced"):
+                self._replaced = event.model_replaced
+        if events[-1].HasField("done"):
+            last = events.pop()
+            events.extend([pb.RunEvent(trace=self._trace()), last])
+
+    def _trace(self) -> pb.Trace:
+        """Return the trace.
+
+        The prompt is created a second time, with the length of each tool's text in place of the
+        text. So the trace shows where the texts went without containing them.
+        """
+        plan = self._plan
+        slots = fill(plan.assistant.prompt_template, plan.bound, cite=False, show=_length)
+        prompt = plan.processor.prompt(plan.assistant, plan.request.messages, slots)
+        return pb.Trace(
+            prompt=map(_redacted, prompt),
+            steps=[*map(_step, [*plan.bound, *plan.called]), *self._model_steps()],
+            tree=snapshot(plan.state) if plan.state else None,
         )
-    )
 
-
-def model_steps(
-    seconds: float, chars: int, replaced: chat_pb2.ModelReplaced | None
-) -> list[pb.Trace.Step]:
-    """Return the step of the generation, and before it the step of a replaced model."""
-    elapsed = Duration()
-    elapsed.FromNanoseconds(int(seconds * 1e9))
-    step = pb.Trace.Step(name=_MODEL, elapsed=elapsed, output_chars=chars)
-    if replaced is None:
-        return [step]
-    return [pb.Trace.Step(name=_MODEL, error_reason=replaced.reason or _MODEL_UNKNOWN), step]
+    def _model_steps(self) -> Iterator[pb.Trace.Step]:
+        """Yield the step of a replaced model, and the step of the generation."""
+        if self._replaced is not None:
+            yield pb.Trace.Step(name=_MODEL, error_reason=self._replaced.reason or _MODEL_UNKNOWN)
+        elapsed = Duration()
+        elapsed.FromNanoseconds(int(self._watch.seconds() * 1e9))
+        yield pb.Trace.Step(name=_MODEL, elapsed=elapsed, output_chars=self._chars)
 
 
 def _length(bound: BoundTool) -> str:

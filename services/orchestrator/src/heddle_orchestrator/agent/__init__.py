@@ -17,7 +17,6 @@ from heddle_orchestrator.agent.routers.registry import LOCAL_CONNECTOR, Routers
 from heddle_orchestrator.agent.routing_loop import RoutingLoop
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.functions import Generate, Limits
-from heddle_orchestrator.functions.budget import Budget
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import Events, ToolRun
 
@@ -72,11 +71,7 @@ class Agents:
             route: The tools, and the state of the run.
         """
         assistant = run.request.assistant
-        budget = Budget(
-            rounds=assistant.max_tool_rounds or self.limits.rounds,
-            seconds=min(self.limits.seconds, remaining(run.context) / _TIME_SHARE),
-            tokens=self.limits.tokens,
-        )
+        budget = self.limits.budget(assistant, remaining(run.context) / _TIME_SHARE)
         query_id = secrets.token_hex(8)
         connector = assistant.model.connector
         local = connector == LOCAL_CONNECTOR

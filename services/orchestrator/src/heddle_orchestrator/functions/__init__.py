@@ -5,10 +5,12 @@ of one round, `tool_results` returns their results to the model, `budget` limits
 `tool_choice` applies the client's options.
 """
 
+import math
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
+from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.connector.v1 import connector_pb2
 
 from heddle_orchestrator.functions.budget import Budget
@@ -30,6 +32,11 @@ class Limits:
     tokens: int
     prompt_chars: int
     """The longest prompt."""
+
+    def budget(self, assistant: Assistant, max_seconds: float = math.inf) -> Budget:
+        """Return the budget of a run, whose functions get at most `max_seconds`."""
+        rounds = assistant.max_tool_rounds or self.rounds
+        return Budget(rounds, min(self.seconds, max_seconds), self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +67,8 @@ class Functions:
             stop_on_failure(tools.failed)
             if incomplete := [*tools.failed, *tools.held_back]:
                 yield [finished(each) for each in incomplete]
-            budget = Budget(
-                rounds=assistant.max_tool_rounds or self.limits.rounds,
-                seconds=self.limits.seconds,
-                tokens=self.limits.tokens,
-            )
-            loop = ToolLoop(generate, run, tools, budget, self.limits.prompt_chars, called)
+            budget, max_chars = self.limits.budget(assistant), self.limits.prompt_chars
+            loop = ToolLoop(generate, run, tools, budget, max_chars, called)
             async with aclosing(loop.events(request)) as batches:
                 async for events in batches:
                     yield events

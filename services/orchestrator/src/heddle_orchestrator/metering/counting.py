@@ -16,27 +16,23 @@ _MAX_TOKENS = 100_000_000
 _CANCELLED = (asyncio.CancelledError, GeneratorExit)
 
 
-def counting(meter: Meter, request: pb.RunCompletionRequest, assistant: Assistant) -> "Counting":
-    """Return a context manager that counts the answer of one request to a model.
-
-    Use as `with counting(…) as counted:`, and store the latest events in `counted.last`.
-    """
-    stored = request.HasField("assistant_reference")
-    charged = assistant.id if stored else request.charged_to
-    return Counting(meter, charged, assistant)
-
-
 class Counting:
-    """An unfinished answer."""
+    """Counts the answer of one request to a model.
+
+    Use as `with Counting(…) as counted:`, and store the latest events in `counted.last`.
+    """
 
     __slots__ = ("_assistant", "_charged", "_meter", "last")
 
     last: Sequence[pb.RunEvent]
     """The latest events."""
 
-    def __init__(self, meter: Meter, charged: str, assistant: Assistant) -> None:
+    def __init__(
+        self, meter: Meter, request: pb.RunCompletionRequest, assistant: Assistant
+    ) -> None:
+        stored = request.HasField("assistant_reference")
         self._meter = meter
-        self._charged = charged
+        self._charged = assistant.id if stored else request.charged_to
         self._assistant = assistant
         self.last = ()
 

@@ -17,7 +17,7 @@ class SimpleAugment:
     description = "Replaces the last message of the user with the filled template."
 
     def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
-        """Return the assistant unchanged."""
+        """Return the assistant with the tools that this processor needs; a copy if it adds any."""
         return assistant
 
     def prompt(
@@ -26,7 +26,7 @@ class SimpleAugment:
         messages: Sequence[chat_pb2.Message],
         slots: Mapping[str, str],
     ) -> list[chat_pb2.Message]:
-        """Return the messages for the model."""
+        """Return the messages for the model. Does not change its arguments."""
         prompt = list(messages)
         position = _question_index(prompt)
         if assistant.prompt_template and position is not None:
