@@ -185,3 +185,20 @@ def test_a_choice_is_valid_where_the_schema_of_its_tool_is_broken(
 
     assert decision.choices == (choice,)
     assert "properties/code/pattern: is no pattern of ECMA-262" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [("in usd or EUR, please", ["EUR", "USD"]), ("in USD", ["USD"]), ("in europe", None)],
+)
+async def test_an_optional_argument_is_filled_if_the_question_contains_a_listed_value(
+    words: str, values: list[str] | None
+) -> None:
+    writer = Writer(amount=3, unit="USD")
+    arguments = await arguments_for(
+        writer, f"3 coins {words}", tool({"amount": INTEGER, "unit": UNIT}, required=["amount"])
+    )
+
+    assert arguments["amount"] == 3
+    assert writer.schema["properties"].get("unit") == (None if values is None else {"enum": values})
+    assert ("unit" in writer.schema["required"]) is (values is not None)

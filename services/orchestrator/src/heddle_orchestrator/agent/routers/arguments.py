@@ -2,11 +2,13 @@
 
 The user's question fills free-text arguments. The assistant's model writes the other required
 arguments by constrained decoding under the tool's JSON Schema. A text must be a part of the
-question that fits its schema, because small models invent values otherwise. Optional arguments are
-omitted, so their defaults apply.
+question that fits its schema, because small models invent values otherwise. An optional argument is
+filled if its schema lists values and the question contains one of them; the defaults of all others
+apply.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,12 +58,19 @@ async def arguments_for(ask: AskModel, prompt: str, tool: Candidate) -> Mapping[
     """
     properties = tool.schema.get("properties", {})
     arguments = {name: prompt for name in properties if name in _FREE_TEXT}
-    names = [name for name in tool.schema.get("required", ()) if name not in arguments]
+    required = [name for name in tool.schema.get("required", ()) if name not in arguments]
+    optional = {
+        name: {"enum": values}
+        for name in properties.keys() - {*required, *arguments}
+        if (values := _listed_values(properties[name], prompt))
+    }
+    names = [*required, *sorted(optional)]
     if not names:
         return arguments
     schema = {
         "type": "object",
-        "properties": {name: _constrained(properties.get(name, {}), prompt) for name in names},
+        "properties": {name: _constrained(properties.get(name, {}), prompt) for name in required}
+        | optional,
         "required": names,
         "additionalProperties": False,
     }
@@ -97,6 +106,14 @@ def _constrained(schema: Any, prompt: str) -> Any:  # noqa: ANN401 - any JSON Sc
     parts = _parts(prompt[:_MAX_QUESTION_CHARS])
     fitting = list(validator.fitting(parts)) if validator else parts
     return {"enum": fitting} if fitting else schema
+
+
+def _listed_values(schema: Any, prompt: str) -> list[str]:  # noqa: ANN401 - any JSON Schema
+    """Return the texts among the listed values of an argument that the prompt contains as words."""
+    listed = schema.get("enum") if isinstance(schema, dict) else None
+    texts = [value for value in listed or () if isinstance(value, str) and value]
+    question = prompt[:_MAX_QUESTION_CHARS].casefold()
+    return [text for text in texts if re.search(rf"\b{re.escape(text.casefold())}\b", question)]
 
 
 def _parts(text: str) -> list[str]:
