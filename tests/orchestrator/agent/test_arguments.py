@@ -119,7 +119,7 @@ async def test_the_model_writes_a_date_in_the_format_of_the_schema() -> None:
 
 
 async def test_constraints_and_references_of_a_schema_reach_the_model() -> None:
-    code = {**TEXT, "pattern": "^[A-Z]-\\d+$"}  # no part of the question fits it
+    code = {**TEXT, "pattern": "^[A-Z]-[0-9]+$"}  # no part of the question fits it
     definitions: Mapping[str, Any] = {"$defs": {"U": UNIT}}
     candidate = tool({"code": code, "unit": {"$ref": "#/$defs/U"}}, schema=definitions)
     model = Writer(code="A-1", unit="EUR")
@@ -202,3 +202,16 @@ async def test_an_optional_argument_is_filled_if_the_question_contains_a_listed_
     assert arguments["amount"] == 3
     assert writer.schema["properties"].get("unit") == (None if values is None else {"enum": values})
     assert ("unit" in writer.schema["required"]) is (values is not None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "portable"),
+    [(r"^\d{4}-\d$", "^[0-9]{4}-[0-9]$"), (r"^[\dA-F\]]+\\d$", r"^[0-9A-F\]]+\\d$")],
+)
+async def test_digits_of_a_pattern_are_written_so_that_every_engine_reads_them(
+    pattern: str, portable: str
+) -> None:
+    writer = Writer(code="1")
+    await arguments_for(writer, QUESTION, tool({"code": {**TEXT, "pattern": pattern}}))
+
+    assert writer.schema["properties"]["code"]["pattern"] == portable

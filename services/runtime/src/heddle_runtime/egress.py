@@ -110,7 +110,7 @@ def _network(text: str) -> Network:
     try:
         return ip_network(text, strict=False)
     except ValueError:
-        raise ValueError(f"{text!r} is not a network such as 10.0.0.0/8") from None
+        raise ValueError(f"{text!r} is no network such as 10.0.0.0/8") from None
 
 
 def _is_public(address: Address) -> bool:

@@ -129,7 +129,7 @@ def shown(value: Any, max_characters: int = _MAX_TEXT_CHARACTERS) -> Any:  # noq
 
 
 def written(value: object) -> str:
-    """Return the text of a JSON value; unpaired surrogates, which no message accepts, become `?`."""
+    """Return the text of a JSON value. Unpaired surrogates, which messages reject, become `?`."""
     text = json.dumps(value, ensure_ascii=False)
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 

@@ -101,9 +101,7 @@ def discover(
         for plugin in found:
             plugins.add(plugin, origin)
     if folder is not None and not folder.is_dir():
-        plugins.report(
-            f"folder:{folder}", "There is no such folder. Check the setting that names it."
-        )
+        plugins.report(f"folder:{folder}", "There is no such folder. Check the setting of it.")
     return plugins
 
 

@@ -34,6 +34,8 @@ _MAX_QUESTION_CHARS = 2_000
 _MAX_PART_WORDS = 6
 _MAX_PARTS = 150
 """More parts make the grammar slow."""
+_PATTERN_PARTS = re.compile(r"\[(?:\\.|[^\]\\])*\]|\\.")
+"""The character classes and the escapes of a pattern."""
 _PUNCTUATION = "¿¡.,;:!?\"'()[]«»“”‘’"  # noqa: RUF001 - typographic quotation marks are intended
 _USER, _MODEL = chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT
 _TASK = "Copy the inputs of the tool out of the request, as JSON."
@@ -105,7 +107,17 @@ def _constrained(schema: Any, prompt: str) -> Any:  # noqa: ANN401 - any JSON Sc
     validator = compiled(schema)
     parts = _parts(prompt[:_MAX_QUESTION_CHARS])
     fitting = list(validator.fitting(parts)) if validator else parts
-    return {"enum": fitting} if fitting else schema
+    if fitting:
+        return {"enum": fitting}
+    pattern = schema.get("pattern")
+    return schema | {"pattern": _portable(pattern)} if isinstance(pattern, str) else schema
+
+
+def _portable(pattern: str) -> str:
+    r"""Return a pattern with `[0-9]` for `\d`: llama.cpp ignores patterns with this escape."""
+    return _PATTERN_PARTS.sub(
+        lambda part: part[0].replace(r"\d", "0-9" if part[0].startswith("[") else "[0-9]"), pattern
+    )
 
 
 def _listed_values(schema: Any, prompt: str) -> list[str]:  # noqa: ANN401 - any JSON Schema
