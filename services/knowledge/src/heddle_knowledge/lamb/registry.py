@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.organization_settings import REMEMBERED, Channel
+from heddle_runtime.organization_settings import CACHE_SECONDS, Channel
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
@@ -27,7 +27,7 @@ class RegisteredCollections:
         self._accounts: AccountServiceAsyncStub = pb_grpc.AccountServiceStub(accounts)  # type: ignore[arg-type] # a local channel stands for a real one
         self._acting = acting
         self._operators = operators
-        self._known: TTLCache[bytes, pb.ResolveCollectionsResponse] = TTLCache(REMEMBERED)
+        self._known: TTLCache[bytes, pb.ResolveCollectionsResponse] = TTLCache(CACHE_SECONDS)
 
     async def __call__(
         self, owner: Owner, server: KnowledgeServer, collections: Collection[str]
