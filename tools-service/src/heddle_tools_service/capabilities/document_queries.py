@@ -1,36 +1,24 @@
-"""How a tool asks for facts about documents."""
+"""Capability: queries over what is known about documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from heddle.knowledge.v1.knowledge_pb2 import Cell, Column, Table
+
 from heddle_tools_service.capabilities.passages import FailedSearch
 
-__all__ = ["Column", "DocumentQueries", "DocumentTables", "Rows", "Table", "Value"]
+__all__ = ["Column", "DocumentQueries", "DocumentTables", "Rows", "Table", "Value", "value_of"]
 
 
 Value = str | int | float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table."""
-
-    name: str
-    type: str
-    """`TEXT`, `INTEGER` or `REAL`."""
-    meaning: str
-    examples: tuple[Value, ...] = ()
-    complete: bool = False
-    """Whether the examples are all values that occur."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table that can be queried."""
-
-    name: str
-    columns: tuple[Column, ...]
+def value_of(cell: Cell) -> Value:
+    """Return the value of a cell; None for NULL."""
+    kind = cell.WhichOneof("value")
+    value: Value = getattr(cell, kind) if kind else None
+    return value
 
 
 @dataclass(frozen=True, slots=True)

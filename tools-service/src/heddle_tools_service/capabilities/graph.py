@@ -1,57 +1,41 @@
-"""How a tool asks what is named beside what."""
+"""Capability: which names documents mention together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from heddle_tools_service.capabilities.passages import FailedSearch, Passage
+from heddle.knowledge.v1.knowledge_pb2 import (
+    Evidence,
+    GraphLink,
+    GraphPath,
+    GraphSummary,
+    GraphTheme,
+    UnknownEntity,
+)
 
+from heddle_tools_service.capabilities.passages import FailedSearch
 
-@dataclass(frozen=True, slots=True)
-class Mentions:
-    """What a part of a graph rests on."""
-
-    passages: int
-    """In how many passages it stands."""
-    shown: tuple[Passage, ...]
-    """The most telling of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Theme:
-    """Names that stand together more than with others."""
-
-    names: tuple[str, ...]
-    """The most central first."""
-    size: int
-    """Names in all."""
-    within: tuple[tuple[str, ...], ...]
-    """The central names of the themes inside of it, the largest first."""
-    mentions: Mentions
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Two names that stand in one passage; what they have to do with each other is not known."""
-
-    start: str
-    end: str
-    mentions: Mentions
+__all__ = [
+    "Evidence",
+    "Graph",
+    "GraphLink",
+    "GraphPath",
+    "GraphResults",
+    "GraphSummary",
+    "GraphTheme",
+    "UnknownEntity",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphResults:
-    """What graphs say."""
+    """The answer of graphs, in the messages of `heddle.knowledge.v1`."""
 
-    names: int
-    """In the graphs."""
-    links: int
-    documents: int
-    """In the graphs."""
-    themes: tuple[Theme, ...] = ()
-    paths: tuple[tuple[Link, ...], ...] = ()
-    unknown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Names that were asked about and are not in the graphs, each with similar ones that are."""
+    summary: GraphSummary
+    themes: Sequence[GraphTheme] = ()
+    paths: Sequence[GraphPath] = ()
+    unknown: Sequence[UnknownEntity] = ()
+    """The names of the request that the graphs do not have."""
     failures: tuple[FailedSearch, ...] = ()
     warnings: tuple[str, ...] = ()
     """What is not in the graphs."""
@@ -60,7 +44,7 @@ class GraphResults:
 class Graph(Protocol):
     """The graphs of names of the collections that the assistant may search.
 
-    A collection that cannot be asked is told, not raised.
+    A collection that cannot be read is in the results with its error.
     """
 
     async def themes(

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from heddle.knowledge.v1 import knowledge_pb2
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -100,3 +102,13 @@ class Passages(Protocol):
         Returns:
             Passages in the order of `collections`. A collection that fails is told, not raised.
         """
+
+
+def stored_attributes(collection: str, passage: knowledge_pb2.Passage) -> dict[str, str]:
+    """Return the attributes of a source that is a passage of the knowledge service."""
+    attributes = {"collection": collection, "document": passage.document}
+    if passage.page:
+        attributes["page"] = str(passage.page)
+    if passage.headings:
+        attributes["heading"] = " / ".join(passage.headings)
+    return attributes

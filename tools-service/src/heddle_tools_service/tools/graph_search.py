@@ -8,8 +8,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from heddle_tools_service.capabilities.graph import Graph, GraphResults, Link, Theme
-from heddle_tools_service.capabilities.passages import Passage
+from heddle_tools_service.capabilities.graph import (
+    Evidence,
+    Graph,
+    GraphLink,
+    GraphResults,
+    GraphTheme,
+)
+from heddle_tools_service.capabilities.passages import Passage, stored_attributes
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import (
     Example,
@@ -130,25 +136,25 @@ async def _themes(
     summaries = await _summaries(call, model, results.themes)
     lines = [_caption(results)]
     for number, theme in enumerate(results.themes, 1):
-        lines += ["", f"{number}. {', '.join(theme.names[:_NAMES])}"]
+        lines += ["", f"{number}. {', '.join(theme.entities[:_NAMES])}"]
         if number in summaries:
             lines.append(f"   {summaries[number]} (summed up by a model)")
-        lines.append(f"   {theme.size} names in {_passages(theme.mentions.passages)}")
-        lines += [f"   within it: {', '.join(names)}" for names in theme.within]
-        lines += [f"   - {_cited(each)}" for each in theme.mentions.shown[:1]]
-    sources = _sources(each for theme in results.themes for each in theme.mentions.shown)
+        lines.append(f"   {theme.entity_count} names in {_passages(theme.passage_count)}")
+        lines += [f"   within it: {', '.join(group.entities)}" for group in theme.subgroups]
+        lines += [f"   - {_cited(each)}" for each in theme.evidence[:1]]
+    sources = _sources(each for theme in results.themes for each in theme.evidence)
     return _result("\n".join(lines), results, sources, summarised=bool(summaries))
 
 
 async def _summaries(
-    call: ToolCall[GraphConfig, GraphQuestion], model: SmallModel, themes: Sequence[Theme]
+    call: ToolCall[GraphConfig, GraphQuestion], model: SmallModel, themes: Sequence[GraphTheme]
 ) -> dict[int, str]:
     """Return a sentence for each theme, as far as a model has one."""
     if not call.config.summarise or not model.configured:
         return {}
     groups = "\n\n".join(
-        f"Group {number}: {', '.join(theme.names[:_NAMES])}\n"
-        + "\n".join(each.text[:400] for each in theme.mentions.shown[:2])
+        f"Group {number}: {', '.join(theme.entities[:_NAMES])}\n"
+        + "\n".join(each.passage.text[:400] for each in theme.evidence[:2])
         for number, theme in enumerate(themes, 1)
     )
     call.status("summing up")
@@ -167,24 +173,24 @@ async def _summaries(
 
 def _paths(start: str, end: str, results: GraphResults) -> ToolResult:
     if results.unknown:
-        lines = [_unknown(name, similar) for name, similar in results.unknown]
+        lines = [_unknown(each.entity, each.similar) for each in results.unknown]
         return _result("\n".join(lines), results)
     if not results.paths:
         return _result(f"Nothing links {start} and {end} in the graph.", results)
     lines = [_caption(results), _CAUTION]
     for number, path in enumerate(results.paths, 1):
-        names = [path[0].start, *(link.end for link in path)]
+        names = [path.links[0].start, *(link.end for link in path.links)]
         lines += ["", f"{number}. {' - '.join(names)}"]
-        lines += [f"   {_linked(link)}" for link in path]
+        lines += [f"   {_linked(link)}" for link in path.links]
     sources = _sources(
-        each for path in results.paths for link in path for each in link.mentions.shown
+        each for path in results.paths for link in path.links for each in link.evidence
     )
     return _result("\n".join(lines), results, sources)
 
 
-def _linked(link: Link) -> str:
-    text = f"{link.start} and {link.end}, in {_passages(link.mentions.passages)}"
-    return "; ".join([text, *map(_cited, link.mentions.shown[:1])])
+def _linked(link: GraphLink) -> str:
+    text = f"{link.start} and {link.end}, in {_passages(link.passage_count)}"
+    return "; ".join([text, *map(_cited, link.evidence[:1])])
 
 
 def _unknown(name: str, similar: Sequence[str]) -> str:
@@ -193,24 +199,30 @@ def _unknown(name: str, similar: Sequence[str]) -> str:
 
 
 def _caption(results: GraphResults) -> str:
-    size = f"{results.names} names and {results.links} links"
-    return f"A graph of {size}, of {results.documents} documents"
+    summary = results.summary
+    size = f"{summary.entity_count} names and {summary.link_count} links"
+    return f"A graph of {size}, of {summary.document_count} documents"
 
 
 def _passages(count: int) -> str:
     return f"{count} {'passage' if count == 1 else 'passages'}"
 
 
-def _cited(passage: Passage) -> str:
+def _cited(evidence: Evidence) -> str:
+    passage = evidence.passage
     return f"[{passage.title}] {' '.join(passage.text.split())[:300]}"
 
 
-def _sources(passages: Iterable[Passage]) -> list[Source]:
+def _sources(evidence: Iterable[Evidence]) -> list[Source]:
     """Return each passage once, without a score: the graph does not rank passages."""
     sources: dict[tuple[str, str], Source] = {}
-    for each in passages:
-        key = (each.attributes.get("document", ""), each.text)
-        sources.setdefault(key, replace(passage_source(each), score=None))
+    for each in evidence:
+        stored = each.passage
+        attributes = stored_attributes(each.collection, stored)
+        attributes["chunk_index"] = str(stored.ordinal)
+        passage = Passage(stored.text, stored.title, stored.uri, attributes=attributes)
+        source = replace(passage_source(passage), score=None)
+        sources.setdefault((stored.document, stored.text), source)
     return list(sources.values())
 
 
@@ -221,9 +233,9 @@ def _result(
         text,
         sources,
         {
-            "names": results.names,
-            "links": results.links,
-            "documents": results.documents,
+            "names": results.summary.entity_count,
+            "links": results.summary.link_count,
+            "documents": results.summary.document_count,
             "themes": len(results.themes),
             "paths": len(results.paths),
             **more,

@@ -14,6 +14,7 @@ from heddle_tools_service.capabilities.document_queries import (
     DocumentTables,
     Rows,
     Table,
+    value_of,
 )
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import (
@@ -216,11 +217,11 @@ def _described(tables: Iterable[Table]) -> str:
 
 
 def _line(column: Column) -> str:
-    shown = ", ".join(repr(each) for each in column.examples)
+    shown = ", ".join(repr(value_of(each)) for each in column.examples)
     if not shown:
-        return f"  {column.name} {column.type} - {column.meaning}"
+        return f"  {column.name} {column.type} - {column.description}"
     which = "one of" if column.complete else "such as"
-    return f"  {column.name} {column.type} - {column.meaning}; {which} {shown}"
+    return f"  {column.name} {column.type} - {column.description}; {which} {shown}"
 
 
 def _sql_in(answer: str) -> str:

@@ -19,6 +19,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.grants import carrying
 
+from heddle_tools_service.capabilities.passages import FailedSearch
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 if TYPE_CHECKING:  # a class of the stubs alone
@@ -26,6 +27,8 @@ if TYPE_CHECKING:  # a class of the stubs alone
 
 _TIMEOUT_SECONDS = 120.0  # the time of a tool ends before
 ResponseT = TypeVar("ResponseT")
+CONFIGURATION_ERROR = "KB configuration error:"
+"""Begins errors of knowledge-base servers, which name the collection themselves."""
 INVALID = "invalid"
 """The kind of failure of a request that the service calls wrong."""
 NOT_FOUND = "not_found"
@@ -66,6 +69,21 @@ def tool_error(error: HeddleError) -> ToolError:
     return ToolError(error.message)
 
 
-def failure_of(status: status_pb2.Status) -> ToolError:
-    """Return the failure of one collection of several."""
-    return tool_error(from_status(status))
+def failed_search(
+    collection: str,
+    error: ToolError | status_pb2.Status,
+    failure: str = "Collection {!r} was not searched",
+) -> FailedSearch:
+    """Return the failure of one collection of several, as tools report it.
+
+    Args:
+        collection: The collection, as the request names it.
+        error: Why.
+        failure: What did not happen; the message begins with it.
+    """
+    if isinstance(error, status_pb2.Status):
+        error = tool_error(from_status(error))
+    message = str(error).removesuffix(".")
+    if not message.startswith(CONFIGURATION_ERROR):
+        message = f"{failure.format(collection)}: {message}."
+    return FailedSearch(collection, message, isinstance(error, ToolUnavailableError))

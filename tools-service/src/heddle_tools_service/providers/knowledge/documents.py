@@ -7,9 +7,9 @@ from typing import TypeVar
 from google.protobuf.message import Message
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_tools_service.capabilities.document_queries import Column, Rows, Table, Value
+from heddle_tools_service.capabilities.document_queries import Rows, Table, value_of
 from heddle_tools_service.capabilities.passages import FailedSearch
-from heddle_tools_service.providers.knowledge.client import INVALID, KnowledgeClient, failure_of
+from heddle_tools_service.providers.knowledge.client import INVALID, KnowledgeClient, failed_search
 from heddle_tools_service.sdk import ToolError
 
 ResponseT = TypeVar("ResponseT")
@@ -29,7 +29,7 @@ class DocumentSearch:
             self.client,
             tuple(collections),
             response.document_count,
-            tuple(map(_table, response.tables)),
+            tuple(response.tables),
             unread(response.errors),
         )
 
@@ -51,7 +51,7 @@ class DescribedDocuments:
         return Rows(
             response.sql,
             tuple(response.columns),
-            tuple(tuple(map(_value, row.cells)) for row in response.rows),
+            tuple(tuple(map(value_of, row.cells)) for row in response.rows),
             response.truncated,
         )
 
@@ -70,29 +70,7 @@ async def _ask(
 
 def unread(errors: Iterable[pb.CollectionError]) -> tuple[FailedSearch, ...]:
     """Return the collections that a call did not read, as tools report them."""
-    failures = []
-    for each in errors:
-        message = str(failure_of(each.error)).removesuffix(".")
-        text = f"Collection {each.collection!r} was not asked: {message}."
-        failures.append(FailedSearch(each.collection, text))
-    return tuple(failures)
-
-
-def _table(table: pb.Table) -> Table:
-    columns = (
-        Column(
-            column.name,
-            column.type,
-            column.description,
-            tuple(map(_value, column.examples)),
-            column.complete,
-        )
-        for column in table.columns
+    return tuple(
+        failed_search(each.collection, each.error, "Collection {!r} was not asked")
+        for each in errors
     )
-    return Table(table.name, tuple(columns))
-
-
-def _value(cell: pb.Cell) -> Value:
-    kind = cell.WhichOneof("value")
-    value: Value = getattr(cell, kind) if kind else None
-    return value

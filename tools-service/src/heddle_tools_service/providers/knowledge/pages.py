@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_tools_service.capabilities.pages import Interpretation, PageMatch, PageMatches
-from heddle_tools_service.capabilities.passages import FailedSearch
-from heddle_tools_service.providers.knowledge.client import NOT_FOUND, KnowledgeClient, failure_of
+from heddle_tools_service.providers.knowledge.client import (
+    NOT_FOUND,
+    KnowledgeClient,
+    failed_search,
+)
 from heddle_tools_service.providers.knowledge.page_uris import PageAddress, picture_uri, read_uri
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
+_NOT_SEARCHED = "The pages of the collection {!r} were not searched"
 NO_PAGE = "There is no such page among those that this assistant may see."
 
 
@@ -29,10 +33,15 @@ class PageSearch:
         try:
             response = await self.client.ask(self.client.service.SearchPages, request)
         except ToolError as error:
-            return PageMatches(failures=tuple(_failure(name, error) for name in names))
+            return PageMatches(
+                failures=tuple(failed_search(name, error, _NOT_SEARCHED) for name in names)
+            )
         return PageMatches(
             tuple(_page(page, page.relevance) for page in response.pages),
-            tuple(_failure(each.collection, failure_of(each.error)) for each in response.errors),
+            tuple(
+                failed_search(each.collection, each.error, _NOT_SEARCHED)
+                for each in response.errors
+            ),
             response.model,
             response.visual,
         )
@@ -77,11 +86,6 @@ def _address(uri: str) -> PageAddress:
     if address is None:
         raise ToolError(NO_PAGE, kind="no_such_page")
     return address
-
-
-def _failure(collection: str, error: ToolError) -> FailedSearch:
-    message = f"The pages of the collection {collection!r} were not searched: {error}"
-    return FailedSearch(collection, message, isinstance(error, ToolUnavailableError))
 
 
 def _page(page: pb.PageMatch, score: float) -> PageMatch:

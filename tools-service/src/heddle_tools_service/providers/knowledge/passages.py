@@ -7,16 +7,15 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_tools_service.capabilities.passages import (
     NO_OPTIONS,
-    FailedSearch,
     Passage,
     PassageResults,
     SearchOptions,
+    stored_attributes,
 )
-from heddle_tools_service.providers.knowledge.client import KnowledgeClient, failure_of
+from heddle_tools_service.providers.knowledge.client import KnowledgeClient, failed_search
 from heddle_tools_service.providers.knowledge.page_uris import picture_uri
-from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+from heddle_tools_service.sdk import ToolError
 
-CONFIGURATION_ERROR = "KB configuration error:"
 _OPTION_OF_FIELD = {"document_time_from": "time_from", "document_time_to": "time_to"}
 
 
@@ -56,7 +55,7 @@ class CollectionSearch:
         try:
             response = await self.client.ask(self.client.service.SearchCollections, request)
         except ToolError as error:
-            return PassageResults(failures=tuple(_failure(name, error) for name in names))
+            return PassageResults(failures=tuple(failed_search(name, error) for name in names))
         return PassageResults(
             tuple(
                 _passage(result, passage)
@@ -64,19 +63,12 @@ class CollectionSearch:
                 for passage in result.passages
             ),
             tuple(
-                _failure(result.collection, failure_of(result.error))
+                failed_search(result.collection, result.error)
                 for result in response.results
                 if result.HasField("error")
             ),
             tuple(_warning(result) for result in response.results if result.ignored_fields),
         )
-
-
-def _failure(collection: str, error: ToolError) -> FailedSearch:
-    message = str(error).removesuffix(".")
-    if not message.startswith(CONFIGURATION_ERROR):
-        message = f"Collection {collection!r} was not searched: {message}."
-    return FailedSearch(collection, message, isinstance(error, ToolUnavailableError))
 
 
 def _warning(result: pb.CollectionPassages) -> str:
@@ -109,13 +101,3 @@ def _passage(result: pb.CollectionPassages, passage: pb.Passage) -> Passage:
         else "",
         collection=result.collection,
     )
-
-
-def stored_attributes(collection: str, passage: pb.Passage) -> dict[str, str]:
-    """Return what sources say of a passage of the knowledge service."""
-    attributes = {"collection": collection, "document": passage.document}
-    if passage.page:
-        attributes["page"] = str(passage.page)
-    if passage.headings:
-        attributes["heading"] = " / ".join(passage.headings)
-    return attributes

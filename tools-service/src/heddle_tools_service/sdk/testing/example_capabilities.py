@@ -14,7 +14,7 @@ from heddle_tools_service.capabilities.document_queries import (
     Table,
 )
 from heddle_tools_service.capabilities.files import Files, FileText
-from heddle_tools_service.capabilities.graph import Graph, GraphResults, Mentions, Theme
+from heddle_tools_service.capabilities.graph import Graph, GraphResults, GraphSummary, GraphTheme
 from heddle_tools_service.capabilities.moodle import Assignments, Course, Moodle
 from heddle_tools_service.capabilities.pages import PageMatch, Pages
 from heddle_tools_service.capabilities.passages import Passage, Passages
@@ -51,10 +51,11 @@ PAGE = PageMatch(
     *("looms", "a.pdf", "doc_1", "Sheds", "http://w/", 3, 0.5, "A shed is a gap."),
     picture_uri="/v1/vector_stores/vs_1/files/doc_1/pages/3",
 )
+_SUMMARY = GraphSummary(entity_count=2, link_count=1, document_count=1)
 REMOTE_TOOL = RemoteTool("search", "Finds.", {"type": "object"})
 
 
-_TABLES = (Table("documents", (Column("title", "TEXT", "the title", ("Sheds",)),)),)
+_TABLES = (Table(name="documents", columns=[Column(name="title", type="TEXT")]),)
 _CHANGE = Change(0, 1, 1, 1, 1, "clearer", unchanged=False)
 _PATCHED = ChangedFile("a.py", "changed", "abc", (_CHANGE,), "-a\n+b\n", 1, 1)
 _RUBRIC = {"criteria": [{"name": "A", "levels": [{"score": 1}]}]}
@@ -89,7 +90,7 @@ def example_capabilities() -> dict[type, object]:
     """Return an instance of every capability except `httpx.AsyncClient`, which answers at once."""
     rows = Rows("SELECT title FROM documents", ("title",), (("Sheds",),), truncated=False)
     tables = SimpleNamespace(documents=1, failures=(), tables=_TABLES, select=_returning(rows))
-    theme = Theme(("shed", "gap"), 2, (), Mentions(1, (PASSAGE,)))
+    theme = GraphTheme(entities=["shed", "gap"], entity_count=2, passage_count=1)
     weather = CurrentWeather("Paris", 20.5, "clear sky", "by the sky", "http://sky/")
     page = WebResult("Sheds", "http://w/", "A gap.")
     session = SimpleNamespace(
@@ -100,8 +101,8 @@ def example_capabilities() -> dict[type, object]:
         DocumentQueries: SimpleNamespace(open=_returning(tables)),
         Files: SimpleNamespace(read=_returning(FileText("notes", truncated=False))),
         Graph: SimpleNamespace(
-            themes=_returning(GraphResults(2, 1, 1, (theme,))),
-            paths=_returning(GraphResults(2, 1, 1)),
+            themes=_returning(GraphResults(_SUMMARY, [theme])),
+            paths=_returning(GraphResults(_SUMMARY)),
         ),
         Moodle: SimpleNamespace(
             user=_returning(7),
