@@ -1,11 +1,11 @@
 """An open collection: its tables, the lock around its commits, the meaning of its failures."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from heddle_knowledge.collection_registry import CollectionRegistry
-from heddle_knowledge.engines.interface import Engine, Layout, Table
+from heddle_knowledge.engines.interface import Engine, Table
 from heddle_knowledge.errors import (
     CollectionNotFoundError,
     KnowledgeError,
@@ -23,15 +23,12 @@ class CollectionHandle:
         table: The open table of its chunks.
         engine: What keeps the tables.
         registry: The list that says whether the collection still exists.
-        beside: Opens a further table of the collection by its layout, and makes it at first use.
-            It goes with the collection. A commit to it is one of its own.
     """
 
     collection: Collection
     table: Table
     engine: Engine
     registry: CollectionRegistry
-    beside: Callable[[Layout], Awaitable[Table]]
 
     async def check_exists(self) -> None:
         """Make sure that nobody has deleted the collection meanwhile.
@@ -65,14 +62,14 @@ class CollectionHandle:
             ) from error
 
     @asynccontextmanager
-    async def writing(self, kind: str = "chunks") -> AsyncGenerator[None]:
-        """Hold the write lock of a kind of table around one commit, and see it onto the disk.
+    async def writing(self) -> AsyncGenerator[None]:
+        """Hold the write lock of the table around one commit, which is on disk afterwards.
 
         Raises:
             CollectionNotFoundError: The collection was deleted meanwhile.
             StorageError: The commit failed; the collection is as it was.
         """
-        async with self.using(), self.engine.locks.committing(f"{kind}_{self.collection.id}"):
+        async with self.using(), self.engine.locks.committing(f"chunks_{self.collection.id}"):
             await self.check_exists()
             yield
 

@@ -6,7 +6,6 @@ a crash in between leaves at worst a table without a record, which the next open
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import partial
 
 from heddle_knowledge import tables
 from heddle_knowledge.collection_handle import CollectionHandle
@@ -81,8 +80,7 @@ class CollectionStore:
                     f"The collection {collection.name!r} was just deleted. Create it again first."
                 ) from error
             self._tables[name] = opened
-        beside = partial(self._beside, collection)
-        return CollectionHandle(collection, self._tables[name], self._engine, self.registry, beside)
+        return CollectionHandle(collection, self._tables[name], self._engine, self.registry)
 
     async def change(self, collection: Collection) -> None:
         """Keep a collection's record as it is now.
@@ -127,16 +125,6 @@ class CollectionStore:
         for table in self._tables.values():
             table.close()
         self._tables.clear()
-
-    async def _beside(self, collection: Collection, layout: Layout) -> Table:
-        """Open a further table of a collection, or make it."""
-        name = _table(collection, layout)
-        if name not in self._tables:
-            async with self._engine.locks.locked(_STORE):
-                there = name in await self._engine.names()
-                opening = self._engine.open if there else self._engine.make
-                self._tables[name] = await opening(name, layout)
-        return self._tables[name]
 
 
 def _table(collection: Collection, layout: Layout) -> str:
