@@ -146,7 +146,7 @@ def test_metadata_named_like_a_column_or_like_code_becomes_no_column() -> None:
 
 
 def test_numbers_stay_what_was_written() -> None:
-    written = ["7", "007", "1e5", "nan", "2.50", "-3", "2.5"]
+    written = ["7", "007", "1e5", "nan", "2.50", "-3", "2.5", "9" * 19]
     kinds = {}
     for number in written:
         one = [with_metadata({"number": number})]
@@ -160,6 +160,7 @@ def test_numbers_stay_what_was_written() -> None:
         "2.50": "TEXT",
         "-3": "INTEGER",
         "2.5": "REAL",
+        "9" * 19: "TEXT",
     }
 
 

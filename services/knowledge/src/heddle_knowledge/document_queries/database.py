@@ -8,8 +8,9 @@ import time
 from collections.abc import Sequence
 
 import apsw
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_knowledge.document_queries.records import Fact, Rows, Table, Value
+from heddle_knowledge.document_queries.records import Fact, Rows, Value
 from heddle_knowledge.document_queries.schema import FIXED, number_of
 from heddle_knowledge.errors import RefusedQueryError
 
@@ -41,7 +42,7 @@ _FUNCTIONS = frozenset({
 })  # fmt: skip
 
 
-def opened(facts: Sequence[Fact], tables: Sequence[Table]) -> apsw.Connection:
+def opened(facts: Sequence[Fact], tables: Sequence[pb.Table]) -> apsw.Connection:
     """Return a locked database with the rows of `facts`.
 
     Args:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
-from heddle_knowledge.document_queries.records import Describe, Fact, Rows, Select, Table
+from heddle_knowledge.document_queries.records import Describe, Fact, Rows, Select
 from heddle_knowledge.errors import RefusedQueryError
 from heddle_knowledge.workers.worker import WorkerProcess
 
@@ -36,13 +36,13 @@ class QueryWorkers:
         for worker in self._workers:
             self._free.put_nowait(worker)
 
-    async def describe(self, facts: Sequence[Fact]) -> tuple[Table, ...]:
-        """Return the tables that documents make.
+    async def describe(self, facts: Sequence[Fact]) -> bytes:
+        """Return the encoded `DescribeDocumentsResponse` of documents.
 
         Raises:
             RefusedQueryError: There are too many.
         """
-        return await self._call(Describe(list(facts)), tuple[Table, ...])
+        return await self._call(Describe(list(facts)), bytes)
 
     async def select(self, facts: Sequence[Fact], sql: str, most: int) -> Rows:
         """Return the answer to a query.

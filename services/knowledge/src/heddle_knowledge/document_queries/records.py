@@ -1,6 +1,7 @@
 """What a question about documents is answered from, and with. All of it travels to a worker."""
 
 import msgspec
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 Value = str | int | float | None
 
@@ -23,25 +24,6 @@ class Fact(msgspec.Struct, frozen=True, array_like=True):
     metadata: dict[str, str]
 
 
-class Column(msgspec.Struct, frozen=True):
-    """A column of a table."""
-
-    name: str
-    type: str
-    """`TEXT`, `INTEGER` or `REAL`."""
-    meaning: str
-    examples: tuple[Value, ...] = ()
-    complete: bool = False
-    """Whether the examples are all values that there are."""
-
-
-class Table(msgspec.Struct, frozen=True):
-    """A table that can be asked."""
-
-    name: str
-    columns: tuple[Column, ...]
-
-
 class Rows(msgspec.Struct, frozen=True):
     """The answer to a query."""
 
@@ -54,7 +36,7 @@ class Rows(msgspec.Struct, frozen=True):
 
 
 class Describe(msgspec.Struct, frozen=True, tag=True):
-    """Asks which tables some documents make."""
+    """Asks which tables documents make; the reply is an encoded `DescribeDocumentsResponse`."""
 
     facts: list[Fact]
 
@@ -68,3 +50,16 @@ class Select(msgspec.Struct, frozen=True, tag=True):
     """Rows at most."""
     seconds: float
     """How long the query may run."""
+
+
+def cell_of(value: Value) -> pb.Cell:
+    """Return a value as callers get it."""
+    match value:
+        case None:
+            return pb.Cell()
+        case str():
+            return pb.Cell(text=value)
+        case int():
+            return pb.Cell(integer=value)
+        case float():
+            return pb.Cell(real=value)

@@ -7,12 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from heddle_knowledge.document_queries.records import Column, Fact, Table, Value
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+
+from heddle_knowledge.document_queries.records import Fact, Value, cell_of
 
 _MOST_KEYS = 30
 _FEW_VALUES = 12
 _EXAMPLES = 3
 _LONGEST_EXAMPLE = 60
+_MAX_INTEGER = 2**63 - 1  # of SQLite
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
 _FIXED = (
     ("document_id", "TEXT", "identifies the document"),
@@ -36,7 +39,7 @@ _METADATA = (
 )
 
 
-def tables_of(facts: Sequence[Fact]) -> tuple[Table, Table]:
+def tables_of(facts: Sequence[Fact]) -> tuple[pb.Table, pb.Table]:
     """Return the tables `documents` and `metadata` that some documents make, with examples."""
     fixed = tuple(
         _column(name, kind, meaning, [getattr(fact, name) for fact in facts])
@@ -46,7 +49,8 @@ def tables_of(facts: Sequence[Fact]) -> tuple[Table, Table]:
     more = tuple(_attribute(key, facts) for key in _columns(keys))
     named = {"key": [*keys], "document_id": [], "value": []}
     pairs = tuple(_column(name, kind, meaning, named[name]) for name, kind, meaning in _METADATA)
-    return Table("documents", fixed + more), Table("metadata", pairs)
+    documents = pb.Table(name="documents", columns=fixed + more)
+    return documents, pb.Table(name="metadata", columns=pairs)
 
 
 def number_of(value: str) -> int | float | None:
@@ -56,6 +60,8 @@ def number_of(value: str) -> int | float | None:
             number = kind(value)
         except ValueError:
             continue
+        if isinstance(number, int) and abs(number) > _MAX_INTEGER:
+            return None
         if str(number) == value:  # neither 007 nor 1e5 nor nan
             return number if number == number else None  # noqa: PLR0124 - nan
     return None
@@ -72,7 +78,7 @@ def _columns(keys: Counter[str]) -> list[str]:
     return chosen
 
 
-def _attribute(key: str, facts: Sequence[Fact]) -> Column:
+def _attribute(key: str, facts: Sequence[Fact]) -> pb.Column:
     values = [fact.metadata[key] for fact in facts if key in fact.metadata]
     numbers = [number_of(value) for value in values]
     if None in numbers:
@@ -81,11 +87,17 @@ def _attribute(key: str, facts: Sequence[Fact]) -> Column:
     return _column(key, kind, "an attribute of the document", numbers)
 
 
-def _column(name: str, kind: str, meaning: str, values: Sequence[Value]) -> Column:
+def _column(name: str, kind: str, meaning: str, values: Sequence[Value]) -> pb.Column:
     counted = Counter(value for value in values if value not in {None, ""})
     complete = len(counted) <= _FEW_VALUES
     shown = [value for value, _ in counted.most_common(_FEW_VALUES if complete else _EXAMPLES)]
-    return Column(name, kind, meaning, tuple(map(_short, shown)), complete)
+    return pb.Column(
+        name=name,
+        type=kind,
+        description=meaning,
+        examples=[cell_of(_short(value)) for value in shown],
+        complete=complete,
+    )
 
 
 def _short(value: Value) -> Value:

@@ -3,10 +3,11 @@
 import logging
 
 import apsw
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_knowledge.document_queries.database import opened, select
 from heddle_knowledge.document_queries.guard import guarded
-from heddle_knowledge.document_queries.records import Describe, Rows, Select, Table
+from heddle_knowledge.document_queries.records import Describe, Rows, Select
 from heddle_knowledge.document_queries.schema import tables_of
 from heddle_knowledge.errors import RefusedQueryError
 from heddle_knowledge.workers.serving import serve
@@ -23,9 +24,14 @@ def main() -> None:
     serve(_answer, Describe | Select, refusal=RefusedQueryError, memory_bytes=_MEMORY)
 
 
-def _answer(request: Describe | Select) -> Rows | tuple[Table, ...]:
+def _answer(request: Describe | Select) -> Rows | bytes:
     try:
-        return _selected(request) if isinstance(request, Select) else tables_of(request.facts)
+        if isinstance(request, Select):
+            return _selected(request)
+        tables = tables_of(request.facts)
+        return pb.DescribeDocumentsResponse(
+            document_count=len(request.facts), tables=tables
+        ).SerializeToString()
     except (MemoryError, apsw.NoMemError) as error:
         raise RefusedQueryError(
             "There are too many documents to ask about. Name fewer collections."

@@ -7,7 +7,7 @@ from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.document_queries.collecting import MAX_DOCUMENTS, collect
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.document_queries.records import Fact, Table, Value
+from heddle_knowledge.document_queries.records import Fact, cell_of
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.service.calls import (
     Calls,
@@ -33,10 +33,10 @@ class DocumentQueryCalls(Calls):
         """Describe the tables that queries can read."""
         facts, errors = await self._collect(request.collections)
         with known_failures():
-            tables = await self._queries.describe(facts)
-        return pb.DescribeDocumentsResponse(
-            document_count=len(facts), tables=map(_table, tables), errors=errors
-        )
+            description = await self._queries.describe(facts)
+        response = pb.DescribeDocumentsResponse.FromString(description)
+        response.errors.extend(errors)
+        return response
 
     async def QueryDocuments(
         self, request: pb.QueryDocumentsRequest, context: Context
@@ -51,7 +51,7 @@ class DocumentQueryCalls(Calls):
         return pb.QueryDocumentsResponse(
             sql=result.sql,
             columns=result.columns,
-            rows=[pb.Row(cells=map(_cell, row)) for row in result.rows],
+            rows=[pb.Row(cells=map(cell_of, row)) for row in result.rows],
             truncated=result.truncated,
             errors=errors,
         )
@@ -74,29 +74,3 @@ class DocumentQueryCalls(Calls):
                 except KnowledgeError as error:
                     errors.append(collection_error(reference, error))
         return facts, errors
-
-
-def _table(table: Table) -> pb.Table:
-    columns = [
-        pb.Column(
-            name=column.name,
-            type=column.type,
-            description=column.meaning,
-            examples=map(_cell, column.examples),
-            complete=column.complete,
-        )
-        for column in table.columns
-    ]
-    return pb.Table(name=table.name, columns=columns)
-
-
-def _cell(value: Value) -> pb.Cell:
-    match value:
-        case None:
-            return pb.Cell()
-        case str():
-            return pb.Cell(text=value)
-        case int():
-            return pb.Cell(integer=value)
-        case float():
-            return pb.Cell(real=value)
