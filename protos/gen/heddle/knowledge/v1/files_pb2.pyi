@@ -28,29 +28,29 @@ class _AttachmentStatus:
 class _AttachmentStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AttachmentStatus.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ATTACHMENT_STATUS_UNSPECIFIED: _AttachmentStatus.ValueType  # 0
-    """Never answered."""
+    """Never returned."""
     ATTACHMENT_STATUS_IN_PROGRESS: _AttachmentStatus.ValueType  # 1
-    """It is read, or waits for its turn."""
+    """The file is being ingested, or waits for its turn."""
     ATTACHMENT_STATUS_COMPLETED: _AttachmentStatus.ValueType  # 2
-    """Searches find it."""
+    """Searches find the file."""
     ATTACHMENT_STATUS_FAILED: _AttachmentStatus.ValueType  # 3
-    """It cannot be brought in."""
+    """The file cannot be ingested."""
     ATTACHMENT_STATUS_CANCELLED: _AttachmentStatus.ValueType  # 4
-    """Its batch was cancelled before searches could find it."""
+    """The batch was cancelled before searches could find the file."""
 
 class AttachmentStatus(_AttachmentStatus, metaclass=_AttachmentStatusEnumTypeWrapper):
-    """How far a file is on its way into a collection."""
+    """The status of the ingestion of a file."""
 
 ATTACHMENT_STATUS_UNSPECIFIED: AttachmentStatus.ValueType  # 0
-"""Never answered."""
+"""Never returned."""
 ATTACHMENT_STATUS_IN_PROGRESS: AttachmentStatus.ValueType  # 1
-"""It is read, or waits for its turn."""
+"""The file is being ingested, or waits for its turn."""
 ATTACHMENT_STATUS_COMPLETED: AttachmentStatus.ValueType  # 2
-"""Searches find it."""
+"""Searches find the file."""
 ATTACHMENT_STATUS_FAILED: AttachmentStatus.ValueType  # 3
-"""It cannot be brought in."""
+"""The file cannot be ingested."""
 ATTACHMENT_STATUS_CANCELLED: AttachmentStatus.ValueType  # 4
-"""Its batch was cancelled before searches could find it."""
+"""The batch was cancelled before searches could find the file."""
 Global___AttachmentStatus: _TypeAlias = AttachmentStatus  # noqa: Y015
 
 class _FileBatchStatus:
@@ -60,27 +60,27 @@ class _FileBatchStatus:
 class _FileBatchStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FileBatchStatus.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     FILE_BATCH_STATUS_UNSPECIFIED: _FileBatchStatus.ValueType  # 0
-    """Never answered."""
+    """Never returned."""
     FILE_BATCH_STATUS_IN_PROGRESS: _FileBatchStatus.ValueType  # 1
-    """Some of its files are on their way."""
+    """Some of its files are being ingested."""
     FILE_BATCH_STATUS_COMPLETED: _FileBatchStatus.ValueType  # 2
-    """All that can be brought in is."""
+    """All files that can be ingested are in the collection."""
     FILE_BATCH_STATUS_FAILED: _FileBatchStatus.ValueType  # 3
-    """None of its files can be brought in."""
+    """None of its files can be ingested."""
     FILE_BATCH_STATUS_CANCELLED: _FileBatchStatus.ValueType  # 4
     """It was cancelled."""
 
 class FileBatchStatus(_FileBatchStatus, metaclass=_FileBatchStatusEnumTypeWrapper):
-    """How far a batch of files is."""
+    """The status of a batch of files."""
 
 FILE_BATCH_STATUS_UNSPECIFIED: FileBatchStatus.ValueType  # 0
-"""Never answered."""
+"""Never returned."""
 FILE_BATCH_STATUS_IN_PROGRESS: FileBatchStatus.ValueType  # 1
-"""Some of its files are on their way."""
+"""Some of its files are being ingested."""
 FILE_BATCH_STATUS_COMPLETED: FileBatchStatus.ValueType  # 2
-"""All that can be brought in is."""
+"""All files that can be ingested are in the collection."""
 FILE_BATCH_STATUS_FAILED: FileBatchStatus.ValueType  # 3
-"""None of its files can be brought in."""
+"""None of its files can be ingested."""
 FILE_BATCH_STATUS_CANCELLED: FileBatchStatus.ValueType  # 4
 """It was cancelled."""
 Global___FileBatchStatus: _TypeAlias = FileBatchStatus  # noqa: Y015
@@ -102,11 +102,11 @@ class File(_message.Message):
     filename: _builtins.str
     """The name it was uploaded with, without folders."""
     purpose: _builtins.str
-    """What it is for, in the client's words: `assistants` or `user_data`."""
+    """The purpose that the client named: `assistants` or `user_data`."""
     media_type: _builtins.str
-    """The IANA media type. Empty if it was not told."""
+    """The IANA media type. Empty if the client named none."""
     size: _builtins.int
-    """Bytes."""
+    """The size in bytes."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was uploaded."""
@@ -152,18 +152,18 @@ class AttachedFile(_message.Message):
     document: _builtins.str
     """The name of its document there."""
     status: Global___AttachmentStatus.ValueType
-    """How far it is."""
+    """Its status."""
     error: _builtins.str
-    """Why it failed, for people. Empty unless it did."""
+    """The reason of a failure, for people. Empty otherwise."""
     unreadable: _builtins.bool
-    """Whether that is because of what the file holds, so that trying again cannot help."""
+    """Whether the content of the file is the reason, so that a retry fails as well."""
     size: _builtins.int
-    """Bytes of the file."""
+    """The size of the file in bytes."""
     filename: _builtins.str
     """The name it was uploaded with."""
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
-        """What clients note about it, for filters."""
+        """Attributes of the client, for filters."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -210,20 +210,20 @@ class FileBatch(_message.Message):
     collection_id: _builtins.str
     """The identifier of the collection."""
     status: Global___FileBatchStatus.ValueType
-    """How far it is."""
+    """Its status."""
     in_progress_count: _builtins.int
-    """Files that are read, or wait for their turn. Files that were taken out of the collection
-    since are not counted, here and below; files that were attached again count as they are now.
+    """Files that are being ingested, or wait for their turn. This and the following counts leave out
+    files that were detached since; files that were attached again count with their new status.
     """
     completed_count: _builtins.int
     """Files that searches find."""
     failed_count: _builtins.int
-    """Files that cannot be brought in."""
+    """Files that cannot be ingested."""
     cancelled_count: _builtins.int
-    """Files that were given up when the batch was cancelled."""
+    """Files whose ingestion was cancelled with the batch."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was made."""
+        """When it was created."""
 
     def __init__(
         self,
@@ -256,11 +256,11 @@ class CreateFileRequest(_message.Message):
     MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
     filename: _builtins.str
-    """The name, at most 255 characters; folders before it are dropped."""
+    """The name, 1 to 255 characters without control characters. The service removes folders."""
     purpose: _builtins.str
-    """What it is for: `assistants` or `user_data`."""
+    """The purpose: `assistants` or `user_data`."""
     media_type: _builtins.str
-    """The IANA media type. If empty, told by the ending of the name when the file is read."""
+    """The IANA media type. If empty, the ingestion derives it from the ending of the name."""
     data: _builtins.bytes
     """The content. At most 30 MiB."""
     def __init__(
@@ -288,7 +288,7 @@ class CreateFileResponse(_message.Message):
     FILE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def file(self) -> Global___File:
-        """The file as it is kept."""
+        """The stored file."""
 
     def __init__(
         self,
@@ -358,7 +358,7 @@ class ListFilesRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """The most files to return, at most 1000. If 0, at most 100."""
+    """The maximum number of files, at most 1,000. If 0, 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     def __init__(
@@ -464,7 +464,7 @@ class DeleteFileRequest(_message.Message):
     id: _builtins.str
     """The identifier."""
     unless_attached: _builtins.bool
-    """Leaves the file as it is if it is attached to a collection, whosoever that is."""
+    """Whether to keep the file if it is attached to a collection of any owner."""
     def __init__(
         self,
         *,
@@ -511,9 +511,9 @@ class AttachFileRequest(_message.Message):
     """The identifier of the file."""
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
-        """What clients note about it: at most 16 texts, numbers and truth values, keys of at most 64
-        and texts of at most 512 characters; `file_id` is no key. They become the metadata of its
-        document, as text, beside `file_id`.
+        """Attributes of the client: at most 16 strings, numbers and booleans, keys of 1 to 64 and strings
+        of at most 512 characters; the key `file_id` is reserved. They become the metadata of the
+        document, as text, with `file_id`.
         """
 
     def __init__(
@@ -617,7 +617,7 @@ class ListAttachedFilesRequest(_message.Message):
     collection: _builtins.str
     """The collection's name or identifier."""
     page_size: _builtins.int
-    """The most files to return, at most 1000. If 0, at most 100."""
+    """The maximum number of files, at most 1,000. If 0, 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     def __init__(
@@ -678,7 +678,7 @@ class UpdateAttachedFileRequest(_message.Message):
     """The identifier of the file."""
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
-        """The new attributes, as of `AttachFile`, in place of all of the old."""
+        """The new attributes, which replace the old; the rules of `AttachFileRequest` hold."""
 
     def __init__(
         self,
@@ -764,7 +764,7 @@ Global___DetachFileResponse: _TypeAlias = DetachFileResponse  # noqa: Y015
 
 @_typing.final
 class BatchedFile(_message.Message):
-    """A file that a batch is made of."""
+    """A file of a new batch."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -774,7 +774,7 @@ class BatchedFile(_message.Message):
     """The identifier of the file."""
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
-        """As of `AttachFileRequest`."""
+        """Its attributes; the rules of `AttachFileRequest` hold."""
 
     def __init__(
         self,
@@ -802,7 +802,7 @@ class CreateFileBatchRequest(_message.Message):
     """The collection's name or identifier."""
     @_builtins.property
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___BatchedFile]:
-        """The files, 1 to 2,000, each once."""
+        """The files, 1 to 2,000, without repetition."""
 
     def __init__(
         self,
@@ -927,7 +927,7 @@ class CancelFileBatchResponse(_message.Message):
     BATCH_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def batch(self) -> Global___FileBatch:
-        """The batch as it is now."""
+        """The batch after the cancellation."""
 
     def __init__(
         self,
@@ -957,7 +957,7 @@ class ListFileBatchFilesRequest(_message.Message):
     batch_id: _builtins.str
     """The identifier of the batch."""
     page_size: _builtins.int
-    """The most files to return, at most 1000. If 0, at most 100."""
+    """The maximum number of files, at most 1,000. If 0, 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     def __init__(

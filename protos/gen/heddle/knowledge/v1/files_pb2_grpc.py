@@ -26,13 +26,16 @@ if _version_not_supported:
 
 
 class FileServiceStub:
-    """Keeps files that callers upload, and brings them into collections in the background.
+    """Stores files that callers upload, and ingests them into collections in the background.
 
-    A file belongs to whoever uploaded it: others, administrators too, are answered as if there
-    were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
-    who may read or change what is attached to it is whoever may read or change the collection.
+    A file belongs to the caller that uploaded it. For others, administrators included, RPCs fail
+    with `NOT_FOUND`. A request names a collection by its name or its identifier, as in
+    `KnowledgeService`. A caller that may read a collection may read its attached files; attaching
+    and detaching needs the right to change the collection and otherwise fails with
+    `PERMISSION_DENIED`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    See `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     def __init__(self, channel):
@@ -114,24 +117,28 @@ class FileServiceStub:
 
 
 class FileServiceServicer:
-    """Keeps files that callers upload, and brings them into collections in the background.
+    """Stores files that callers upload, and ingests them into collections in the background.
 
-    A file belongs to whoever uploaded it: others, administrators too, are answered as if there
-    were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
-    who may read or change what is attached to it is whoever may read or change the collection.
+    A file belongs to the caller that uploaded it. For others, administrators included, RPCs fail
+    with `NOT_FOUND`. A request names a collection by its name or its identifier, as in
+    `KnowledgeService`. A caller that may read a collection may read its attached files; attaching
+    and detaching needs the right to change the collection and otherwise fails with
+    `PERMISSION_DENIED`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    See `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     def CreateFile(self, request, context):
-        """Keeps a file. Fails with `RESOURCE_EXHAUSTED` if the caller has too many, or too much.
+        """Stores a file. Fails with `RESOURCE_EXHAUSTED` if the caller has 5,000 files, or would have
+        more than 5 GiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetFile(self, request, context):
-        """Gets one file of the caller's. Fails with `NOT_FOUND` if there is none.
+        """Gets one file of the caller's. Fails with `NOT_FOUND` if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,85 +152,89 @@ class FileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetFileContent(self, request, context):
-        """Gets the content of a file of the caller's.
+        """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteFile(self, request, context):
-        """Deletes a file of the caller's. What was brought into a collection stays there.
+        """Deletes a file of the caller's. Documents that were ingested from it stay in their
+        collections. Fails with `NOT_FOUND` if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AttachFile(self, request, context):
-        """Begins to bring a file of the caller's into a collection that the caller may change, and
-        answers at once. `GetAttachedFile` tells how far it is. It goes on when the service has
-        stopped and is started again. Attaching a file that is attached begins anew.
+        """Starts the ingestion of a file of the caller's into a collection, and returns at once.
+        `GetAttachedFile` returns its status. The ingestion continues after a restart of the service.
+        Attaching a file again starts its ingestion again. Fails with `NOT_FOUND` if the file or the
+        collection does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetAttachedFile(self, request, context):
-        """Gets a file of a collection. Fails with `NOT_FOUND` if there is none.
+        """Gets a file of a collection. Fails with `NOT_FOUND` if it is not attached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAttachedFiles(self, request, context):
-        """Lists the files of a collection, the oldest first. Documents that came by
-        `KnowledgeService.IngestDocument` are not among them.
+        """Lists the files of a collection, the oldest first. Documents of
+        `KnowledgeService.IngestDocument` are not included.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateAttachedFile(self, request, context):
-        """Replaces the attributes of a file in a collection. Fails with `ABORTED` while it is being
-        brought in.
+        """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
+        and with `NOT_FOUND` if it is not attached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DetachFile(self, request, context):
-        """Takes a file out of a collection, its document with it. The file itself stays.
+        """Removes a file and its document from a collection. The file itself is not deleted. Fails with
+        `NOT_FOUND` if it is not attached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateFileBatch(self, request, context):
-        """Begins to bring several files of the caller's into a collection that the caller may change,
-        as `AttachFile` does with one, and answers at once. If one of them cannot be brought in, for
-        instance because there is no such file, none is. `GetFileBatch` tells how far they are.
+        """Starts the ingestion of several files of the caller's into a collection, as `AttachFile` does
+        for one, and returns at once. If one of them is invalid, for example because it does not exist,
+        the RPC fails and attaches none. `GetFileBatch` returns the status.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetFileBatch(self, request, context):
-        """Gets a batch. Fails with `NOT_FOUND` if the collection has none of the identifier.
+        """Gets a batch. Fails with `NOT_FOUND` if the collection has no such batch.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CancelFileBatch(self, request, context):
-        """Gives up those files of a batch that are not in the collection yet. What is in it stays.
-        A batch that has ended stays as it is.
+        """Cancels the ingestion of those files of a batch that are not in the collection yet. The others
+        stay in the collection. A batch that has ended does not change. Fails with `NOT_FOUND` if the
+        collection has no such batch.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListFileBatchFiles(self, request, context):
-        """Lists the files of a batch, the oldest first. Those that were taken out of the collection
-        since are not among them.
+        """Lists the files of a batch, the oldest first, without files that were detached since. Fails
+        with `NOT_FOUND` if the collection has no such batch.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -311,13 +322,16 @@ def add_FileServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class FileService:
-    """Keeps files that callers upload, and brings them into collections in the background.
+    """Stores files that callers upload, and ingests them into collections in the background.
 
-    A file belongs to whoever uploaded it: others, administrators too, are answered as if there
-    were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
-    who may read or change what is attached to it is whoever may read or change the collection.
+    A file belongs to the caller that uploaded it. For others, administrators included, RPCs fail
+    with `NOT_FOUND`. A request names a collection by its name or its identifier, as in
+    `KnowledgeService`. A caller that may read a collection may read its attached files; attaching
+    and detaching needs the right to change the collection and otherwise fails with
+    `PERMISSION_DENIED`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    See `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     @staticmethod

@@ -27,13 +27,16 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class FileServiceStub:
-    """Keeps files that callers upload, and brings them into collections in the background.
+    """Stores files that callers upload, and ingests them into collections in the background.
 
-    A file belongs to whoever uploaded it: others, administrators too, are answered as if there
-    were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
-    who may read or change what is attached to it is whoever may read or change the collection.
+    A file belongs to the caller that uploaded it. For others, administrators included, RPCs fail
+    with `NOT_FOUND`. A request names a collection by its name or its identifier, as in
+    `KnowledgeService`. A caller that may read a collection may read its attached files; attaching
+    and detaching needs the right to change the collection and otherwise fails with
+    `PERMISSION_DENIED`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    See `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     @_typing.overload
@@ -41,111 +44,133 @@ class FileServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> FileServiceAsyncStub: ...
     CreateFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.CreateFileRequest, _files_pb2.CreateFileResponse]
-    """Keeps a file. Fails with `RESOURCE_EXHAUSTED` if the caller has too many, or too much."""
+    """Stores a file. Fails with `RESOURCE_EXHAUSTED` if the caller has 5,000 files, or would have
+    more than 5 GiB.
+    """
     GetFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileRequest, _files_pb2.GetFileResponse]
-    """Gets one file of the caller's. Fails with `NOT_FOUND` if there is none."""
+    """Gets one file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
     ListFiles: _grpc.UnaryUnaryMultiCallable[_files_pb2.ListFilesRequest, _files_pb2.ListFilesResponse]
     """Lists the caller's files, the oldest first."""
     GetFileContent: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileContentRequest, _files_pb2.GetFileContentResponse]
-    """Gets the content of a file of the caller's."""
+    """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
     DeleteFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DeleteFileRequest, _files_pb2.DeleteFileResponse]
-    """Deletes a file of the caller's. What was brought into a collection stays there."""
+    """Deletes a file of the caller's. Documents that were ingested from it stay in their
+    collections. Fails with `NOT_FOUND` if it does not exist.
+    """
     AttachFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.AttachFileRequest, _files_pb2.AttachFileResponse]
-    """Begins to bring a file of the caller's into a collection that the caller may change, and
-    answers at once. `GetAttachedFile` tells how far it is. It goes on when the service has
-    stopped and is started again. Attaching a file that is attached begins anew.
+    """Starts the ingestion of a file of the caller's into a collection, and returns at once.
+    `GetAttachedFile` returns its status. The ingestion continues after a restart of the service.
+    Attaching a file again starts its ingestion again. Fails with `NOT_FOUND` if the file or the
+    collection does not exist.
     """
     GetAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetAttachedFileRequest, _files_pb2.GetAttachedFileResponse]
-    """Gets a file of a collection. Fails with `NOT_FOUND` if there is none."""
+    """Gets a file of a collection. Fails with `NOT_FOUND` if it is not attached."""
     ListAttachedFiles: _grpc.UnaryUnaryMultiCallable[_files_pb2.ListAttachedFilesRequest, _files_pb2.ListAttachedFilesResponse]
-    """Lists the files of a collection, the oldest first. Documents that came by
-    `KnowledgeService.IngestDocument` are not among them.
+    """Lists the files of a collection, the oldest first. Documents of
+    `KnowledgeService.IngestDocument` are not included.
     """
     UpdateAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]
-    """Replaces the attributes of a file in a collection. Fails with `ABORTED` while it is being
-    brought in.
+    """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
+    and with `NOT_FOUND` if it is not attached.
     """
     DetachFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]
-    """Takes a file out of a collection, its document with it. The file itself stays."""
+    """Removes a file and its document from a collection. The file itself is not deleted. Fails with
+    `NOT_FOUND` if it is not attached.
+    """
     CreateFileBatch: _grpc.UnaryUnaryMultiCallable[_files_pb2.CreateFileBatchRequest, _files_pb2.CreateFileBatchResponse]
-    """Begins to bring several files of the caller's into a collection that the caller may change,
-    as `AttachFile` does with one, and answers at once. If one of them cannot be brought in, for
-    instance because there is no such file, none is. `GetFileBatch` tells how far they are.
+    """Starts the ingestion of several files of the caller's into a collection, as `AttachFile` does
+    for one, and returns at once. If one of them is invalid, for example because it does not exist,
+    the RPC fails and attaches none. `GetFileBatch` returns the status.
     """
     GetFileBatch: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileBatchRequest, _files_pb2.GetFileBatchResponse]
-    """Gets a batch. Fails with `NOT_FOUND` if the collection has none of the identifier."""
+    """Gets a batch. Fails with `NOT_FOUND` if the collection has no such batch."""
     CancelFileBatch: _grpc.UnaryUnaryMultiCallable[_files_pb2.CancelFileBatchRequest, _files_pb2.CancelFileBatchResponse]
-    """Gives up those files of a batch that are not in the collection yet. What is in it stays.
-    A batch that has ended stays as it is.
+    """Cancels the ingestion of those files of a batch that are not in the collection yet. The others
+    stay in the collection. A batch that has ended does not change. Fails with `NOT_FOUND` if the
+    collection has no such batch.
     """
     ListFileBatchFiles: _grpc.UnaryUnaryMultiCallable[_files_pb2.ListFileBatchFilesRequest, _files_pb2.ListFileBatchFilesResponse]
-    """Lists the files of a batch, the oldest first. Those that were taken out of the collection
-    since are not among them.
+    """Lists the files of a batch, the oldest first, without files that were detached since. Fails
+    with `NOT_FOUND` if the collection has no such batch.
     """
 
 @_typing.type_check_only
 class FileServiceAsyncStub(FileServiceStub):
-    """Keeps files that callers upload, and brings them into collections in the background.
+    """Stores files that callers upload, and ingests them into collections in the background.
 
-    A file belongs to whoever uploaded it: others, administrators too, are answered as if there
-    were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
-    who may read or change what is attached to it is whoever may read or change the collection.
+    A file belongs to the caller that uploaded it. For others, administrators included, RPCs fail
+    with `NOT_FOUND`. A request names a collection by its name or its identifier, as in
+    `KnowledgeService`. A caller that may read a collection may read its attached files; attaching
+    and detaching needs the right to change the collection and otherwise fails with
+    `PERMISSION_DENIED`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    See `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateFile: _aio.UnaryUnaryMultiCallable[_files_pb2.CreateFileRequest, _files_pb2.CreateFileResponse]  # type: ignore[assignment]
-    """Keeps a file. Fails with `RESOURCE_EXHAUSTED` if the caller has too many, or too much."""
+    """Stores a file. Fails with `RESOURCE_EXHAUSTED` if the caller has 5,000 files, or would have
+    more than 5 GiB.
+    """
     GetFile: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileRequest, _files_pb2.GetFileResponse]  # type: ignore[assignment]
-    """Gets one file of the caller's. Fails with `NOT_FOUND` if there is none."""
+    """Gets one file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
     ListFiles: _aio.UnaryUnaryMultiCallable[_files_pb2.ListFilesRequest, _files_pb2.ListFilesResponse]  # type: ignore[assignment]
     """Lists the caller's files, the oldest first."""
     GetFileContent: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileContentRequest, _files_pb2.GetFileContentResponse]  # type: ignore[assignment]
-    """Gets the content of a file of the caller's."""
+    """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
     DeleteFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DeleteFileRequest, _files_pb2.DeleteFileResponse]  # type: ignore[assignment]
-    """Deletes a file of the caller's. What was brought into a collection stays there."""
+    """Deletes a file of the caller's. Documents that were ingested from it stay in their
+    collections. Fails with `NOT_FOUND` if it does not exist.
+    """
     AttachFile: _aio.UnaryUnaryMultiCallable[_files_pb2.AttachFileRequest, _files_pb2.AttachFileResponse]  # type: ignore[assignment]
-    """Begins to bring a file of the caller's into a collection that the caller may change, and
-    answers at once. `GetAttachedFile` tells how far it is. It goes on when the service has
-    stopped and is started again. Attaching a file that is attached begins anew.
+    """Starts the ingestion of a file of the caller's into a collection, and returns at once.
+    `GetAttachedFile` returns its status. The ingestion continues after a restart of the service.
+    Attaching a file again starts its ingestion again. Fails with `NOT_FOUND` if the file or the
+    collection does not exist.
     """
     GetAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.GetAttachedFileRequest, _files_pb2.GetAttachedFileResponse]  # type: ignore[assignment]
-    """Gets a file of a collection. Fails with `NOT_FOUND` if there is none."""
+    """Gets a file of a collection. Fails with `NOT_FOUND` if it is not attached."""
     ListAttachedFiles: _aio.UnaryUnaryMultiCallable[_files_pb2.ListAttachedFilesRequest, _files_pb2.ListAttachedFilesResponse]  # type: ignore[assignment]
-    """Lists the files of a collection, the oldest first. Documents that came by
-    `KnowledgeService.IngestDocument` are not among them.
+    """Lists the files of a collection, the oldest first. Documents of
+    `KnowledgeService.IngestDocument` are not included.
     """
     UpdateAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]  # type: ignore[assignment]
-    """Replaces the attributes of a file in a collection. Fails with `ABORTED` while it is being
-    brought in.
+    """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
+    and with `NOT_FOUND` if it is not attached.
     """
     DetachFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]  # type: ignore[assignment]
-    """Takes a file out of a collection, its document with it. The file itself stays."""
+    """Removes a file and its document from a collection. The file itself is not deleted. Fails with
+    `NOT_FOUND` if it is not attached.
+    """
     CreateFileBatch: _aio.UnaryUnaryMultiCallable[_files_pb2.CreateFileBatchRequest, _files_pb2.CreateFileBatchResponse]  # type: ignore[assignment]
-    """Begins to bring several files of the caller's into a collection that the caller may change,
-    as `AttachFile` does with one, and answers at once. If one of them cannot be brought in, for
-    instance because there is no such file, none is. `GetFileBatch` tells how far they are.
+    """Starts the ingestion of several files of the caller's into a collection, as `AttachFile` does
+    for one, and returns at once. If one of them is invalid, for example because it does not exist,
+    the RPC fails and attaches none. `GetFileBatch` returns the status.
     """
     GetFileBatch: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileBatchRequest, _files_pb2.GetFileBatchResponse]  # type: ignore[assignment]
-    """Gets a batch. Fails with `NOT_FOUND` if the collection has none of the identifier."""
+    """Gets a batch. Fails with `NOT_FOUND` if the collection has no such batch."""
     CancelFileBatch: _aio.UnaryUnaryMultiCallable[_files_pb2.CancelFileBatchRequest, _files_pb2.CancelFileBatchResponse]  # type: ignore[assignment]
-    """Gives up those files of a batch that are not in the collection yet. What is in it stays.
-    A batch that has ended stays as it is.
+    """Cancels the ingestion of those files of a batch that are not in the collection yet. The others
+    stay in the collection. A batch that has ended does not change. Fails with `NOT_FOUND` if the
+    collection has no such batch.
     """
     ListFileBatchFiles: _aio.UnaryUnaryMultiCallable[_files_pb2.ListFileBatchFilesRequest, _files_pb2.ListFileBatchFilesResponse]  # type: ignore[assignment]
-    """Lists the files of a batch, the oldest first. Those that were taken out of the collection
-    since are not among them.
+    """Lists the files of a batch, the oldest first, without files that were detached since. Fails
+    with `NOT_FOUND` if the collection has no such batch.
     """
 
 class FileServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Keeps files that callers upload, and brings them into collections in the background.
+    """Stores files that callers upload, and ingests them into collections in the background.
 
-    A file belongs to whoever uploaded it: others, administrators too, are answered as if there
-    were none. A collection is named as in `KnowledgeService`, by its name or its identifier, and
-    who may read or change what is attached to it is whoever may read or change the collection.
+    A file belongs to the caller that uploaded it. For others, administrators included, RPCs fail
+    with `NOT_FOUND`. A request names a collection by its name or its identifier, as in
+    `KnowledgeService`. A caller that may read a collection may read its attached files; attaching
+    and detaching needs the right to change the collection and otherwise fails with
+    `PERMISSION_DENIED`.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    See `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     @_abc_1.abstractmethod
@@ -154,7 +179,9 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.CreateFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.CreateFileResponse, _abc.Awaitable[_files_pb2.CreateFileResponse]]:
-        """Keeps a file. Fails with `RESOURCE_EXHAUSTED` if the caller has too many, or too much."""
+        """Stores a file. Fails with `RESOURCE_EXHAUSTED` if the caller has 5,000 files, or would have
+        more than 5 GiB.
+        """
 
     @_abc_1.abstractmethod
     def GetFile(
@@ -162,7 +189,7 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.GetFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.GetFileResponse, _abc.Awaitable[_files_pb2.GetFileResponse]]:
-        """Gets one file of the caller's. Fails with `NOT_FOUND` if there is none."""
+        """Gets one file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
 
     @_abc_1.abstractmethod
     def ListFiles(
@@ -178,7 +205,7 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.GetFileContentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.GetFileContentResponse, _abc.Awaitable[_files_pb2.GetFileContentResponse]]:
-        """Gets the content of a file of the caller's."""
+        """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
 
     @_abc_1.abstractmethod
     def DeleteFile(
@@ -186,7 +213,9 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.DeleteFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.DeleteFileResponse, _abc.Awaitable[_files_pb2.DeleteFileResponse]]:
-        """Deletes a file of the caller's. What was brought into a collection stays there."""
+        """Deletes a file of the caller's. Documents that were ingested from it stay in their
+        collections. Fails with `NOT_FOUND` if it does not exist.
+        """
 
     @_abc_1.abstractmethod
     def AttachFile(
@@ -194,9 +223,10 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.AttachFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.AttachFileResponse, _abc.Awaitable[_files_pb2.AttachFileResponse]]:
-        """Begins to bring a file of the caller's into a collection that the caller may change, and
-        answers at once. `GetAttachedFile` tells how far it is. It goes on when the service has
-        stopped and is started again. Attaching a file that is attached begins anew.
+        """Starts the ingestion of a file of the caller's into a collection, and returns at once.
+        `GetAttachedFile` returns its status. The ingestion continues after a restart of the service.
+        Attaching a file again starts its ingestion again. Fails with `NOT_FOUND` if the file or the
+        collection does not exist.
         """
 
     @_abc_1.abstractmethod
@@ -205,7 +235,7 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.GetAttachedFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.GetAttachedFileResponse, _abc.Awaitable[_files_pb2.GetAttachedFileResponse]]:
-        """Gets a file of a collection. Fails with `NOT_FOUND` if there is none."""
+        """Gets a file of a collection. Fails with `NOT_FOUND` if it is not attached."""
 
     @_abc_1.abstractmethod
     def ListAttachedFiles(
@@ -213,8 +243,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.ListAttachedFilesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.ListAttachedFilesResponse, _abc.Awaitable[_files_pb2.ListAttachedFilesResponse]]:
-        """Lists the files of a collection, the oldest first. Documents that came by
-        `KnowledgeService.IngestDocument` are not among them.
+        """Lists the files of a collection, the oldest first. Documents of
+        `KnowledgeService.IngestDocument` are not included.
         """
 
     @_abc_1.abstractmethod
@@ -223,8 +253,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.UpdateAttachedFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.UpdateAttachedFileResponse, _abc.Awaitable[_files_pb2.UpdateAttachedFileResponse]]:
-        """Replaces the attributes of a file in a collection. Fails with `ABORTED` while it is being
-        brought in.
+        """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
+        and with `NOT_FOUND` if it is not attached.
         """
 
     @_abc_1.abstractmethod
@@ -233,7 +263,9 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.DetachFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.DetachFileResponse, _abc.Awaitable[_files_pb2.DetachFileResponse]]:
-        """Takes a file out of a collection, its document with it. The file itself stays."""
+        """Removes a file and its document from a collection. The file itself is not deleted. Fails with
+        `NOT_FOUND` if it is not attached.
+        """
 
     @_abc_1.abstractmethod
     def CreateFileBatch(
@@ -241,9 +273,9 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.CreateFileBatchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.CreateFileBatchResponse, _abc.Awaitable[_files_pb2.CreateFileBatchResponse]]:
-        """Begins to bring several files of the caller's into a collection that the caller may change,
-        as `AttachFile` does with one, and answers at once. If one of them cannot be brought in, for
-        instance because there is no such file, none is. `GetFileBatch` tells how far they are.
+        """Starts the ingestion of several files of the caller's into a collection, as `AttachFile` does
+        for one, and returns at once. If one of them is invalid, for example because it does not exist,
+        the RPC fails and attaches none. `GetFileBatch` returns the status.
         """
 
     @_abc_1.abstractmethod
@@ -252,7 +284,7 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.GetFileBatchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.GetFileBatchResponse, _abc.Awaitable[_files_pb2.GetFileBatchResponse]]:
-        """Gets a batch. Fails with `NOT_FOUND` if the collection has none of the identifier."""
+        """Gets a batch. Fails with `NOT_FOUND` if the collection has no such batch."""
 
     @_abc_1.abstractmethod
     def CancelFileBatch(
@@ -260,8 +292,9 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.CancelFileBatchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.CancelFileBatchResponse, _abc.Awaitable[_files_pb2.CancelFileBatchResponse]]:
-        """Gives up those files of a batch that are not in the collection yet. What is in it stays.
-        A batch that has ended stays as it is.
+        """Cancels the ingestion of those files of a batch that are not in the collection yet. The others
+        stay in the collection. A batch that has ended does not change. Fails with `NOT_FOUND` if the
+        collection has no such batch.
         """
 
     @_abc_1.abstractmethod
@@ -270,8 +303,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.ListFileBatchFilesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.ListFileBatchFilesResponse, _abc.Awaitable[_files_pb2.ListFileBatchFilesResponse]]:
-        """Lists the files of a batch, the oldest first. Those that were taken out of the collection
-        since are not among them.
+        """Lists the files of a batch, the oldest first, without files that were detached since. Fails
+        with `NOT_FOUND` if the collection has no such batch.
         """
 
 def add_FileServiceServicer_to_server(servicer: FileServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -58,26 +58,26 @@ class _PageHandlingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PageHand
     PAGE_HANDLING_UNSPECIFIED: _PageHandling.ValueType  # 0
     """`PAGE_HANDLING_PICTURES`."""
     PAGE_HANDLING_TEXT: _PageHandling.ValueType  # 1
-    """Their text is taken, and nothing else."""
+    """The service reads their text only."""
     PAGE_HANDLING_PICTURES: _PageHandling.ValueType  # 2
-    """Pictures of them are kept, so that a citation opens its page."""
+    """The service also stores a picture of each page, which citations link to."""
     PAGE_HANDLING_SEARCH: _PageHandling.ValueType  # 3
-    """Pictures are kept, text in figures and scans is recognised, and pages can be found by
-    `SearchPages`. Takes one to twelve seconds a page.
+    """The service also stores pictures, recognises text in figures and scans, and indexes pages for
+    `SearchPages`. This takes one to twelve seconds for each page.
     """
 
 class PageHandling(_PageHandling, metaclass=_PageHandlingEnumTypeWrapper):
-    """What is done with pages."""
+    """How the service treats pages."""
 
 PAGE_HANDLING_UNSPECIFIED: PageHandling.ValueType  # 0
 """`PAGE_HANDLING_PICTURES`."""
 PAGE_HANDLING_TEXT: PageHandling.ValueType  # 1
-"""Their text is taken, and nothing else."""
+"""The service reads their text only."""
 PAGE_HANDLING_PICTURES: PageHandling.ValueType  # 2
-"""Pictures of them are kept, so that a citation opens its page."""
+"""The service also stores a picture of each page, which citations link to."""
 PAGE_HANDLING_SEARCH: PageHandling.ValueType  # 3
-"""Pictures are kept, text in figures and scans is recognised, and pages can be found by
-`SearchPages`. Takes one to twelve seconds a page.
+"""The service also stores pictures, recognises text in figures and scans, and indexes pages for
+`SearchPages`. This takes one to twelve seconds for each page.
 """
 Global___PageHandling: _TypeAlias = PageHandling  # noqa: Y015
 
@@ -88,7 +88,7 @@ class _Operator:
 class _OperatorEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Operator.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     OPERATOR_UNSPECIFIED: _Operator.ValueType  # 0
-    """Refused."""
+    """Invalid."""
     OPERATOR_EQUAL: _Operator.ValueType  # 1
     """Equal."""
     OPERATOR_NOT_EQUAL: _Operator.ValueType  # 2
@@ -110,7 +110,7 @@ class Operator(_Operator, metaclass=_OperatorEnumTypeWrapper):
     """How an attribute is compared."""
 
 OPERATOR_UNSPECIFIED: Operator.ValueType  # 0
-"""Refused."""
+"""Invalid."""
 OPERATOR_EQUAL: Operator.ValueType  # 1
 """Equal."""
 OPERATOR_NOT_EQUAL: Operator.ValueType  # 2
@@ -138,19 +138,19 @@ class _FusionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fusion.ValueTy
     FUSION_UNSPECIFIED: _Fusion.ValueType  # 0
     """`FUSION_CONVEX`."""
     FUSION_CONVEX: _Fusion.ValueType  # 1
-    """By scores."""
+    """By their scores."""
     FUSION_RECIPROCAL_RANK: _Fusion.ValueType  # 2
-    """By places alone: reciprocal rank fusion."""
+    """By their ranks alone: reciprocal rank fusion."""
 
 class Fusion(_Fusion, metaclass=_FusionEnumTypeWrapper):
-    """How the ranks by meaning and by words become one."""
+    """How the results of the vector search and the full-text search are combined."""
 
 FUSION_UNSPECIFIED: Fusion.ValueType  # 0
 """`FUSION_CONVEX`."""
 FUSION_CONVEX: Fusion.ValueType  # 1
-"""By scores."""
+"""By their scores."""
 FUSION_RECIPROCAL_RANK: Fusion.ValueType  # 2
-"""By places alone: reciprocal rank fusion."""
+"""By their ranks alone: reciprocal rank fusion."""
 Global___Fusion: _TypeAlias = Fusion  # noqa: Y015
 
 class _Reranking:
@@ -162,24 +162,24 @@ class _RerankingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reranking.V
     RERANKING_UNSPECIFIED: _Reranking.ValueType  # 0
     """`RERANKING_NONE`."""
     RERANKING_NONE: _Reranking.ValueType  # 1
-    """Nothing."""
+    """No reranking."""
     RERANKING_LATE_INTERACTION: _Reranking.ValueType  # 2
-    """The late interaction of the question's words with theirs, blended with the order before.
-    Fails with `FAILED_PRECONDITION` for a collection without `late_interaction`.
+    """Late interaction between the tokens of the question and of the passages, blended with the
+    previous order. Fails with `FAILED_PRECONDITION` for a collection without `late_interaction`.
     """
     RERANKING_MODEL: _Reranking.ValueType  # 3
     """The service's reranking model. Fails with `FAILED_PRECONDITION` if none is configured."""
 
 class Reranking(_Reranking, metaclass=_RerankingEnumTypeWrapper):
-    """What orders the best passages of a search anew."""
+    """What reorders the best passages of a search."""
 
 RERANKING_UNSPECIFIED: Reranking.ValueType  # 0
 """`RERANKING_NONE`."""
 RERANKING_NONE: Reranking.ValueType  # 1
-"""Nothing."""
+"""No reranking."""
 RERANKING_LATE_INTERACTION: Reranking.ValueType  # 2
-"""The late interaction of the question's words with theirs, blended with the order before.
-Fails with `FAILED_PRECONDITION` for a collection without `late_interaction`.
+"""Late interaction between the tokens of the question and of the passages, blended with the
+previous order. Fails with `FAILED_PRECONDITION` for a collection without `late_interaction`.
 """
 RERANKING_MODEL: Reranking.ValueType  # 3
 """The service's reranking model. Fails with `FAILED_PRECONDITION` if none is configured."""
@@ -194,23 +194,23 @@ class _SearchModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SearchMode
     SEARCH_MODE_UNSPECIFIED: _SearchMode.ValueType  # 0
     """`SEARCH_MODE_HYBRID`."""
     SEARCH_MODE_HYBRID: _SearchMode.ValueType  # 1
-    """By meaning and by words."""
+    """The vector search and the full-text search, combined."""
     SEARCH_MODE_VECTOR: _SearchMode.ValueType  # 2
-    """By meaning."""
+    """The vector search."""
     SEARCH_MODE_TEXT: _SearchMode.ValueType  # 3
-    """By words."""
+    """The full-text search."""
 
 class SearchMode(_SearchMode, metaclass=_SearchModeEnumTypeWrapper):
-    """How passages are found."""
+    """How passages are searched."""
 
 SEARCH_MODE_UNSPECIFIED: SearchMode.ValueType  # 0
 """`SEARCH_MODE_HYBRID`."""
 SEARCH_MODE_HYBRID: SearchMode.ValueType  # 1
-"""By meaning and by words."""
+"""The vector search and the full-text search, combined."""
 SEARCH_MODE_VECTOR: SearchMode.ValueType  # 2
-"""By meaning."""
+"""The vector search."""
 SEARCH_MODE_TEXT: SearchMode.ValueType  # 3
-"""By words."""
+"""The full-text search."""
 Global___SearchMode: _TypeAlias = SearchMode  # noqa: Y015
 
 class _EmbeddingKind:
@@ -227,7 +227,7 @@ class _EmbeddingKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Embeddi
     """Passages."""
 
 class EmbeddingKind(_EmbeddingKind, metaclass=_EmbeddingKindEnumTypeWrapper):
-    """What texts are embedded as. Some models embed questions and passages differently."""
+    """The kind of texts. Some models embed questions and passages differently."""
 
 EMBEDDING_KIND_UNSPECIFIED: EmbeddingKind.ValueType  # 0
 """`EMBEDDING_KIND_QUERY`."""
@@ -322,28 +322,26 @@ class Collection(_message.Message):
     organization: _builtins.str
     """The slug of the organisation that it belongs to. Empty for the operator's."""
     owner: _builtins.str
-    """The e-mail address of whoever made it. Empty for the operator's."""
+    """The e-mail address of the user who created it. Empty for the operator's."""
     sharing: Global___Sharing.ValueType
     """Who else may read it, and whose assistants may search it."""
     page_handling: Global___PageHandling.ValueType
-    """What is done with the pages of documents that have pages."""
+    """How the service treats the pages of documents that have pages."""
     late_interaction: _builtins.bool
-    """Whether the vectors of single words are kept too, so that searches can rank by late
-    interaction. They take about 20 kB a passage, and not every model knows them.
+    """Whether the service stores a vector for each token, which `RERANKING_LATE_INTERACTION` needs.
+    The vectors take about 20 kB for each passage. Fails for a model that has none.
     """
     graph: _builtins.bool
-    """Whether a graph of the names that documents mention is drawn at ingestion, for the tool
-    `graph_search`.
+    """Whether the ingestion extracts a graph of the entities that documents mention, for
+    `ListGraphThemes` and `FindGraphPaths`.
     """
     language: _builtins.str
-    """The language of the documents, as a BCP 47 tag of which the first part counts: searches by
-    words find other forms of a word too, and leave out words that every text has. If empty,
-    `en`, which collections have as well that were made before there was a choice. Cut to stems
-    are words of `ar`, `da`, `de`, `el`, `en`, `es`, `fi`, `fr`, `hu`, `it`, `nl`, `no` (`nb`,
-    `nn`), `pt`, `ro`, `ru`, `sv`, `ta` and `tr`; of `ja`, `ko`, `th` and `zh` pairs of
-    characters are found; with `und` words are found as they are written, which suits mixed
-    collections and other languages. Anything else is refused. Meaning is the `embedding_model`'s
-    matter, whatever stands here.
+    """The language of the documents for the full-text search, as a BCP 47 tag; only its first part
+    counts. If empty, `en`. The search matches the stems of words in `ar`, `da`, `de`, `el`, `en`,
+    `es`, `fi`, `fr`, `hu`, `it`, `nl`, `no` (`nb`, `nn`), `pt`, `ro`, `ru`, `sv`, `ta` and `tr`,
+    and pairs of characters in `ja`, `ko`, `th` and `zh`. With `und` it matches words as they are
+    written, for mixed collections and other languages. Other values are invalid. The vector
+    search does not depend on this field.
     """
     @_builtins.property
     def settings(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
@@ -354,17 +352,17 @@ class Collection(_message.Message):
 
     @_builtins.property
     def chunking(self) -> Global___Chunking:
-        """How documents are cut into passages."""
+        """How documents are split into passages."""
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """What clients note about it: at most 16 entries, keys of at most 64 and values of at most
-        512 characters. Not searched.
+        """Metadata of the client: at most 16 entries, keys of 1 to 64 and values of at most 512
+        characters. Searches ignore it.
         """
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was made."""
+        """When it was created."""
 
     def __init__(
         self,
@@ -397,8 +395,8 @@ Global___Collection: _TypeAlias = Collection  # noqa: Y015
 
 @_typing.final
 class Chunking(_message.Message):
-    """How documents are cut into passages. A passage never crosses a heading or a page, and a
-    table that fits stays whole.
+    """How documents are split into passages. A passage never crosses a heading or a page, and a
+    table that fits is not split.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -407,17 +405,16 @@ class Chunking(_message.Message):
     OVERLAP_CHARACTERS_FIELD_NUMBER: _builtins.int
     PARENT_CHARACTERS_FIELD_NUMBER: _builtins.int
     target_characters: _builtins.int
-    """Characters that a passage aims at, 100 to 4,000; none has more than twice as many. If 0,
-    450.
+    """The target size of a passage in characters, 100 to 4,000; no passage has more than twice as
+    many. If 0, 450.
     """
     overlap_characters: _builtins.int
-    """Characters that a passage repeats of the one before it, less than half of
+    """How many characters of the preceding passage a passage repeats, less than half of
     `target_characters`.
     """
     parent_characters: _builtins.int
-    """Characters that the section around a passage has at most, at least `target_characters`
-    and at most 16,000. A passage that has more alone stands alone. If 0, 2,000, or
-    `target_characters` if that is more.
+    """The maximum size of `Passage.parent_text` in characters, from `target_characters` to 16,000. A
+    longer passage is its own section. If 0, 2,000, or `target_characters` if that is more.
     """
     def __init__(
         self,
@@ -483,7 +480,7 @@ class Document(_message.Message):
     sha256: _builtins.str
     """The SHA-256 of the content, in hexadecimal."""
     passage_count: _builtins.int
-    """The passages that the document was cut into."""
+    """The number of passages of the document."""
     id: _builtins.str
     """The identifier, unique within the collection: `doc_` and 32 hexadecimal digits. The same
     name has the same identifier in every version of the document.
@@ -494,7 +491,7 @@ class Document(_message.Message):
     """Pages, 0 if the document has none."""
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """What came with it, besides the title."""
+        """The metadata of the ingestion request."""
 
     @_builtins.property
     def ingest_time(self) -> _timestamp_pb2.Timestamp:
@@ -502,8 +499,8 @@ class Document(_message.Message):
 
     @_builtins.property
     def document_time(self) -> _timestamp_pb2.Timestamp:
-        """The time that it is of: as it came with the request, else as the document says, else
-        `ingest_time`.
+        """The date of its content: of the ingestion request, otherwise the date in the document,
+        otherwise `ingest_time`.
         """
 
     def __init__(
@@ -609,23 +606,23 @@ class Passage(_message.Message):
     page: _builtins.int
     """The page, counted from 1. 0 if the document has no pages."""
     ordinal: _builtins.int
-    """The passage's place in the document, counted from 0. Not set if a knowledge-base server does
-    not say.
+    """The position of the passage in the document, counted from 0. Not set if a knowledge-base
+    server does not return it.
     """
     parent_text: _builtins.str
     """The section around the passage."""
     relevance: _builtins.float
-    """What passages of one search are ordered by, comparable only among them. Not set if a
-    knowledge-base server does not say.
+    """The order of the passages of one search; comparable only within that search. Not set by
+    knowledge-base servers.
     """
     id: _builtins.str
     """The identifier: the document's, `:` and `ordinal`."""
     document_id: _builtins.str
     """The document's identifier."""
     start_offset: _builtins.int
-    """Where the passage begins in the text that was taken from the document, in characters
-    (Unicode code points) from 0. `text` is what stands from here to `end_offset`; in a later
-    part of a table that was cut, the table's header stands above that.
+    """Where the passage begins in the text of the document, in characters (Unicode code points)
+    from 0. `text` is the text from here to `end_offset`; the later parts of a split table begin
+    with the header of the table.
     """
     end_offset: _builtins.int
     """Where it ends, exclusive."""
@@ -645,7 +642,7 @@ class Passage(_message.Message):
 
     @_builtins.property
     def attributes(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """What a knowledge-base server says of the passage besides, such as the address of the original."""
+        """Further attributes of a passage of a knowledge-base server, such as the address of the file."""
 
     def __init__(
         self,
@@ -716,10 +713,10 @@ class PageMatch(_message.Message):
     with a word of the page, `[-1.0, 1.0]`.
     """
     text: _builtins.str
-    """The text of the page, that in its figures included, at most 16,000 characters."""
+    """The text of the page and of its figures, at most 16,000 characters."""
     relevance: _builtins.float
-    """What the pages of one search are ordered by, comparable only among them. A model that does
-    not see blends `score` with how rare the question's words are that stand on the page.
+    """The order of the pages of one search; comparable only within that search. For a model that is
+    not visual, `score` blended with the BM25 of the page.
     """
     collection_id: _builtins.str
     """The identifier of its collection."""
@@ -857,15 +854,16 @@ class Comparison(_message.Message):
     VALUES_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """A key of the document's metadata; or `document`, `document_id`, `title`, `media_type`,
-    `uri`, for what the document itself has. A document without the key matches nothing but
-    `OPERATOR_NOT_EQUAL` and `OPERATOR_NOT_IN`.
+    `uri`, for the fields of the document. A document without the key matches only
+    `OPERATOR_NOT_EQUAL` and `OPERATOR_NOT_IN`. 1 to 64 characters.
     """
     operator: Global___Operator.ValueType
     """How to compare."""
     @_builtins.property
     def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What to compare with: one value, or for `OPERATOR_IN` and `OPERATOR_NOT_IN` 1 to 256. For
-        an order both sides are read as numbers if both can be, else they are compared as text.
+        """The values to compare with, each of at most 2,048 characters: one, or 1 to 256 for
+        `OPERATOR_IN` and `OPERATOR_NOT_IN`. The operators of order compare numbers if both sides are
+        numbers, otherwise text.
         """
 
     def __init__(
@@ -892,7 +890,7 @@ class CreateCollectionRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def collection(self) -> Global___Collection:
-        """The collection to make."""
+        """The collection to create."""
 
     def __init__(
         self,
@@ -916,7 +914,7 @@ class CreateCollectionResponse(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def collection(self) -> Global___Collection:
-        """The collection as it was made."""
+        """The created collection."""
 
     def __init__(
         self,
@@ -986,7 +984,7 @@ class ListCollectionsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """The most collections to return, at most 200. If 0, at most 50."""
+    """The maximum number of collections, at most 200. If 0, 50."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     def __init__(
@@ -1111,21 +1109,21 @@ class IngestDocumentRequest(_message.Message):
     """The content. At most 30 MiB."""
     media_type: _builtins.str
     """The IANA media type: `text/plain`, `text/markdown`, `text/html`, `text/csv`,
-    `text/tab-separated-values`, `application/pdf`, or that of Word's `.docx`. If empty, told
-    by the ending of the name.
+    `text/tab-separated-values`, `application/pdf`, or that of Word's `.docx`. If empty, the
+    service derives it from the ending of the name.
     """
     uri: _builtins.str
-    """Where people can read the document."""
+    """Where people can read the document, at most 2,048 characters."""
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """What belongs to it, for filters and for whoever finds it: at most 64 entries, keys of at
-        most 64 and values of at most 1,024 characters.
+        """The metadata, which filters use and searches return: at most 64 entries, keys of 1 to 64 and
+        values of at most 1,024 characters.
         """
 
     @_builtins.property
     def document_time(self) -> _timestamp_pb2.Timestamp:
-        """The time that the document is of, for date ranges and recency. If not set, the date in the
-        document itself, else the time of the ingestion.
+        """The date of the content, for date ranges and recency. If not set, the date in the document,
+        otherwise the time of the ingestion.
         """
 
     def __init__(
@@ -1161,7 +1159,7 @@ class IngestDocumentResponse(_message.Message):
 
     @_builtins.property
     def ingested(self) -> Global___Ingested:
-        """The document is on disk and whole. The last event."""
+        """The whole document is on disk. The last event."""
 
     def __init__(
         self,
@@ -1189,14 +1187,14 @@ class IngestProgress(_message.Message):
     TOTAL_FIELD_NUMBER: _builtins.int
     STAGE_FIELD_NUMBER: _builtins.int
     done: _builtins.int
-    """Steps done, of the stage."""
+    """The number of finished steps of the stage."""
     total: _builtins.int
-    """Steps of the stage in all: passages when embedding, pages when drawing. Passages that an
-    earlier version of the document had count as done from the start.
+    """The number of steps of the stage: passages when embedding, pages when drawing. Passages of an
+    earlier version of the document count as finished from the start.
     """
     stage: _builtins.str
-    """What is being done: `parsing`, `drawing`, `recognising`, `embedding`, `relating` or
-    `saving`. More may come.
+    """The stage: `parsing`, `drawing`, `recognising`, `embedding`, `relating` or `saving`. Later
+    versions may add stages.
     """
     def __init__(
         self,
@@ -1223,12 +1221,12 @@ class Ingested(_message.Message):
     REPLACED_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
     replaced: _builtins.bool
-    """An older document of the name was replaced."""
+    """Whether an older document of the name was replaced."""
     unchanged: _builtins.bool
-    """The collection held the same content already; nothing was done."""
+    """Whether the collection had the same content already, so that nothing changed."""
     @_builtins.property
     def document(self) -> Global___Document:
-        """The document as it is kept."""
+        """The stored document."""
 
     def __init__(
         self,
@@ -1257,7 +1255,7 @@ class ListDocumentsRequest(_message.Message):
     collection: _builtins.str
     """The collection's name or identifier."""
     page_size: _builtins.int
-    """The most documents to return, at most 1000. If 0, at most 100."""
+    """The maximum number of documents, at most 1,000. If 0, 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     def __init__(
@@ -1360,9 +1358,9 @@ class UpdateCollectionRequest(_message.Message):
     name: _builtins.str
     """The collection's name or identifier."""
     title: _builtins.str
-    """The new title. If not set, it stays."""
+    """The new title, at most 300 characters. If not set, the title does not change."""
     sharing: Global___Sharing.ValueType
-    """The new sharing. If not set, it stays."""
+    """The new sharing. If not set, the sharing does not change."""
     language: _builtins.str
     """The new language. If empty, it stays. The words of the passages are cut anew in the
     background, and nothing is embedded again; until that is done, seconds for some thousand
@@ -1371,7 +1369,7 @@ class UpdateCollectionRequest(_message.Message):
     """
     @_builtins.property
     def metadata(self) -> Global___CollectionMetadata:
-        """The new metadata, in place of all of the old. If not set, it stays."""
+        """The new metadata, which replaces the old. If not set, the metadata does not change."""
 
     def __init__(
         self,
@@ -1621,7 +1619,7 @@ class ListPassagesRequest(_message.Message):
     document: _builtins.str
     """The document's name or identifier."""
     page_size: _builtins.int
-    """The most passages to return, at most 1000. If 0, at most 100."""
+    """The maximum number of passages, at most 1,000. If 0, 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     def __init__(
@@ -1688,34 +1686,34 @@ class SearchCollectionsRequest(_message.Message):
     RERANKING_FIELD_NUMBER: _builtins.int
     SECTIONS_FIELD_NUMBER: _builtins.int
     query: _builtins.str
-    """The question, in words. At most 8,000 characters count, the first 2,000 of them for the
+    """The question. Only the first 8,000 characters count, and the first 2,000 for the
     full-text search.
     """
     top_k: _builtins.int
-    """The most passages of each collection, at most 100. If 0, 5."""
+    """The maximum number of passages of each collection, at most 100. If 0, 5."""
     threshold: _builtins.float
-    """The least similarity of a passage, `[-1.0, 1.0]`. If 0, none is left out. Not applied in
+    """The minimum similarity of a passage, `[-1.0, 1.0]`. If 0, there is no minimum. Ignored in
     `SEARCH_MODE_TEXT`.
     """
     mode: Global___SearchMode.ValueType
-    """How to search. A LAMB knowledge-base server has one way only; it ignores this field and those
-    that follow, except `sections`.
+    """How to search. A LAMB knowledge-base server ignores this field and the following, except
+    `sections`; the response names those that matter in `ignored_fields`.
     """
     recency_weight: _builtins.float
     """How much the age of documents counts, `[0.0, 1.0]`: relevance is multiplied by
     1 - weight + weight * 0.5 ^ (age in days / 180).
     """
     vector_weight: _builtins.float
-    """How much meaning counts in `SEARCH_MODE_HYBRID`, `[0.0, 1.0]`; words count the rest. If
-    not set, what suits the question and the collection.
+    """The weight of the vector search in `SEARCH_MODE_HYBRID`, `[0.0, 1.0]`; the full-text search
+    has the rest. If not set, the service chooses it for each question.
     """
     fusion: Global___Fusion.ValueType
     """How the two ranks are combined in `SEARCH_MODE_HYBRID`."""
     reranking: Global___Reranking.ValueType
     """What reorders the best passages."""
     sections: _builtins.bool
-    """Asks a LAMB knowledge-base server for the section around each passage. Collections of this
-    service always return it.
+    """Whether a LAMB knowledge-base server returns the section around each passage. Collections of
+    this service always return it.
     """
     @_builtins.property
     def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1723,15 +1721,15 @@ class SearchCollectionsRequest(_message.Message):
 
     @_builtins.property
     def filter(self) -> Global___Filter:
-        """Only passages of documents that match."""
+        """Returns only passages of documents that match."""
 
     @_builtins.property
     def document_time_from(self) -> _timestamp_pb2.Timestamp:
-        """Only passages of documents of this time or later."""
+        """Returns only passages of documents with this `document_time` or a later one."""
 
     @_builtins.property
     def document_time_to(self) -> _timestamp_pb2.Timestamp:
-        """Only passages of documents of before this time."""
+        """Returns only passages of documents with an earlier `document_time`."""
 
     def __init__(
         self,
@@ -1875,16 +1873,16 @@ class SearchPagesRequest(_message.Message):
     TOP_K_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     query: _builtins.str
-    """The question, in words. At most 8,000 characters count."""
+    """The question. Only the first 8,000 characters count."""
     top_k: _builtins.int
-    """The most pages to return, at most 50. If 0, 3."""
+    """The maximum number of pages, at most 50. If 0, 3."""
     @_builtins.property
     def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The collections' names or identifiers, 1 to 64."""
 
     @_builtins.property
     def filter(self) -> Global___Filter:
-        """Only pages of documents that match."""
+        """Returns only pages of documents that match."""
 
     def __init__(
         self,
@@ -1915,9 +1913,7 @@ class SearchPagesResponse(_message.Message):
     model: _builtins.str
     """The model that ranked them. Empty if no collection could be searched."""
     visual: _builtins.bool
-    """Whether that model sees pictures. If false, it knows the words that were read on a page,
-    and no shapes, colours or photographs.
-    """
+    """Whether that model sees pictures. If false, it ranks the recognised text only."""
     @_builtins.property
     def pages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PageMatch]:
         """The best pages of all collections together, best first."""
@@ -1960,7 +1956,9 @@ class GetPageRequest(_message.Message):
     """The page, counted from 1."""
     @_builtins.property
     def within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """If any are named, the page must be in one of these collections, by name or identifier."""
+        """If not empty, the page must be in one of these collections, named by name or identifier;
+        otherwise the RPC fails with `NOT_FOUND`.
+        """
 
     def __init__(
         self,
@@ -2019,7 +2017,7 @@ class InterpretPageRequest(_message.Message):
     page: _builtins.int
     """The page, counted from 1."""
     prompt: _builtins.str
-    """What to look for. At most 16,000 characters count."""
+    """The instruction to the model. Only the first 16,000 characters count."""
     def __init__(
         self,
         *,
@@ -2046,9 +2044,9 @@ class InterpretPageResponse(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     VISUAL_FIELD_NUMBER: _builtins.int
     text: _builtins.str
-    """What the model sees; without a vision model the text of the page."""
+    """The answer of the model; without a vision model, the text of the page."""
     model: _builtins.str
-    """The model that looked at it."""
+    """The model that interpreted it."""
     visual: _builtins.bool
     """Whether that model sees pictures."""
     def __init__(
@@ -2068,7 +2066,7 @@ Global___InterpretPageResponse: _TypeAlias = InterpretPageResponse  # noqa: Y015
 
 @_typing.final
 class GraphSummary(_message.Message):
-    """How much the graphs of a request hold."""
+    """The size of the graphs of a request."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2086,8 +2084,8 @@ class GraphSummary(_message.Message):
     foreign_document_count: _builtins.int
     """Documents that are not in the graphs because they are not in English."""
     missing_document_count: _builtins.int
-    """Documents that are not in the graphs for another reason, for example because they were
-    ingested before graphs were kept.
+    """Documents that are not in the graphs for another reason, for example because their ingestion
+    was interrupted. Ingest them again.
     """
     def __init__(
         self,
@@ -2159,7 +2157,7 @@ class GraphTheme(_message.Message):
 
     @_builtins.property
     def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evidence]:
-        """The passages that say most."""
+        """The most informative passages, at most 3."""
 
     def __init__(
         self,
@@ -2204,7 +2202,7 @@ Global___EntityGroup: _TypeAlias = EntityGroup  # noqa: Y015
 
 @_typing.final
 class GraphLink(_message.Message):
-    """Two entities that are mentioned in one passage. How they are related is not known."""
+    """Two entities that a passage mentions together. The graph does not know their relation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2220,7 +2218,7 @@ class GraphLink(_message.Message):
     """How many passages mention both."""
     @_builtins.property
     def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evidence]:
-        """The passages that say most."""
+        """The most informative passages, at most 3."""
 
     def __init__(
         self,
@@ -2264,7 +2262,7 @@ Global___GraphPath: _TypeAlias = GraphPath  # noqa: Y015
 
 @_typing.final
 class UnknownEntity(_message.Message):
-    """An entity that the graphs do not hold."""
+    """An entity that the graphs do not have."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2274,7 +2272,7 @@ class UnknownEntity(_message.Message):
     """The entity, as the request names it."""
     @_builtins.property
     def similar(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Similar entities that the graphs hold."""
+        """Similar entities of the graphs, at most 5."""
 
     def __init__(
         self,
@@ -2302,7 +2300,7 @@ class ListGraphThemesRequest(_message.Message):
     query: _builtins.str
     """Themes with an entity that has a word of this text come first."""
     max_themes: _builtins.int
-    """The most themes, 1 to 100. If 0, 5."""
+    """The maximum number of themes, 1 to 100. If 0, 5."""
     @_builtins.property
     def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The collections' names or identifiers, 1 to 64."""
@@ -2333,11 +2331,11 @@ class ListGraphThemesResponse(_message.Message):
     ERRORS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def summary(self) -> Global___GraphSummary:
-        """How much the graphs hold."""
+        """The size of the graphs."""
 
     @_builtins.property
     def themes(self) -> _containers.RepeatedCompositeFieldContainer[Global___GraphTheme]:
-        """The themes that are mentioned most."""
+        """The themes, the most mentioned first."""
 
     @_builtins.property
     def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectionError]:
@@ -2373,7 +2371,7 @@ class FindGraphPathsRequest(_message.Message):
     end: _builtins.str
     """The entity that paths end with."""
     max_paths: _builtins.int
-    """The most paths, 1 to 100. If 0, 3. No two share an entity besides the first and the last."""
+    """The maximum number of paths, 1 to 100. If 0, 3. Paths share only their first and last entity."""
     @_builtins.property
     def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The collections' names or identifiers, 1 to 64."""
@@ -2406,7 +2404,7 @@ class FindGraphPathsResponse(_message.Message):
     ERRORS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def summary(self) -> Global___GraphSummary:
-        """How much the graphs hold."""
+        """The size of the graphs."""
 
     @_builtins.property
     def paths(self) -> _containers.RepeatedCompositeFieldContainer[Global___GraphPath]:
@@ -2414,7 +2412,7 @@ class FindGraphPathsResponse(_message.Message):
 
     @_builtins.property
     def unknown(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnknownEntity]:
-        """Which of the two entities the graphs do not hold."""
+        """Those of the two entities that the graphs do not have."""
 
     @_builtins.property
     def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectionError]:
@@ -2540,12 +2538,12 @@ class Column(_message.Message):
     type: _builtins.str
     """`TEXT`, `INTEGER` or `REAL`."""
     description: _builtins.str
-    """What it holds."""
+    """Its content."""
     complete: _builtins.bool
-    """Whether `examples` holds all values that occur."""
+    """Whether `examples` has all values of the column."""
     @_builtins.property
     def examples(self) -> _containers.RepeatedCompositeFieldContainer[Global___Cell]:
-        """Values that occur in it."""
+        """Values of the column, the most frequent first."""
 
     def __init__(
         self,
@@ -2606,11 +2604,11 @@ class QueryDocumentsRequest(_message.Message):
     SQL_FIELD_NUMBER: _builtins.int
     MAX_ROWS_FIELD_NUMBER: _builtins.int
     sql: _builtins.str
-    """One SELECT statement of SQLite's dialect over the tables of `DescribeDocuments`. Nothing else
-    runs, and nothing but the documents of `collections` can be read.
+    """One SELECT statement in SQLite's dialect over the tables of `DescribeDocuments`, at most 4,000
+    characters. Other statements are invalid. It reads only the documents of `collections`.
     """
     max_rows: _builtins.int
-    """The most rows, 1 to 1,000. If 0, 50."""
+    """The maximum number of rows, 1 to 1,000. If 0, 50."""
     @_builtins.property
     def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The collections' names or identifiers, 1 to 64."""
@@ -2642,9 +2640,9 @@ class QueryDocumentsResponse(_message.Message):
     TRUNCATED_FIELD_NUMBER: _builtins.int
     ERRORS_FIELD_NUMBER: _builtins.int
     sql: _builtins.str
-    """The statement that was run: the one of the request as it was understood, with its limit."""
+    """The statement that ran: the statement of the request as the service parsed it, with a limit."""
     truncated: _builtins.bool
-    """Whether there are more rows, or longer texts."""
+    """Whether there are more rows, or texts are cut to 1,000 characters."""
     @_builtins.property
     def columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The names of the columns."""
@@ -2710,7 +2708,7 @@ class EmbedTextsRequest(_message.Message):
     model: _builtins.str
     """The model, as `Collection.embedding_model` names it. If empty, the default."""
     kind: Global___EmbeddingKind.ValueType
-    """What the texts are."""
+    """The kind of the texts."""
     @_builtins.property
     def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The texts, 1 to 256, each of at most 32,000 characters."""
@@ -2739,7 +2737,7 @@ class EmbedTextsResponse(_message.Message):
     EMBEDDINGS_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
     model: _builtins.str
-    """The model that made them."""
+    """The model that computed them."""
     @_builtins.property
     def embeddings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Embedding]:
         """The vectors, of length 1, in the order of the texts."""
@@ -2767,7 +2765,7 @@ class Embedding(_message.Message):
     VALUES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Its numbers."""
+        """Its components."""
 
     def __init__(
         self,

@@ -26,21 +26,24 @@ if _version_not_supported:
 
 
 class KnowledgeServiceStub:
-    """Keeps documents in collections and finds passages and pages in them.
+    """Stores documents in collections and searches their passages and pages.
 
-    A request names a collection by its `name` or by its `id`. Names are looked up in the
-    caller's organisation first, then among the collections that are shared with everyone. A
-    collection that the caller may not see is answered exactly like one that does not exist.
+    A request names a collection by its `name` or by its `id`. The service looks up names in the
+    caller's organisation first, then among the collections that are shared with everyone. The
+    error for a collection that the caller may not read is the error for a missing collection:
+    `NOT_FOUND`.
 
-    The methods that take several collections read with the rights of a grant if the call carries
-    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
-    collection on its own: one that fails costs the others nothing.
+    RPCs with a field `collections` read with the rights of a grant if the call carries one
+    (`heddle.call.v1.CallMetadata`), otherwise with the rights of the caller. They return an error
+    for each collection that they cannot read, and the results of the others.
 
-    Who may do what: the owner and the administrators of the collection's organisation may do
-    everything with it; others may read it as its `sharing` says. The scope `admin` may do
-    everything.
+    Rights: the owner of a collection and the administrators of its organisation may read and
+    change it. Others may read it as its `sharing` says; a change fails with `PERMISSION_DENIED`.
+    The scope `admin` may read and change every collection.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    It fails with `UNAVAILABLE` if the storage or a model does not answer. See
+    `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     def __init__(self, channel):
@@ -157,122 +160,129 @@ class KnowledgeServiceStub:
 
 
 class KnowledgeServiceServicer:
-    """Keeps documents in collections and finds passages and pages in them.
+    """Stores documents in collections and searches their passages and pages.
 
-    A request names a collection by its `name` or by its `id`. Names are looked up in the
-    caller's organisation first, then among the collections that are shared with everyone. A
-    collection that the caller may not see is answered exactly like one that does not exist.
+    A request names a collection by its `name` or by its `id`. The service looks up names in the
+    caller's organisation first, then among the collections that are shared with everyone. The
+    error for a collection that the caller may not read is the error for a missing collection:
+    `NOT_FOUND`.
 
-    The methods that take several collections read with the rights of a grant if the call carries
-    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
-    collection on its own: one that fails costs the others nothing.
+    RPCs with a field `collections` read with the rights of a grant if the call carries one
+    (`heddle.call.v1.CallMetadata`), otherwise with the rights of the caller. They return an error
+    for each collection that they cannot read, and the results of the others.
 
-    Who may do what: the owner and the administrators of the collection's organisation may do
-    everything with it; others may read it as its `sharing` says. The scope `admin` may do
-    everything.
+    Rights: the owner of a collection and the administrators of its organisation may read and
+    change it. Others may read it as its `sharing` says; a change fails with `PERMISSION_DENIED`.
+    The scope `admin` may read and change every collection.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    It fails with `UNAVAILABLE` if the storage or a model does not answer. See
+    `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     def CreateCollection(self, request, context):
-        """Makes an empty collection. Fails with `ALREADY_EXISTS` if the organisation has one of the
-        name.
+        """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
+        has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
+        scope `admin`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCollection(self, request, context):
-        """Gets one collection. Fails with `NOT_FOUND` if there is none.
+        """Gets one collection. Fails with `NOT_FOUND` if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListCollections(self, request, context):
-        """Lists the collections, ordered by name.
+        """Lists the collections that the caller may read, ordered by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateCollection(self, request, context):
-        """Changes the title, the sharing, the metadata or the language of a collection. What its
-        documents were cut and embedded with stays: make another collection for that.
+        """Changes the title, the sharing, the metadata or the language of a collection. The chunking,
+        the embedding model and the other options cannot change: create another collection. Fails
+        with `NOT_FOUND` if the collection does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCollectionStatistics(self, request, context):
-        """Counts what a collection holds.
+        """Counts the content of a collection. Fails with `NOT_FOUND` if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCollection(self, request, context):
-        """Deletes a collection with everything in it.
+        """Deletes a collection with its documents. Fails with `NOT_FOUND` if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def IngestDocument(self, request, context):
-        """Puts one document into a collection, in place of the one of the same name. The
-        stream is any number of `progress` events and then exactly one `ingested`, which
-        means that the document is on disk and whole. Until then searches see the old
-        document, or none. Ingesting the same content again changes nothing and says so; of a
-        changed document only the passages that changed are embedded again.
-        Fails with `INVALID_ARGUMENT` for a document that cannot be read.
+        """Adds one document to a collection; it replaces the document of the same name. The stream
+        consists of any number of `progress` events and one `ingested`, which means that the whole
+        document is on disk. Until then, searches return the old document, or none. Ingesting the
+        same content again changes nothing. Of a changed document, only changed passages are embedded
+        again. Fails with `NOT_FOUND` if the collection does not exist, and with `INVALID_ARGUMENT` if
+        the document cannot be read.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetDocument(self, request, context):
-        """Gets one document. Fails with `NOT_FOUND` if there is none of the name.
+        """Gets one document. Fails with `NOT_FOUND` if the collection or the document does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListPassages(self, request, context):
-        """Lists the passages of a document, in their order. Their texts, laid at their offsets, are
-        the text that was taken from the document, but for white space and the titles of sections
-        between them. All pages of a listing are of one version of the document: fails with
-        `INVALID_ARGUMENT` if it was ingested again meanwhile.
+        """Lists the passages of a document, in the order of the document. Together they are the text of
+        the document, except white space and the titles of sections between them. All pages of a
+        listing are of one version of the document: a later page fails with `INVALID_ARGUMENT` if the
+        document was ingested again. Fails with `NOT_FOUND` if the document does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListDocuments(self, request, context):
-        """Lists the documents of a collection, ordered by name.
+        """Lists the documents of a collection, ordered by name. Fails with `NOT_FOUND` if the collection
+        does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteDocument(self, request, context):
-        """Deletes one document. Fails with `NOT_FOUND` if there is none of the name.
+        """Deletes one document. Fails with `NOT_FOUND` if the collection or the document does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SearchCollections(self, request, context):
-        """Finds the passages of several collections that match a question best, wherever the
-        collections are: in this service, or at a LAMB knowledge-base server. A name that no
-        collection has is looked up at the knowledge-base server of the organisation.
+        """Returns the passages of one or several collections that match a question best. A collection is
+        in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
+        at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
+        server or no such collection.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SearchPages(self, request, context):
-        """Finds the pages of several collections that match a question best, by late interaction over
-        the text of a page and of its figures. The error of a collection that was made without
+        """Returns the pages of several collections that match a question best, by late interaction over
+        the text of a page and of its figures. The error of a collection that was created without
         `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -280,38 +290,40 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetPage(self, request, context):
-        """Gets what was read on one page. Fails with `NOT_FOUND` if there is no such page.
+        """Gets the text and the figures of one page. Fails with `NOT_FOUND` if the page does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def InterpretPage(self, request, context):
-        """Lets the vision model look at the picture of one page. Without a vision model the answer is
-        the text of the page. Fails with `NOT_FOUND` if there is no such page, and with `UNAVAILABLE`
-        if the model does not answer.
+        """Sends the picture of one page to the vision model. Without a vision model, the answer is the
+        text of the page. Fails with `NOT_FOUND` if the page does not exist, and with `UNAVAILABLE` if
+        the model does not answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListGraphThemes(self, request, context):
-        """Lists the themes of collections that were made with `graph`: groups of entities that
-        documents mention together.
+        """Lists the themes of collections that were created with `graph`: groups of entities that
+        documents mention together. The error of a collection without a graph is `INVALID_ARGUMENT`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FindGraphPaths(self, request, context):
-        """Finds short paths between two entities in the graphs of collections.
+        """Returns short paths between two entities in the graphs of collections. The error of a
+        collection without a graph is `INVALID_ARGUMENT`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DescribeDocuments(self, request, context):
-        """Describes the tables that `QueryDocuments` can read.
+        """Describes the tables that `QueryDocuments` can read. The error of a collection at a
+        knowledge-base server is `INVALID_ARGUMENT`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -327,16 +339,16 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EmbedTexts(self, request, context):
-        """Turns texts into vectors with a model of the service. Fails with `UNAVAILABLE` if the model
-        cannot be used.
+        """Embeds texts with a model of the service. Fails with `UNAVAILABLE` if the model cannot be
+        used, and with `FAILED_PRECONDITION` if the service has no model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetPagePicture(self, request, context):
-        """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
-        no pictures of its pages.
+        """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or no
+        pictures of its pages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -459,21 +471,24 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class KnowledgeService:
-    """Keeps documents in collections and finds passages and pages in them.
+    """Stores documents in collections and searches their passages and pages.
 
-    A request names a collection by its `name` or by its `id`. Names are looked up in the
-    caller's organisation first, then among the collections that are shared with everyone. A
-    collection that the caller may not see is answered exactly like one that does not exist.
+    A request names a collection by its `name` or by its `id`. The service looks up names in the
+    caller's organisation first, then among the collections that are shared with everyone. The
+    error for a collection that the caller may not read is the error for a missing collection:
+    `NOT_FOUND`.
 
-    The methods that take several collections read with the rights of a grant if the call carries
-    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
-    collection on its own: one that fails costs the others nothing.
+    RPCs with a field `collections` read with the rights of a grant if the call carries one
+    (`heddle.call.v1.CallMetadata`), otherwise with the rights of the caller. They return an error
+    for each collection that they cannot read, and the results of the others.
 
-    Who may do what: the owner and the administrators of the collection's organisation may do
-    everything with it; others may read it as its `sharing` says. The scope `admin` may do
-    everything.
+    Rights: the owner of a collection and the administrators of its organisation may read and
+    change it. Others may read it as its `sharing` says; a change fails with `PERMISSION_DENIED`.
+    The scope `admin` may read and change every collection.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    It fails with `UNAVAILABLE` if the storage or a model does not answer. See
+    `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     @staticmethod

@@ -27,21 +27,24 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class KnowledgeServiceStub:
-    """Keeps documents in collections and finds passages and pages in them.
+    """Stores documents in collections and searches their passages and pages.
 
-    A request names a collection by its `name` or by its `id`. Names are looked up in the
-    caller's organisation first, then among the collections that are shared with everyone. A
-    collection that the caller may not see is answered exactly like one that does not exist.
+    A request names a collection by its `name` or by its `id`. The service looks up names in the
+    caller's organisation first, then among the collections that are shared with everyone. The
+    error for a collection that the caller may not read is the error for a missing collection:
+    `NOT_FOUND`.
 
-    The methods that take several collections read with the rights of a grant if the call carries
-    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
-    collection on its own: one that fails costs the others nothing.
+    RPCs with a field `collections` read with the rights of a grant if the call carries one
+    (`heddle.call.v1.CallMetadata`), otherwise with the rights of the caller. They return an error
+    for each collection that they cannot read, and the results of the others.
 
-    Who may do what: the owner and the administrators of the collection's organisation may do
-    everything with it; others may read it as its `sharing` says. The scope `admin` may do
-    everything.
+    Rights: the owner of a collection and the administrators of its organisation may read and
+    change it. Others may read it as its `sharing` says; a change fails with `PERMISSION_DENIED`.
+    The scope `admin` may read and change every collection.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    It fails with `UNAVAILABLE` if the storage or a model does not answer. See
+    `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     @_typing.overload
@@ -49,191 +52,215 @@ class KnowledgeServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> KnowledgeServiceAsyncStub: ...
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]
-    """Makes an empty collection. Fails with `ALREADY_EXISTS` if the organisation has one of the
-    name.
+    """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
+    has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
+    scope `admin`.
     """
     GetCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionRequest, _knowledge_pb2.GetCollectionResponse]
-    """Gets one collection. Fails with `NOT_FOUND` if there is none."""
+    """Gets one collection. Fails with `NOT_FOUND` if it does not exist."""
     ListCollections: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListCollectionsRequest, _knowledge_pb2.ListCollectionsResponse]
-    """Lists the collections, ordered by name."""
+    """Lists the collections that the caller may read, ordered by name."""
     UpdateCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]
-    """Changes the title, the sharing, the metadata or the language of a collection. What its
-    documents were cut and embedded with stays: make another collection for that.
+    """Changes the title, the sharing, the metadata or the language of a collection. The chunking,
+    the embedding model and the other options cannot change: create another collection. Fails
+    with `NOT_FOUND` if the collection does not exist.
     """
     GetCollectionStatistics: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionStatisticsRequest, _knowledge_pb2.GetCollectionStatisticsResponse]
-    """Counts what a collection holds."""
+    """Counts the content of a collection. Fails with `NOT_FOUND` if it does not exist."""
     DeleteCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteCollectionRequest, _knowledge_pb2.DeleteCollectionResponse]
-    """Deletes a collection with everything in it."""
+    """Deletes a collection with its documents. Fails with `NOT_FOUND` if it does not exist."""
     IngestDocument: _grpc.UnaryStreamMultiCallable[_knowledge_pb2.IngestDocumentRequest, _knowledge_pb2.IngestDocumentResponse]
-    """Puts one document into a collection, in place of the one of the same name. The
-    stream is any number of `progress` events and then exactly one `ingested`, which
-    means that the document is on disk and whole. Until then searches see the old
-    document, or none. Ingesting the same content again changes nothing and says so; of a
-    changed document only the passages that changed are embedded again.
-    Fails with `INVALID_ARGUMENT` for a document that cannot be read.
+    """Adds one document to a collection; it replaces the document of the same name. The stream
+    consists of any number of `progress` events and one `ingested`, which means that the whole
+    document is on disk. Until then, searches return the old document, or none. Ingesting the
+    same content again changes nothing. Of a changed document, only changed passages are embedded
+    again. Fails with `NOT_FOUND` if the collection does not exist, and with `INVALID_ARGUMENT` if
+    the document cannot be read.
     """
     GetDocument: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetDocumentRequest, _knowledge_pb2.GetDocumentResponse]
-    """Gets one document. Fails with `NOT_FOUND` if there is none of the name."""
+    """Gets one document. Fails with `NOT_FOUND` if the collection or the document does not exist."""
     ListPassages: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListPassagesRequest, _knowledge_pb2.ListPassagesResponse]
-    """Lists the passages of a document, in their order. Their texts, laid at their offsets, are
-    the text that was taken from the document, but for white space and the titles of sections
-    between them. All pages of a listing are of one version of the document: fails with
-    `INVALID_ARGUMENT` if it was ingested again meanwhile.
+    """Lists the passages of a document, in the order of the document. Together they are the text of
+    the document, except white space and the titles of sections between them. All pages of a
+    listing are of one version of the document: a later page fails with `INVALID_ARGUMENT` if the
+    document was ingested again. Fails with `NOT_FOUND` if the document does not exist.
     """
     ListDocuments: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
-    """Lists the documents of a collection, ordered by name."""
+    """Lists the documents of a collection, ordered by name. Fails with `NOT_FOUND` if the collection
+    does not exist.
+    """
     DeleteDocument: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]
-    """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
+    """Deletes one document. Fails with `NOT_FOUND` if the collection or the document does not exist."""
     SearchCollections: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionsRequest, _knowledge_pb2.SearchCollectionsResponse]
-    """Finds the passages of several collections that match a question best, wherever the
-    collections are: in this service, or at a LAMB knowledge-base server. A name that no
-    collection has is looked up at the knowledge-base server of the organisation.
+    """Returns the passages of one or several collections that match a question best. A collection is
+    in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
+    at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
+    server or no such collection.
     """
     SearchPages: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchPagesRequest, _knowledge_pb2.SearchPagesResponse]
-    """Finds the pages of several collections that match a question best, by late interaction over
-    the text of a page and of its figures. The error of a collection that was made without
+    """Returns the pages of several collections that match a question best, by late interaction over
+    the text of a page and of its figures. The error of a collection that was created without
     `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
     """
     GetPage: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetPageRequest, _knowledge_pb2.GetPageResponse]
-    """Gets what was read on one page. Fails with `NOT_FOUND` if there is no such page."""
+    """Gets the text and the figures of one page. Fails with `NOT_FOUND` if the page does not exist."""
     InterpretPage: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.InterpretPageRequest, _knowledge_pb2.InterpretPageResponse]
-    """Lets the vision model look at the picture of one page. Without a vision model the answer is
-    the text of the page. Fails with `NOT_FOUND` if there is no such page, and with `UNAVAILABLE`
-    if the model does not answer.
+    """Sends the picture of one page to the vision model. Without a vision model, the answer is the
+    text of the page. Fails with `NOT_FOUND` if the page does not exist, and with `UNAVAILABLE` if
+    the model does not answer.
     """
     ListGraphThemes: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListGraphThemesRequest, _knowledge_pb2.ListGraphThemesResponse]
-    """Lists the themes of collections that were made with `graph`: groups of entities that
-    documents mention together.
+    """Lists the themes of collections that were created with `graph`: groups of entities that
+    documents mention together. The error of a collection without a graph is `INVALID_ARGUMENT`.
     """
     FindGraphPaths: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.FindGraphPathsRequest, _knowledge_pb2.FindGraphPathsResponse]
-    """Finds short paths between two entities in the graphs of collections."""
+    """Returns short paths between two entities in the graphs of collections. The error of a
+    collection without a graph is `INVALID_ARGUMENT`.
+    """
     DescribeDocuments: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DescribeDocumentsRequest, _knowledge_pb2.DescribeDocumentsResponse]
-    """Describes the tables that `QueryDocuments` can read."""
+    """Describes the tables that `QueryDocuments` can read. The error of a collection at a
+    knowledge-base server is `INVALID_ARGUMENT`.
+    """
     QueryDocuments: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.QueryDocumentsRequest, _knowledge_pb2.QueryDocumentsResponse]
     """Runs one SELECT statement over the names, attributes and metadata of documents. Fails with
     `INVALID_ARGUMENT` if the statement is wrong, not allowed, or takes too long; the message
     helps to write a better one.
     """
     EmbedTexts: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.EmbedTextsRequest, _knowledge_pb2.EmbedTextsResponse]
-    """Turns texts into vectors with a model of the service. Fails with `UNAVAILABLE` if the model
-    cannot be used.
+    """Embeds texts with a model of the service. Fails with `UNAVAILABLE` if the model cannot be
+    used, and with `FAILED_PRECONDITION` if the service has no model.
     """
     GetPagePicture: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetPagePictureRequest, _knowledge_pb2.GetPagePictureResponse]
-    """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
-    no pictures of its pages.
+    """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or no
+    pictures of its pages.
     """
 
 @_typing.type_check_only
 class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
-    """Keeps documents in collections and finds passages and pages in them.
+    """Stores documents in collections and searches their passages and pages.
 
-    A request names a collection by its `name` or by its `id`. Names are looked up in the
-    caller's organisation first, then among the collections that are shared with everyone. A
-    collection that the caller may not see is answered exactly like one that does not exist.
+    A request names a collection by its `name` or by its `id`. The service looks up names in the
+    caller's organisation first, then among the collections that are shared with everyone. The
+    error for a collection that the caller may not read is the error for a missing collection:
+    `NOT_FOUND`.
 
-    The methods that take several collections read with the rights of a grant if the call carries
-    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
-    collection on its own: one that fails costs the others nothing.
+    RPCs with a field `collections` read with the rights of a grant if the call carries one
+    (`heddle.call.v1.CallMetadata`), otherwise with the rights of the caller. They return an error
+    for each collection that they cannot read, and the results of the others.
 
-    Who may do what: the owner and the administrators of the collection's organisation may do
-    everything with it; others may read it as its `sharing` says. The scope `admin` may do
-    everything.
+    Rights: the owner of a collection and the administrators of its organisation may read and
+    change it. Others may read it as its `sharing` says; a change fails with `PERMISSION_DENIED`.
+    The scope `admin` may read and change every collection.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    It fails with `UNAVAILABLE` if the storage or a model does not answer. See
+    `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]  # type: ignore[assignment]
-    """Makes an empty collection. Fails with `ALREADY_EXISTS` if the organisation has one of the
-    name.
+    """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
+    has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
+    scope `admin`.
     """
     GetCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionRequest, _knowledge_pb2.GetCollectionResponse]  # type: ignore[assignment]
-    """Gets one collection. Fails with `NOT_FOUND` if there is none."""
+    """Gets one collection. Fails with `NOT_FOUND` if it does not exist."""
     ListCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListCollectionsRequest, _knowledge_pb2.ListCollectionsResponse]  # type: ignore[assignment]
-    """Lists the collections, ordered by name."""
+    """Lists the collections that the caller may read, ordered by name."""
     UpdateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateCollectionRequest, _knowledge_pb2.UpdateCollectionResponse]  # type: ignore[assignment]
-    """Changes the title, the sharing, the metadata or the language of a collection. What its
-    documents were cut and embedded with stays: make another collection for that.
+    """Changes the title, the sharing, the metadata or the language of a collection. The chunking,
+    the embedding model and the other options cannot change: create another collection. Fails
+    with `NOT_FOUND` if the collection does not exist.
     """
     GetCollectionStatistics: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionStatisticsRequest, _knowledge_pb2.GetCollectionStatisticsResponse]  # type: ignore[assignment]
-    """Counts what a collection holds."""
+    """Counts the content of a collection. Fails with `NOT_FOUND` if it does not exist."""
     DeleteCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteCollectionRequest, _knowledge_pb2.DeleteCollectionResponse]  # type: ignore[assignment]
-    """Deletes a collection with everything in it."""
+    """Deletes a collection with its documents. Fails with `NOT_FOUND` if it does not exist."""
     IngestDocument: _aio.UnaryStreamMultiCallable[_knowledge_pb2.IngestDocumentRequest, _knowledge_pb2.IngestDocumentResponse]  # type: ignore[assignment]
-    """Puts one document into a collection, in place of the one of the same name. The
-    stream is any number of `progress` events and then exactly one `ingested`, which
-    means that the document is on disk and whole. Until then searches see the old
-    document, or none. Ingesting the same content again changes nothing and says so; of a
-    changed document only the passages that changed are embedded again.
-    Fails with `INVALID_ARGUMENT` for a document that cannot be read.
+    """Adds one document to a collection; it replaces the document of the same name. The stream
+    consists of any number of `progress` events and one `ingested`, which means that the whole
+    document is on disk. Until then, searches return the old document, or none. Ingesting the
+    same content again changes nothing. Of a changed document, only changed passages are embedded
+    again. Fails with `NOT_FOUND` if the collection does not exist, and with `INVALID_ARGUMENT` if
+    the document cannot be read.
     """
     GetDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetDocumentRequest, _knowledge_pb2.GetDocumentResponse]  # type: ignore[assignment]
-    """Gets one document. Fails with `NOT_FOUND` if there is none of the name."""
+    """Gets one document. Fails with `NOT_FOUND` if the collection or the document does not exist."""
     ListPassages: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListPassagesRequest, _knowledge_pb2.ListPassagesResponse]  # type: ignore[assignment]
-    """Lists the passages of a document, in their order. Their texts, laid at their offsets, are
-    the text that was taken from the document, but for white space and the titles of sections
-    between them. All pages of a listing are of one version of the document: fails with
-    `INVALID_ARGUMENT` if it was ingested again meanwhile.
+    """Lists the passages of a document, in the order of the document. Together they are the text of
+    the document, except white space and the titles of sections between them. All pages of a
+    listing are of one version of the document: a later page fails with `INVALID_ARGUMENT` if the
+    document was ingested again. Fails with `NOT_FOUND` if the document does not exist.
     """
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]  # type: ignore[assignment]
-    """Lists the documents of a collection, ordered by name."""
+    """Lists the documents of a collection, ordered by name. Fails with `NOT_FOUND` if the collection
+    does not exist.
+    """
     DeleteDocument: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteDocumentRequest, _knowledge_pb2.DeleteDocumentResponse]  # type: ignore[assignment]
-    """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
+    """Deletes one document. Fails with `NOT_FOUND` if the collection or the document does not exist."""
     SearchCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionsRequest, _knowledge_pb2.SearchCollectionsResponse]  # type: ignore[assignment]
-    """Finds the passages of several collections that match a question best, wherever the
-    collections are: in this service, or at a LAMB knowledge-base server. A name that no
-    collection has is looked up at the knowledge-base server of the organisation.
+    """Returns the passages of one or several collections that match a question best. A collection is
+    in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
+    at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
+    server or no such collection.
     """
     SearchPages: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchPagesRequest, _knowledge_pb2.SearchPagesResponse]  # type: ignore[assignment]
-    """Finds the pages of several collections that match a question best, by late interaction over
-    the text of a page and of its figures. The error of a collection that was made without
+    """Returns the pages of several collections that match a question best, by late interaction over
+    the text of a page and of its figures. The error of a collection that was created without
     `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
     """
     GetPage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetPageRequest, _knowledge_pb2.GetPageResponse]  # type: ignore[assignment]
-    """Gets what was read on one page. Fails with `NOT_FOUND` if there is no such page."""
+    """Gets the text and the figures of one page. Fails with `NOT_FOUND` if the page does not exist."""
     InterpretPage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.InterpretPageRequest, _knowledge_pb2.InterpretPageResponse]  # type: ignore[assignment]
-    """Lets the vision model look at the picture of one page. Without a vision model the answer is
-    the text of the page. Fails with `NOT_FOUND` if there is no such page, and with `UNAVAILABLE`
-    if the model does not answer.
+    """Sends the picture of one page to the vision model. Without a vision model, the answer is the
+    text of the page. Fails with `NOT_FOUND` if the page does not exist, and with `UNAVAILABLE` if
+    the model does not answer.
     """
     ListGraphThemes: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListGraphThemesRequest, _knowledge_pb2.ListGraphThemesResponse]  # type: ignore[assignment]
-    """Lists the themes of collections that were made with `graph`: groups of entities that
-    documents mention together.
+    """Lists the themes of collections that were created with `graph`: groups of entities that
+    documents mention together. The error of a collection without a graph is `INVALID_ARGUMENT`.
     """
     FindGraphPaths: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.FindGraphPathsRequest, _knowledge_pb2.FindGraphPathsResponse]  # type: ignore[assignment]
-    """Finds short paths between two entities in the graphs of collections."""
+    """Returns short paths between two entities in the graphs of collections. The error of a
+    collection without a graph is `INVALID_ARGUMENT`.
+    """
     DescribeDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DescribeDocumentsRequest, _knowledge_pb2.DescribeDocumentsResponse]  # type: ignore[assignment]
-    """Describes the tables that `QueryDocuments` can read."""
+    """Describes the tables that `QueryDocuments` can read. The error of a collection at a
+    knowledge-base server is `INVALID_ARGUMENT`.
+    """
     QueryDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.QueryDocumentsRequest, _knowledge_pb2.QueryDocumentsResponse]  # type: ignore[assignment]
     """Runs one SELECT statement over the names, attributes and metadata of documents. Fails with
     `INVALID_ARGUMENT` if the statement is wrong, not allowed, or takes too long; the message
     helps to write a better one.
     """
     EmbedTexts: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.EmbedTextsRequest, _knowledge_pb2.EmbedTextsResponse]  # type: ignore[assignment]
-    """Turns texts into vectors with a model of the service. Fails with `UNAVAILABLE` if the model
-    cannot be used.
+    """Embeds texts with a model of the service. Fails with `UNAVAILABLE` if the model cannot be
+    used, and with `FAILED_PRECONDITION` if the service has no model.
     """
     GetPagePicture: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetPagePictureRequest, _knowledge_pb2.GetPagePictureResponse]  # type: ignore[assignment]
-    """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
-    no pictures of its pages.
+    """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or no
+    pictures of its pages.
     """
 
 class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Keeps documents in collections and finds passages and pages in them.
+    """Stores documents in collections and searches their passages and pages.
 
-    A request names a collection by its `name` or by its `id`. Names are looked up in the
-    caller's organisation first, then among the collections that are shared with everyone. A
-    collection that the caller may not see is answered exactly like one that does not exist.
+    A request names a collection by its `name` or by its `id`. The service looks up names in the
+    caller's organisation first, then among the collections that are shared with everyone. The
+    error for a collection that the caller may not read is the error for a missing collection:
+    `NOT_FOUND`.
 
-    The methods that take several collections read with the rights of a grant if the call carries
-    one (`heddle.call.v1.CallMetadata`), else with the rights of the caller. They answer for each
-    collection on its own: one that fails costs the others nothing.
+    RPCs with a field `collections` read with the rights of a grant if the call carries one
+    (`heddle.call.v1.CallMetadata`), otherwise with the rights of the caller. They return an error
+    for each collection that they cannot read, and the results of the others.
 
-    Who may do what: the owner and the administrators of the collection's organisation may do
-    everything with it; others may read it as its `sharing` says. The scope `admin` may do
-    everything.
+    Rights: the owner of a collection and the administrators of its organisation may read and
+    change it. Others may read it as its `sharing` says; a change fails with `PERMISSION_DENIED`.
+    The scope `admin` may read and change every collection.
 
-    What every call carries, and how it fails: `heddle.call.v1.CallMetadata`.
+    Every RPC fails with `INVALID_ARGUMENT` if a field breaks its rule; the details name the field.
+    It fails with `UNAVAILABLE` if the storage or a model does not answer. See
+    `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
 
     @_abc_1.abstractmethod
@@ -242,8 +269,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.CreateCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.CreateCollectionResponse, _abc.Awaitable[_knowledge_pb2.CreateCollectionResponse]]:
-        """Makes an empty collection. Fails with `ALREADY_EXISTS` if the organisation has one of the
-        name.
+        """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
+        has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
+        scope `admin`.
         """
 
     @_abc_1.abstractmethod
@@ -252,7 +280,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.GetCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.GetCollectionResponse, _abc.Awaitable[_knowledge_pb2.GetCollectionResponse]]:
-        """Gets one collection. Fails with `NOT_FOUND` if there is none."""
+        """Gets one collection. Fails with `NOT_FOUND` if it does not exist."""
 
     @_abc_1.abstractmethod
     def ListCollections(
@@ -260,7 +288,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.ListCollectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.ListCollectionsResponse, _abc.Awaitable[_knowledge_pb2.ListCollectionsResponse]]:
-        """Lists the collections, ordered by name."""
+        """Lists the collections that the caller may read, ordered by name."""
 
     @_abc_1.abstractmethod
     def UpdateCollection(
@@ -268,8 +296,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.UpdateCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.UpdateCollectionResponse, _abc.Awaitable[_knowledge_pb2.UpdateCollectionResponse]]:
-        """Changes the title, the sharing, the metadata or the language of a collection. What its
-        documents were cut and embedded with stays: make another collection for that.
+        """Changes the title, the sharing, the metadata or the language of a collection. The chunking,
+        the embedding model and the other options cannot change: create another collection. Fails
+        with `NOT_FOUND` if the collection does not exist.
         """
 
     @_abc_1.abstractmethod
@@ -278,7 +307,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.GetCollectionStatisticsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.GetCollectionStatisticsResponse, _abc.Awaitable[_knowledge_pb2.GetCollectionStatisticsResponse]]:
-        """Counts what a collection holds."""
+        """Counts the content of a collection. Fails with `NOT_FOUND` if it does not exist."""
 
     @_abc_1.abstractmethod
     def DeleteCollection(
@@ -286,7 +315,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.DeleteCollectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.DeleteCollectionResponse, _abc.Awaitable[_knowledge_pb2.DeleteCollectionResponse]]:
-        """Deletes a collection with everything in it."""
+        """Deletes a collection with its documents. Fails with `NOT_FOUND` if it does not exist."""
 
     @_abc_1.abstractmethod
     def IngestDocument(
@@ -294,12 +323,12 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.IngestDocumentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_knowledge_pb2.IngestDocumentResponse], _abc.AsyncIterator[_knowledge_pb2.IngestDocumentResponse]]:
-        """Puts one document into a collection, in place of the one of the same name. The
-        stream is any number of `progress` events and then exactly one `ingested`, which
-        means that the document is on disk and whole. Until then searches see the old
-        document, or none. Ingesting the same content again changes nothing and says so; of a
-        changed document only the passages that changed are embedded again.
-        Fails with `INVALID_ARGUMENT` for a document that cannot be read.
+        """Adds one document to a collection; it replaces the document of the same name. The stream
+        consists of any number of `progress` events and one `ingested`, which means that the whole
+        document is on disk. Until then, searches return the old document, or none. Ingesting the
+        same content again changes nothing. Of a changed document, only changed passages are embedded
+        again. Fails with `NOT_FOUND` if the collection does not exist, and with `INVALID_ARGUMENT` if
+        the document cannot be read.
         """
 
     @_abc_1.abstractmethod
@@ -308,7 +337,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.GetDocumentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.GetDocumentResponse, _abc.Awaitable[_knowledge_pb2.GetDocumentResponse]]:
-        """Gets one document. Fails with `NOT_FOUND` if there is none of the name."""
+        """Gets one document. Fails with `NOT_FOUND` if the collection or the document does not exist."""
 
     @_abc_1.abstractmethod
     def ListPassages(
@@ -316,10 +345,10 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.ListPassagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.ListPassagesResponse, _abc.Awaitable[_knowledge_pb2.ListPassagesResponse]]:
-        """Lists the passages of a document, in their order. Their texts, laid at their offsets, are
-        the text that was taken from the document, but for white space and the titles of sections
-        between them. All pages of a listing are of one version of the document: fails with
-        `INVALID_ARGUMENT` if it was ingested again meanwhile.
+        """Lists the passages of a document, in the order of the document. Together they are the text of
+        the document, except white space and the titles of sections between them. All pages of a
+        listing are of one version of the document: a later page fails with `INVALID_ARGUMENT` if the
+        document was ingested again. Fails with `NOT_FOUND` if the document does not exist.
         """
 
     @_abc_1.abstractmethod
@@ -328,7 +357,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.ListDocumentsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.ListDocumentsResponse, _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]]:
-        """Lists the documents of a collection, ordered by name."""
+        """Lists the documents of a collection, ordered by name. Fails with `NOT_FOUND` if the collection
+        does not exist.
+        """
 
     @_abc_1.abstractmethod
     def DeleteDocument(
@@ -336,7 +367,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.DeleteDocumentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.DeleteDocumentResponse, _abc.Awaitable[_knowledge_pb2.DeleteDocumentResponse]]:
-        """Deletes one document. Fails with `NOT_FOUND` if there is none of the name."""
+        """Deletes one document. Fails with `NOT_FOUND` if the collection or the document does not exist."""
 
     @_abc_1.abstractmethod
     def SearchCollections(
@@ -344,9 +375,10 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.SearchCollectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.SearchCollectionsResponse, _abc.Awaitable[_knowledge_pb2.SearchCollectionsResponse]]:
-        """Finds the passages of several collections that match a question best, wherever the
-        collections are: in this service, or at a LAMB knowledge-base server. A name that no
-        collection has is looked up at the knowledge-base server of the organisation.
+        """Returns the passages of one or several collections that match a question best. A collection is
+        in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
+        at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
+        server or no such collection.
         """
 
     @_abc_1.abstractmethod
@@ -355,8 +387,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.SearchPagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.SearchPagesResponse, _abc.Awaitable[_knowledge_pb2.SearchPagesResponse]]:
-        """Finds the pages of several collections that match a question best, by late interaction over
-        the text of a page and of its figures. The error of a collection that was made without
+        """Returns the pages of several collections that match a question best, by late interaction over
+        the text of a page and of its figures. The error of a collection that was created without
         `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
         """
 
@@ -366,7 +398,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.GetPageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.GetPageResponse, _abc.Awaitable[_knowledge_pb2.GetPageResponse]]:
-        """Gets what was read on one page. Fails with `NOT_FOUND` if there is no such page."""
+        """Gets the text and the figures of one page. Fails with `NOT_FOUND` if the page does not exist."""
 
     @_abc_1.abstractmethod
     def InterpretPage(
@@ -374,9 +406,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.InterpretPageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.InterpretPageResponse, _abc.Awaitable[_knowledge_pb2.InterpretPageResponse]]:
-        """Lets the vision model look at the picture of one page. Without a vision model the answer is
-        the text of the page. Fails with `NOT_FOUND` if there is no such page, and with `UNAVAILABLE`
-        if the model does not answer.
+        """Sends the picture of one page to the vision model. Without a vision model, the answer is the
+        text of the page. Fails with `NOT_FOUND` if the page does not exist, and with `UNAVAILABLE` if
+        the model does not answer.
         """
 
     @_abc_1.abstractmethod
@@ -385,8 +417,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.ListGraphThemesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.ListGraphThemesResponse, _abc.Awaitable[_knowledge_pb2.ListGraphThemesResponse]]:
-        """Lists the themes of collections that were made with `graph`: groups of entities that
-        documents mention together.
+        """Lists the themes of collections that were created with `graph`: groups of entities that
+        documents mention together. The error of a collection without a graph is `INVALID_ARGUMENT`.
         """
 
     @_abc_1.abstractmethod
@@ -395,7 +427,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.FindGraphPathsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.FindGraphPathsResponse, _abc.Awaitable[_knowledge_pb2.FindGraphPathsResponse]]:
-        """Finds short paths between two entities in the graphs of collections."""
+        """Returns short paths between two entities in the graphs of collections. The error of a
+        collection without a graph is `INVALID_ARGUMENT`.
+        """
 
     @_abc_1.abstractmethod
     def DescribeDocuments(
@@ -403,7 +437,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.DescribeDocumentsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.DescribeDocumentsResponse, _abc.Awaitable[_knowledge_pb2.DescribeDocumentsResponse]]:
-        """Describes the tables that `QueryDocuments` can read."""
+        """Describes the tables that `QueryDocuments` can read. The error of a collection at a
+        knowledge-base server is `INVALID_ARGUMENT`.
+        """
 
     @_abc_1.abstractmethod
     def QueryDocuments(
@@ -422,8 +458,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.EmbedTextsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.EmbedTextsResponse, _abc.Awaitable[_knowledge_pb2.EmbedTextsResponse]]:
-        """Turns texts into vectors with a model of the service. Fails with `UNAVAILABLE` if the model
-        cannot be used.
+        """Embeds texts with a model of the service. Fails with `UNAVAILABLE` if the model cannot be
+        used, and with `FAILED_PRECONDITION` if the service has no model.
         """
 
     @_abc_1.abstractmethod
@@ -432,8 +468,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.GetPagePictureRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.GetPagePictureResponse, _abc.Awaitable[_knowledge_pb2.GetPagePictureResponse]]:
-        """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or
-        no pictures of its pages.
+        """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or no
+        pictures of its pages.
         """
 
 def add_KnowledgeServiceServicer_to_server(servicer: KnowledgeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
