@@ -187,9 +187,9 @@ _HOME, _EVERYONES, _ELSEWHERE = range(3)
 
 def _rank(person: Person, collection: Collection) -> tuple[int, bool, float]:
     """Return the order in which collections of one name are meant."""
-    made = collection.created_at.timestamp()
+    created_at = collection.created_at.timestamp()
     if collection.organization == person.organization:
-        return _HOME, False, made
+        return _HOME, False, created_at
     if collection.sharing == "everyone":  # the operator's first, else whoever was first
-        return _EVERYONES, bool(collection.organization), made
-    return _ELSEWHERE, False, made  # an administrator of everything names these by identifier
+        return _EVERYONES, bool(collection.organization), created_at
+    return _ELSEWHERE, False, created_at  # an administrator of everything names these by identifier

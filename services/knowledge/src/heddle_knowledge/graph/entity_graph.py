@@ -91,17 +91,17 @@ class Network:
 
     def paths(self, start: str, end: str, most: int) -> list[list[str]]:
         """Return ways from one name to another, the best first; no two share a name on the way."""
-        found: list[list[str]] = []
+        paths: list[list[str]] = []
         avoided: set[str] = set()
         direct = True
-        while len(found) < most:
+        while len(paths) < most:
             path = self._path(start, end, avoided, direct=direct)
             if not path:
                 break
-            found.append(path)
+            paths.append(path)
             avoided.update(path[1:-1])
             direct = direct and len(path) > 2  # noqa: PLR2004 - a way of two names is direct
-        return found
+        return paths
 
     def _path(self, start: str, end: str, avoided: set[str], *, direct: bool) -> list[str]:
         """Return the cheapest way: short, and through names with few links."""
@@ -193,7 +193,7 @@ def _communities(network: Network) -> list[Community]:
     inside: dict[int, list[list[str]]] = defaultdict(list)
     for cluster, members in levels[1].items():
         inside[parents[cluster]].append(members)
-    found = [
+    communities = [
         Community(
             network.central(members),
             tuple(
@@ -204,6 +204,6 @@ def _communities(network: Network) -> list[Community]:
         for cluster, members in levels[0].items()
     ]
     return sorted(
-        found,
+        communities,
         key=lambda each: (-sum(network.mentions[key] for key in each.members), each.members[0]),
     )

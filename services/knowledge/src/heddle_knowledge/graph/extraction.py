@@ -58,10 +58,10 @@ def extracted(texts: list[str]) -> Extracted:
 
 def _names(read: "Doc") -> Iterator[Name]:
     """Return each name of a text once."""
-    found = [entity.text for entity in read.ents if entity.label_ in _KINDS]
-    found += [term[0] for term in _TERM.finditer(read.text)]
+    surfaces = [entity.text for entity in read.ents if entity.label_ in _KINDS]
+    surfaces += [term[0] for term in _TERM.finditer(read.text)]
     seen = set()
-    for text in found:
+    for text in surfaces:
         key = key_of(text)
         if key and key not in seen:
             seen.add(key)

@@ -55,20 +55,20 @@ def add_part(
             (part.document, part.sha256, bool(names), int(time.time())),
         )
         row = connection.last_insert_rowid()
-        told = [(chunk, found) for chunk, found in zip(chunks, names, strict=False) if found]
+        mentions = [(chunk, own) for chunk, own in zip(chunks, names, strict=False) if own]
         connection.executemany(
             "INSERT INTO passage VALUES (?, ?, ?, ?, ?)",
             [
                 (row, chunk.ordinal, chunk.text, chunk.page, " / ".join(chunk.heading))
-                for chunk, _ in told
+                for chunk, _ in mentions
             ],
         )
         connection.executemany(
             "INSERT INTO mention VALUES (?, ?, ?, ?)",
             [
                 (row, chunk.ordinal, name.key, name.surface)
-                for chunk, found in told
-                for name in found
+                for chunk, own in mentions
+                for name in own
             ],
         )
 

@@ -107,8 +107,8 @@ def _refuse_failure(status: int) -> None:
 
 def _hits(answer: bytes) -> list[Any]:
     try:
-        found = json.loads(answer)
-        hits = found.get("results", found.get("documents", []))  # older servers: `documents`
+        body = json.loads(answer)
+        hits = body.get("results", body.get("documents", []))  # older servers: `documents`
         if isinstance(hits, list):
             return hits
     except (ValueError, AttributeError, RecursionError):

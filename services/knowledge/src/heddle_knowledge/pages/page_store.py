@@ -156,18 +156,18 @@ class PageStore:
         return self._model
 
     async def sweep(
-        self, collection: Record, kept: Callable[[], Awaitable[Collection[str]]]
+        self, collection: Record, current: Callable[[], Awaitable[Collection[str]]]
     ) -> None:
         """Drop the pages of documents that are gone and that nobody is ingesting.
 
         Args:
             collection: Whose.
-            kept: Tells the SHA-256 of every document of the collection. Asked only if there are
-                pages, after they were listed, so that new ones are not taken for ones left over.
+            current: Returns the SHA-256 of every document of the collection. It is called after the
+                pages were listed, so that the pages of new documents stay.
         """
         page_database = self._page_database(collection.id)
         pages = set(await self._in_thread(page_database.documents))
-        gone = pages - set(await kept()) if pages else pages
+        gone = pages - set(await current()) if pages else pages
         for sha256 in gone:
             lock = self._lock(collection.id, sha256)
             async with exclusive_if_free(lock) as free:
@@ -188,8 +188,8 @@ class PageStore:
             known: Tells the ids of the collections. Asked after the folder was read, so that a new
                 collection is not taken for one that is gone.
         """
-        found = await self._in_thread(lambda: list(self._folder.glob(f"*{_ENDING}")))
-        ids = {path.name.removesuffix(_ENDING) for path in found}
+        paths = await self._in_thread(lambda: list(self._folder.glob(f"*{_ENDING}")))
+        ids = {path.name.removesuffix(_ENDING) for path in paths}
         for gone in ids - set(await known()):
             await self.drop(gone)
 

@@ -43,11 +43,11 @@ class WordMiniLm(MiniLm):
             return np.empty((0, DIMENSION), dtype=np.float32)
         windows = -(-len(ids) // _WINDOW)
         size = -(-len(ids) // windows)  # of about the same size, so that none is a stub
-        found = [
+        hidden = [
             self._hidden([first, *ids[start : start + size], last])
             for start in range(0, len(ids), size)
         ]
-        return unit(np.concatenate(found))
+        return unit(np.concatenate(hidden))
 
     def _hidden(self, ids: list[int]) -> Vectors:
         tokens = np.array([ids], dtype=np.int64)

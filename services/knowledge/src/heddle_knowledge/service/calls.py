@@ -104,8 +104,8 @@ def refuse(violations: "Iterable[Violation]", message: str) -> None:
     Raises:
         InvalidRequestError: There are; it carries them all.
     """
-    if found := list(violations):
-        raise InvalidRequestError(message, found)
+    if every := list(violations):
+        raise InvalidRequestError(message, every)
 
 
 def check_range(request: Message, field: str, low: float, high: float) -> "Iterator[Violation]":

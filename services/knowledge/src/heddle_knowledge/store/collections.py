@@ -1,4 +1,4 @@
-"""The collections of a store: made, listed, counted, deleted."""
+"""The collections of a store: created, listed, counted, deleted."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -67,17 +67,17 @@ class Collections:
         self._context.pages.check(more.get("page_handling", "pictures"))
         embedder = self._context.offered(embedding_model)
         more["language"] = language_of(language)
-        made = new_collection(
+        created = new_collection(
             name, backend, embedder.info(), title=title, settings=settings, **more
         )
-        made.chunking.check()
-        if made.late_interaction and not isinstance(embedder, WordEmbedder):
+        created.chunking.check()
+        if created.late_interaction and not isinstance(embedder, WordEmbedder):
             raise InvalidInputError(
-                f"The embedding model {made.model!r} knows no vectors of single words. Choose "
+                f"The embedding model {created.model!r} knows no vectors of single words. Choose "
                 "another, or do without late interaction."
             )
-        await self._context.collection_store.add(made)
-        return made
+        await self._context.collection_store.add(created)
+        return created
 
     async def get(self, name: str) -> Collection:
         """Return a collection by its id, or one of the operator's by its name.
@@ -126,9 +126,9 @@ class Collections:
             ForeignBackendError: Another backend holds it.
         """
         handle = await self._context.open(name)
-        found = await counted(handle)
+        statistics = await counted(handle)
         graph = self._context.graphs.of(handle.collection)
-        return replace(found, graph_names=await graph.count()) if graph else found
+        return replace(statistics, graph_names=await graph.count()) if graph else statistics
 
     async def delete(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.

@@ -189,10 +189,10 @@ class Documents:
 
 
 async def _present(handle: CollectionHandle, name: str) -> Document:
-    found = await find_document(handle.table, name)
-    if found is None:
+    version = await find_document(handle.table, name)
+    if version is None:
         raise _no_document(handle.collection, name)
-    return found.document
+    return version.document
 
 
 def _no_document(collection: Collection, reference: str) -> DocumentNotFoundError:

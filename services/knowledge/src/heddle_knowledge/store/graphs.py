@@ -25,19 +25,19 @@ class CollectionGraphs:
             InvalidInputError: It has no graph.
         """
         handle = await self._context.open(collection)
-        found = handle.collection
-        graph = self._context.graphs.of(found)
+        record = handle.collection
+        graph = self._context.graphs.of(record)
         if graph is None:
             raise InvalidInputError(
-                f"The collection {found.name!r} has no graph. Make one with graph, and ingest its "
+                f"The collection {record.name!r} has no graph. Make one with graph, and ingest its "
                 "documents there."
             )
         parts: list[Part] = []
         after = ""
-        while page := await self._documents.listed(found.id, after, _PAGE_SIZE):
+        while page := await self._documents.listed(record.id, after, _PAGE_SIZE):
             parts += [Part(document.name, document.sha256) for document in page]
             after = page[-1].name
-        return Held(found.id, str(graph.file), parts)
+        return Held(record.id, str(graph.file), parts)
 
     async def ask(self, question: AskThemes | AskPaths) -> bytes:
         """Return the encoded response that `question` names.

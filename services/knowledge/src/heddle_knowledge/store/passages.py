@@ -74,8 +74,8 @@ class Passages:
             words = await embedder.embed_words(query)
         question = Question(query, vector, words, mode, options, self._context.reranker, where)
         async with handle.using():
-            found = await find(handle.table, question, top_k=top_k, threshold=threshold)
-        return await self._with_pictures(handle, found)
+            passages = await find(handle.table, question, top_k=top_k, threshold=threshold)
+        return await self._with_pictures(handle, passages)
 
     async def listed(
         self, collection: str, document: Document, first: int = 0, limit: int = 100
@@ -112,13 +112,15 @@ class Passages:
                 "No reranking model is configured. Configure one, or search without."
             )
 
-    async def _with_pictures(self, handle: CollectionHandle, found: list[Passage]) -> list[Passage]:
+    async def _with_pictures(
+        self, handle: CollectionHandle, passages: list[Passage]
+    ) -> list[Passage]:
         """Tell of which passages there are pictures."""
-        contents = {passage.sha256 for passage in found if passage.page}
+        contents = {passage.sha256 for passage in passages if passage.page}
         if not contents:
-            return found
+            return passages
         drawn = await self._context.pages.read(handle.collection, PageDatabase.pictured, contents)
         return [
             replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
-            for each in found
+            for each in passages
         ]
