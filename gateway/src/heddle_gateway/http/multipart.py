@@ -1,11 +1,12 @@
 """Multipart forms with one file, as browsers and OpenAI's clients upload them."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from heddle_runtime.errors import InvalidRequestError
 from pydantic import InstanceOf, WithJsonSchema
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -13,6 +14,7 @@ from heddle_gateway.http.error_responses import invalid
 
 MEDIA_TYPE = "multipart/form-data"
 MAX_FIELDS = 32
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +42,18 @@ async def read_form(request: Request) -> dict[str, Any]:
         raise InvalidRequestError(f"The body must be {MEDIA_TYPE}, with the field 'file'.")
     try:
         async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
-            return await _fields(form)
+            fields = {
+                name: await _file(name, value) if isinstance(value, UploadFile) else value
+                for name, value in form.items()
+            }
     except HTTPException as error:
         raise InvalidRequestError(f"The form cannot be read: {error.detail}.") from None
     except (KeyError, ValueError) as error:
         raise InvalidRequestError(f"The form cannot be read: {error}.") from None
-
-
-async def _fields(form: FormData) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for name, value in form.items():
-        content = await _file(name, value) if isinstance(value, UploadFile) else value
-        text = content.filename if isinstance(content, UploadedFile) else content
-        try:
-            f"{name}{text}".encode()
-        except UnicodeEncodeError:  # a lone surrogate, which some charsets of a form can express
-            raise InvalidRequestError("The form contains text that is not Unicode.") from None
-        fields[name] = content
+    for name, value in fields.items():
+        text = value.filename if isinstance(value, UploadedFile) else value
+        if _SURROGATE.search(f"{name}{text}"):  # some charsets of a form can express it
+            raise InvalidRequestError("The form contains text that is not Unicode.")
     return fields
 
 

@@ -1,7 +1,6 @@
 """Follows batch jobs: calls that process many rows and report their progress."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -38,11 +37,14 @@ def follow_job(
     """
     by_table: dict[str, pb.Progress] = {}
     try:
-        with _bars(shown=out.is_terminal and not isinstance(report, JsonLines)) as show:
+        with bars(shown=out.is_terminal and not isinstance(report, JsonLines)) as drawn:
+            tasks = {}
             for step in call:
-                name = table(step)
-                by_table[name] = step.progress
-                show(name, step.progress)
+                name, progress = table(step), step.progress
+                by_table[name] = progress
+                if name not in tasks:
+                    tasks[name] = drawn.add_task(name)
+                drawn.update(tasks[name], total=progress.total, completed=_seen(progress))
                 for finding in step.findings:
                     report.finding(name, finding)
     except grpc.RpcError as error:
@@ -55,20 +57,6 @@ def follow_job(
     for name, progress in by_table.items():
         report.counts(name, progress)
     return not any(progress.refused for progress in by_table.values())
-
-
-@contextmanager
-def _bars(*, shown: bool) -> Iterator[Callable[[str, pb.Progress], None]]:
-    """Show a bar for each table."""
-    with bars(shown=shown) as drawn:
-        tasks = {}
-
-        def show(table: str, progress: pb.Progress) -> None:
-            if table not in tasks:
-                tasks[table] = drawn.add_task(table)
-            drawn.update(tasks[table], total=progress.total, completed=_seen(progress))
-
-        yield show
 
 
 def _interrupted(

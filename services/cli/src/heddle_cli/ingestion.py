@@ -19,6 +19,7 @@ from heddle_runtime.errors import (
 from heddle_cli.connections import Connection, new_call_options
 from heddle_cli.documents import Document
 from heddle_cli.failures import sentence
+from heddle_cli.terminal import counted
 
 MAX_BYTES = 30 * 1024 * 1024
 MAX_SECONDS = 600.0
@@ -121,8 +122,7 @@ def _ingested(
 
 
 def _outcome(ingested: knowledge_pb2.Ingested) -> Outcome:
-    count = ingested.document.passage_count
-    note = f"{count} {'passage' if count == 1 else 'passages'}"
+    note = counted(ingested.document.passage_count, "passage")
     if ingested.unchanged:
         return Outcome("unchanged", note)
     return Outcome("replaced" if ingested.replaced else "new", note)

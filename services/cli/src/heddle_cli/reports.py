@@ -37,13 +37,8 @@ class Sentences:
 
     def counts(self, table: str, progress: pb.Progress) -> None:
         """Print a line."""
-        states = {
-            self._changed: progress.changed,
-            "unchanged": progress.unchanged,
-            "refused": progress.refused,
-        }
-        parts = ", ".join(f"{count} {state}" for state, count in states.items())
-        out.print(f"{table}: {progress.total} ({parts})")
+        changed = f"{progress.changed} {self._changed}, {progress.unchanged} unchanged"
+        out.print(f"{table}: {progress.total} ({changed}, {progress.refused} refused)")
 
 
 class JsonLines:
@@ -67,13 +62,7 @@ class JsonLines:
 
     def counts(self, table: str, progress: pb.Progress) -> None:
         """Print a line."""
-        record = {
-            "kind": "counts",
-            "table": table,
-            "dry_run": self._dry_run,
-            "total": progress.total,
-            "changed": progress.changed,
-            "unchanged": progress.unchanged,
-            "refused": progress.refused,
-        }
+        names = ("total", "changed", "unchanged", "refused")
+        counts = {name: getattr(progress, name) for name in names}
+        record = {"kind": "counts", "table": table, "dry_run": self._dry_run, **counts}
         out.print(json.dumps(record))

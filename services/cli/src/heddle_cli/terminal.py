@@ -35,6 +35,11 @@ def bars(*, shown: bool) -> Progress:
     )
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, for example `2 passages`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def columns(rows: Iterable[Sequence[str]]) -> None:
     """Print `rows` in columns."""
     cells = [[" ".join(plain(cell).split()) for cell in row] for row in rows]

@@ -10,7 +10,7 @@ from heddle_runtime.addresses import KNOWLEDGE
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import KnowledgeAddress
 from heddle_cli.pages import items
-from heddle_cli.terminal import columns, notes, out
+from heddle_cli.terminal import columns, counted, notes, out
 
 app = typer.Typer(help="List and delete knowledge collections.", no_args_is_help=True)
 _SERVICE = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
@@ -53,5 +53,4 @@ def delete_collection(
 def _size(collection: knowledge_pb2.Collection) -> str:
     if collection.backend not in ("", "embedded"):
         return "documents on another server"
-    count = collection.document_count
-    return f"{count} {'document' if count == 1 else 'documents'}"
+    return counted(collection.document_count, "document")

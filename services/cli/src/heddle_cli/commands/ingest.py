@@ -16,7 +16,7 @@ from heddle_cli.connections import Connection, connected
 from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, Progress, ensure_collection, ingest_document
 from heddle_cli.options import CollectionName, KnowledgeAddress
-from heddle_cli.terminal import bars, notes, out, plain
+from heddle_cli.terminal import bars, counted, notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
 _WIDTH = len("unreadable")
@@ -174,7 +174,6 @@ def _bars(total: int) -> Iterator[tuple[Callable[[Document], Progress], Callable
 
 
 def _summary(counts: "Counter[str]", collection: str, skipped: int) -> str:
-    total = counts.total()
     parts = ", ".join(f"{count} {state}" for state, count in counts.items())
-    text = f"{collection}: {total} {'document' if total == 1 else 'documents'} ({parts})"
-    return f"{text}; {skipped} {'file' if skipped == 1 else 'files'} skipped" if skipped else text
+    text = f"{collection}: {counted(counts.total(), 'document')} ({parts})"
+    return f"{text}; {counted(skipped, 'file')} skipped" if skipped else text
