@@ -53,20 +53,6 @@ class Flushes:
         self._flushed, self._least = recent, began - _SLACK
 
 
-_ALL: dict[Path, Flushes] = {}
-"""What is on the disk is for the whole process to remember: it opens a store again and again."""
-
-
-def flushes(folder: Path) -> Flushes:
-    """Return those of a folder."""
-    return _ALL.get(folder) or _ALL.setdefault(folder, Flushes(folder))
-
-
-def forget(folder: Path) -> None:
-    """Forget those of a folder that is gone."""
-    _ALL.pop(folder, None)
-
-
 def _state(path: str) -> _State:
     """Return what changes with a file, first the time."""
     try:

@@ -119,6 +119,7 @@ class Document:
         pages: How many it has; 0 if it has none.
         document_time: The time that it is of, in UTC: as it came, else as it says, else that of
             the ingestion; None before it was read.
+        fingerprint: A hash of all that its passages and vectors depend on.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Document:
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     pages: int = 0
     document_time: datetime | None = None
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ document is missing, mixed or partly there.
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -38,18 +37,9 @@ KIND = "chunks"
 MOST_ROWS = 10_000
 """Documents that are read in one query."""
 
-DOCUMENT_COLUMNS = [
-    "document", "title", "uri", "media_type", "sha256", "size", "chunks", "ingested_at",
-    "metadata", "fingerprint", "document_time", "pages",
-]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A document together with the fingerprint of all that its chunks and vectors depend on."""
-
-    document: Document
-    fingerprint: str
+# Columns that are fields of a document as they are.
+_PLAIN = ("title", "uri", "media_type", "sha256", "size", "chunks", "pages", "fingerprint")
+DOCUMENT_COLUMNS = [*_PLAIN, "document", "ingested_at", "metadata", "document_time"]
 
 
 def indexed_text(chunk: Chunk) -> str:
@@ -58,29 +48,19 @@ def indexed_text(chunk: Chunk) -> str:
 
 
 def document_rows(
-    version: Version, chunks: list[Chunk], embedded: Sequence[EmbeddedText], collection: str
+    document: Document, chunks: list[Chunk], embedded: Sequence[EmbeddedText], collection: str
 ) -> pa.Table:
-    """Lay out a document's chunks as rows; the what a model made of them, in the same order."""
-    document, count = version.document, len(chunks)
-    ingested_at = microseconds(document.ingested_at)
-    time = document.document_time
+    """Lay out a document's chunks as rows, each with what a model made of it, in the same order."""
+    count = len(chunks)
     vectors = np.stack([each.vector for each in embedded])
     dim = vectors.shape[1]
-    same = {
+    same = {name: getattr(document, name) for name in _PLAIN} | {
         "document": document.name,
-        "title": document.title,
-        "uri": document.uri,
-        "media_type": document.media_type,
-        "sha256": document.sha256,
-        "size": document.size,
-        "chunks": count,
-        "ingested_at": ingested_at,
+        "ingested_at": microseconds(document.ingested_at),
         "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
-        "fingerprint": version.fingerprint,
         LABELS: labels(document.metadata),
         "document_id": document_id(collection, document.name),
-        "document_time": ingested_at if time is None else microseconds(time),
-        "pages": document.pages,
+        "document_time": microseconds(document.document_time or document.ingested_at),
     }
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
     columns = {key: [value] * count for key, value in same.items()} | {
@@ -107,15 +87,15 @@ async def replace_documents(table: Table, names: Sequence[str], rows: pa.Table) 
     return set(present)
 
 
-async def find_document(table: Table, name: str) -> Version | None:
+async def find_document(table: Table, name: str) -> Document | None:
     """Return a document as it stands, or None."""
     return (await find_documents(table, [name])).get(name)
 
 
-async def find_documents(table: Table, names: Sequence[str]) -> dict[str, Version]:
+async def find_documents(table: Table, names: Sequence[str]) -> dict[str, Document]:
     """Return documents as they stand, those that there are, by name."""
     found = await _heads(table, In("document", tuple(names)))
-    return {version.document.name: version for version in found}
+    return {document.name: document for document in found}
 
 
 async def name_of_document(table: Table, identifier: str) -> str | None:
@@ -128,8 +108,7 @@ async def name_of_document(table: Table, identifier: str) -> str | None:
 async def list_documents(table: Table, after: str, limit: int) -> list[Document]:
     """Return the documents whose names sort after a name, in that order."""
     later = Compare("document", ">", after)
-    found = await _heads(table, later, order_by=["document"], limit=limit)
-    return [version.document for version in found]
+    return await _heads(table, later, order_by=["document"], limit=limit)
 
 
 async def documents_of(
@@ -139,8 +118,7 @@ async def documents_of(
     if not contents:
         return []
     among = both(In("sha256", tuple(sorted(contents))), where)
-    found = await _heads(table, among, order_by=["document"], limit=MOST_ROWS)
-    return [version.document for version in found]
+    return await _heads(table, among, order_by=["document"], limit=MOST_ROWS)
 
 
 async def all_contents(table: Table, where: Condition = EVERYTHING) -> set[str]:
@@ -149,14 +127,13 @@ async def all_contents(table: Table, where: Condition = EVERYTHING) -> set[str]:
     return set(rows.column("sha256").to_pylist())
 
 
-async def update_labels(table: Table, version: Version) -> int:
+async def update_labels(table: Table, document: Document) -> int:
     """Change a document's URI and metadata in one commit, if it is still of this version.
 
     Returns:
         Its rows; 0 if it is not.
     """
-    document = version.document
-    unchanged = Compare("fingerprint", "=", version.fingerprint)
+    unchanged = Compare("fingerprint", "=", document.fingerprint)
     values = {
         "uri": document.uri,
         "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
@@ -168,28 +145,21 @@ async def update_labels(table: Table, version: Version) -> int:
 
 async def _heads(
     table: Table, where: Condition, *, order_by: Sequence[str] = (), limit: int | None = None
-) -> list[Version]:
+) -> list[Document]:
     """Read the first rows of documents; each carries all that is known of its document."""
     first = All((Compare("ordinal", "=", 0), where))
     rows = await table.rows(DOCUMENT_COLUMNS, first, order_by=order_by, limit=limit)
-    return [_version(row) for row in rows.to_pylist()]
+    return [_document(row) for row in rows.to_pylist()]
 
 
-def _version(row: dict[str, Any]) -> Version:
-    document = Document(
+def _document(row: dict[str, Any]) -> Document:
+    return Document(
+        **{name: row[name] for name in _PLAIN},
         name=row["document"],
-        title=row["title"],
-        uri=row["uri"],
-        media_type=row["media_type"],
-        sha256=row["sha256"],
-        size=row["size"],
-        chunks=row["chunks"],
         ingested_at=timestamp(row["ingested_at"]),
         metadata=MappingProxyType(json.loads(row["metadata"])),
-        pages=row["pages"],
         document_time=timestamp(row["document_time"]),
     )
-    return Version(document, row["fingerprint"])
 
 
 def layout(dim: int, language: str = ENGLISH) -> Layout:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
-from heddle_knowledge.chunking.parents import Passage, parent
+from heddle_knowledge.chunking.parents import Passage, parents
 from heddle_knowledge.chunking.splitting import Span, cut_block, overlapping
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.blocks import Block, ParsedDocument
@@ -70,11 +70,13 @@ def chunk(document: ParsedDocument, chunking: Chunking = DEFAULT) -> list[Chunk]
             heading=passage.heading,
             page=passage.page,
             ordinal=ordinal,
-            parent_text=parent(layout.text, passages, ordinal, chunking.parent),
+            parent_text=parent,
             start=passage.span.start,
             end=passage.span.end,
         )
-        for ordinal, passage in enumerate(passages)
+        for ordinal, (passage, parent) in enumerate(
+            zip(passages, parents(layout.text, passages, chunking.parent), strict=True)
+        )
     ]
 
 

@@ -1,7 +1,8 @@
 """The section around a chunk, which answers with more context than the chunk alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from heddle_knowledge.chunking.splitting import Span
 
@@ -22,33 +23,22 @@ class Passage:
         return (*self.heading, self.page)
 
 
-def parent(text: str, passages: Sequence[Passage], ordinal: int, longest: int) -> str:
-    """Return the largest section around a passage that fits, or the neighbours that fit."""
-    section = passages[ordinal].section
-    around = None
-    for depth in range(len(section) + 1):
-        around = around or _whole(passages, ordinal, section[:depth], longest)
-    first, last = around or _neighbourhood(passages, ordinal, longest)
-    found = text[passages[first].span.start : passages[last].span.end]
-    header = passages[ordinal].span.header
-    return found if header in found else f"{header}\n{found}"
-
-
-def _whole(
-    passages: Sequence[Passage], ordinal: int, section: _Section, longest: int
-) -> tuple[int, int] | None:
-    """Return the first and last passage that share the beginning of a section, if it fits."""
-    depth = len(section)
-    first = last = ordinal
-    while first and passages[first - 1].section[:depth] == section:
-        first -= 1
-        if not _fits(passages, first, last, ordinal, longest):
-            return None
-    while last + 1 < len(passages) and passages[last + 1].section[:depth] == section:
-        last += 1
-        if not _fits(passages, first, last, ordinal, longest):
-            return None
-    return (first, last) if _fits(passages, first, last, ordinal, longest) else None
+def parents(text: str, passages: Sequence[Passage], longest: int) -> Iterator[str]:
+    """Yield, for each passage, the largest section around it that fits, or what fits around it."""
+    sections: dict[int, tuple[int, int]] = {}
+    for depth in range(max((len(it.section) for it in passages), default=0) + 1):
+        prefixes = [it.section[:depth] for it in passages]
+        for _, group in groupby(range(len(passages)), prefixes.__getitem__):
+            members = list(group)
+            first, last = members[0], members[-1]
+            for ordinal in members:
+                if ordinal not in sections and _fits(passages, first, last, ordinal, longest):
+                    sections[ordinal] = first, last
+    for ordinal, passage in enumerate(passages):
+        first, last = sections.get(ordinal) or _neighbourhood(passages, ordinal, longest)
+        surroundings = text[passages[first].span.start : passages[last].span.end]
+        header = passage.span.header
+        yield surroundings if header in surroundings else f"{header}\n{surroundings}"
 
 
 def _neighbourhood(passages: Sequence[Passage], ordinal: int, longest: int) -> tuple[int, int]:

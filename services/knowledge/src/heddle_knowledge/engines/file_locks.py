@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from heddle_knowledge import durability
+from heddle_knowledge.durability import Flushes
 from heddle_knowledge.engines.locks import Locks
 from heddle_knowledge.locks import exclusive, exclusive_if_free
 
@@ -28,6 +28,7 @@ class FileLocks(Locks):
         super().__init__()
         self._folder = folder
         self._files = files
+        self._flushes: dict[str, Flushes] = {}
 
     @asynccontextmanager
     async def locked(self, name: str) -> AsyncGenerator[None]:
@@ -45,7 +46,8 @@ class FileLocks(Locks):
     async def committing(self, table: str) -> AsyncGenerator[None]:
         """Exclude all others that commit to a table, and flush what is committed."""
         async with super().committing(table):
-            flushes = durability.flushes(self._table(table))
+            flushes = self._flushes.get(table) or Flushes(self._folder / f"{table}.lance")
+            self._flushes[table] = flushes
             yield
             await asyncio.to_thread(flushes.flush)
 
@@ -56,7 +58,4 @@ class FileLocks(Locks):
             id_ = table.rpartition("_")[2]
             if len(id_) == _ID and id_ not in ids:
                 (self._files / lock).unlink(missing_ok=True)
-                durability.forget(self._table(table))
-
-    def _table(self, name: str) -> Path:
-        return self._folder / f"{name}.lance"
+                self._flushes.pop(table, None)

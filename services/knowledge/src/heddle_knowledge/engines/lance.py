@@ -48,11 +48,8 @@ async def open_folder(folder: Path) -> AsyncGenerator["LanceEngine"]:
             "permissions."
         ) from error
     # The URI is absolute, for LanceDB takes some relative ones for addresses of its cloud.
-    database = await lancedb.connect_async(str(folder), read_consistency_interval=_AT_ONCE)
-    try:
-        yield LanceEngine(database, FileLocks(folder, locks))
-    finally:
-        database.close()  # type: ignore[no-untyped-call]  # no annotations there
+    async with _connected(str(folder), {}, FileLocks(folder, locks)) as engine:
+        yield engine
 
 
 @asynccontextmanager
@@ -62,9 +59,17 @@ async def open_bucket(url: str, options: Mapping[str, str]) -> AsyncGenerator["L
     Raises:
         StorageError: It cannot be reached.
     """
+    async with _connected(url, options, Locks()) as engine:
+        yield engine
+
+
+@asynccontextmanager
+async def _connected(
+    uri: str, options: Mapping[str, str], locks: Locks
+) -> AsyncGenerator["LanceEngine"]:
     try:
         database = await lancedb.connect_async(
-            url, read_consistency_interval=_AT_ONCE, storage_options=dict(options)
+            uri, read_consistency_interval=_AT_ONCE, storage_options=dict(options)
         )
     except (RuntimeError, ValueError, OSError) as error:
         raise StorageError(
@@ -72,7 +77,7 @@ async def open_bucket(url: str, options: Mapping[str, str]) -> AsyncGenerator["L
             "storage options."
         ) from error
     try:
-        yield LanceEngine(database, Locks())
+        yield LanceEngine(database, locks)
     finally:
         database.close()  # type: ignore[no-untyped-call]  # no annotations there
 

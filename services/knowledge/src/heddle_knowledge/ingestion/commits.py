@@ -17,8 +17,8 @@ from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.ingestion.batching import Groups, Together
 from heddle_knowledge.ingestion.reuse import EmbeddedText
+from heddle_knowledge.records import Document
 from heddle_knowledge.tables import (
-    Version,
     document_rows,
     replace_documents,
     update_labels,
@@ -33,26 +33,19 @@ class Prepared:
     """A document that is ready but for the time of its commit.
 
     Attributes:
-        version: What is known of it.
+        document: What is known of it.
         chunks: Its passages.
         embedded: What a model made of them, in the same order.
     """
 
-    version: Version
+    document: Document
     chunks: list[Chunk]
     embedded: Sequence[EmbeddedText]
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.version.document.name
-
     def rows(self, now: datetime, collection: str) -> pa.Table:
         """Lay it out as committed now."""
-        known = self.version.document
-        document = replace(known, ingested_at=now, document_time=known.document_time or now)
-        version = Version(document, self.version.fingerprint)
-        return document_rows(version, self.chunks, self.embedded, collection)
+        document = replace(self.document, ingested_at=now)
+        return document_rows(document, self.chunks, self.embedded, collection)
 
 
 class Commits:
@@ -78,7 +71,7 @@ class Commits:
             prepared,
         )
 
-    async def relabel(self, handle: CollectionHandle, version: Version) -> bool:
+    async def relabel(self, handle: CollectionHandle, document: Document) -> bool:
         """Change a document's URI and metadata, if it is still of this version; say whether.
 
         Raises:
@@ -86,7 +79,7 @@ class Commits:
             StorageError: The commit failed; the document is as it was.
         """
         async with handle.writing():
-            changed = await update_labels(handle.table, version)
+            changed = await update_labels(handle.table, document)
         if changed:
             self._committed(handle.collection.id, changed)
         return bool(changed)
@@ -99,7 +92,7 @@ class Commits:
         # Stamped under the lock: of two versions the later commit has the later time.
         now = datetime.now(UTC)
         rows = await asyncio.to_thread(_laid_out, group, now, handle.collection.id)
-        names = [prepared.name for prepared in group]
+        names = [prepared.document.name for prepared in group]
         replaced = await replace_documents(handle.table, names, rows)
         self._committed(handle.collection.id, rows.num_rows)
         return [name in replaced for name in names]
@@ -116,7 +109,7 @@ def _fitting(waiting: Sequence[Prepared]) -> int:
     for count, prepared in enumerate(waiting):
         rows += len(prepared.chunks)
         full = count == _MOST_DOCUMENTS or (count and rows > _MOST_ROWS)
-        if full or prepared.name in names:
+        if full or prepared.document.name in names:
             return count
-        names.add(prepared.name)
+        names.add(prepared.document.name)
     return len(waiting)

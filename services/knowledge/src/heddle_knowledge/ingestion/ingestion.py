@@ -14,17 +14,17 @@ from types import MappingProxyType
 from heddle_knowledge.chunking import chunks as cutting
 from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.errors import InvalidInputError, UnreadableDocumentError
+from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
 from heddle_knowledge.ingestion.embedding_batches import LARGEST, Batches
 from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.ingestion.reuse import known_texts
 from heddle_knowledge.names import check_document_name
-from heddle_knowledge.reading.documents import LARGEST_DOCUMENT, media_type_of
+from heddle_knowledge.reading.documents import check_size, media_type_of
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.records import Document, Ingested, IngestProgress
-from heddle_knowledge.tables import Version, indexed_text
+from heddle_knowledge.tables import indexed_text
 
 _LARGEST_METADATA = 512 * 1024
 _LONGEST_URI = 2_048
@@ -69,11 +69,7 @@ class Source:
             UnreadableDocumentError: It is too large.
         """
         check_document_name(self.name)
-        if len(self.data) > LARGEST_DOCUMENT:
-            raise UnreadableDocumentError(
-                f"{self.name!r} has {len(self.data):,} bytes; at most {LARGEST_DOCUMENT:,} can be "
-                "read. Split it into smaller documents."
-            )
+        check_size(self.data, self.name)
         try:
             labels = json.dumps(dict(self.metadata), ensure_ascii=False).encode()
             uri = self.uri.encode()
@@ -133,22 +129,21 @@ async def ingest(
         CollectionNotFoundError: The collection was deleted meanwhile.
         StorageError: The commit failed.
     """
-    version = await asyncio.to_thread(_version, handle, source)
+    document = await asyncio.to_thread(_described, handle, source)
     present = await shared.lookups.find(handle, source.name)
-    sha256 = version.document.sha256
+    sha256 = document.sha256
     undrawn = graph is not None and await graph.lacks(source.name, sha256)
-    if present and present.fingerprint == version.fingerprint and not undrawn:
-        old, new = present.document, version.document
-        if (old.uri, old.metadata) == (new.uri, new.metadata):
-            yield Ingested(source.name, old.chunks, replaced=False, unchanged=True)
+    if present and present.fingerprint == document.fingerprint and not undrawn:
+        if (present.uri, present.metadata) == (document.uri, document.metadata):
+            yield Ingested(source.name, present.chunks, replaced=False, unchanged=True)
             return
-        if await shared.commits.relabel(handle, version):
-            yield Ingested(source.name, old.chunks, replaced=True, unchanged=False)
+        if await shared.commits.relabel(handle, document):
+            yield Ingested(source.name, present.chunks, replaced=True, unchanged=False)
             return
     yield IngestProgress("parsing", 0, 1)
     parsed = await parser.parse(
         source.data,
-        media_type=version.document.media_type,
+        media_type=document.media_type,
         name=source.name,
         chunking=handle.collection.chunking,
         scanned=scanned,
@@ -173,21 +168,20 @@ async def ingest(
                 yield IngestProgress("relating", done, len(chunks))
     yield IngestProgress("saving", 0, 1)
     document = replace(
-        version.document,
+        document,
         title=parsed.title,
         chunks=len(chunks),
         pages=parsed.pages,
         document_time=source.time or parsed.time,
     )
-    whole = Version(document, version.fingerprint)
-    prepared = Prepared(whole, chunks, [known[text] for text in texts])
+    prepared = Prepared(document, chunks, [known[text] for text in texts])
     replaced = await shared.commits.put(handle, prepared)
     if graph is not None:
-        await graph.settle(source.name, present.document.sha256 if present else "", sha256)
+        await graph.settle(source.name, present.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
 
 
-def _version(handle: CollectionHandle, source: Source) -> Version:
+def _described(handle: CollectionHandle, source: Source) -> Document:
     """Describe what is about to be stored, as far as it is known before reading it."""
     media_type = source.media_type or media_type_of(source.name)
     collection = handle.collection
@@ -201,7 +195,7 @@ def _version(handle: CollectionHandle, source: Source) -> Version:
         *map(str, dataclasses.astuple(collection.chunking)),
         source.time.isoformat() if source.time else "",
     )
-    document = Document(
+    return Document(
         name=source.name,
         title=source.name,
         uri=source.uri,
@@ -211,5 +205,5 @@ def _version(handle: CollectionHandle, source: Source) -> Version:
         chunks=0,
         ingested_at=datetime.now(UTC),
         metadata=MappingProxyType(dict(source.metadata)),
+        fingerprint=hashlib.sha256("\n".join(makers).encode()).hexdigest(),
     )
-    return Version(document, hashlib.sha256("\n".join(makers).encode()).hexdigest())

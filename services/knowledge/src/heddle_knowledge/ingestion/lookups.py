@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.ingestion.batching import Groups, Together
-from heddle_knowledge.tables import Version, find_documents
+from heddle_knowledge.records import Document
+from heddle_knowledge.tables import find_documents
 
 _MOST = 128
 
@@ -14,9 +15,9 @@ class Lookups:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._groups: Groups[str, Version | None] = Groups()
+        self._groups: Groups[str, Document | None] = Groups()
 
-    async def find(self, handle: CollectionHandle, name: str) -> Version | None:
+    async def find(self, handle: CollectionHandle, name: str) -> Document | None:
         """Return a document of a collection, or None.
 
         Raises:
@@ -24,7 +25,7 @@ class Lookups:
             StorageError: The engine failed.
         """
 
-        async def found(names: Sequence[str]) -> list[Version | None]:
+        async def found(names: Sequence[str]) -> list[Document | None]:
             known = await find_documents(handle.table, names)
             return [known.get(each) for each in names]
 

@@ -61,14 +61,14 @@ class RemoteEmbedder:
     def _vectors(self, reply: object, count: int) -> Vectors:
         data = reply.get("data") if isinstance(reply, Mapping) else None
         if not isinstance(data, list) or len(data) != count:
-            raise self._nonsense(f"it must hold {count} vectors")
+            raise self.server.unreadable(f"it must hold {count} vectors")
         try:
             placed = sorted((each["index"], each["embedding"]) for each in data)
             vectors = np.array([vector for _, vector in placed], dtype=np.float32)
         except (KeyError, TypeError, ValueError):
-            raise self._nonsense("it holds something else than vectors of numbers") from None
+            raise self.server.unreadable("not all of it is vectors of numbers") from None
         if [index for index, _ in placed] != list(range(count)):
-            raise self._nonsense("its vectors are not numbered from 0")
+            raise self.server.unreadable("its vectors are not numbered from 0")
         if vectors.shape != (count, self.dimension):
             raise EmbeddingError(
                 f"The embedding model {self.server.model!r} makes vectors of {vectors.shape[-1]} "
@@ -76,9 +76,6 @@ class RemoteEmbedder:
             )
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):
-            raise self._nonsense("a vector is zero or not finite")
+            raise self.server.unreadable("a vector is zero or not finite")
         normalised: Vectors = vectors / lengths
         return normalised
-
-    def _nonsense(self, why: str) -> EmbeddingError:
-        return EmbeddingError(f"The answer of {self.server.who} cannot be read: {why}.")

@@ -82,20 +82,17 @@ class RemotePageModel:
             values = next(only[it] for it in ("data", "embeddings", "embedding") if it in only)
             vectors = np.array(values, dtype=np.float32)
         except (KeyError, TypeError, ValueError, StopIteration):
-            raise self._nonsense("it holds no list of vectors") from None
+            raise self.server.unreadable("it holds no list of vectors") from None
         if vectors.ndim != 2 or not 1 <= len(vectors) <= _MOST_VECTORS:  # noqa: PLR2004 - rows and columns
-            raise self._nonsense("it holds no list of vectors, as of `return_multivector`")
+            raise self.server.unreadable("it holds no list of vectors, as of `return_multivector`")
         if vectors.shape[1] != self.dimension:
             raise EmbeddingError(
                 f"The model {self.server.model!r} makes vectors of {vectors.shape[1]} numbers, not "
                 f"{self.dimension}. Set HEDDLE_KNOWLEDGE_VISUAL_SEARCH_DIMENSION."
             )
         if not np.all(np.isfinite(vectors)):
-            raise self._nonsense("a vector is not finite")
+            raise self.server.unreadable("a vector is not finite")
         return unit(vectors)
-
-    def _nonsense(self, why: str) -> EmbeddingError:
-        return EmbeddingError(f"The answer of {self.server.who} cannot be read: {why}.")
 
 
 def _jina(what: Mapping[str, str], task: str) -> dict[str, Any]:

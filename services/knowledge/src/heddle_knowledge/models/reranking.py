@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.models.server import ModelServer
 
 
@@ -42,10 +41,7 @@ class RemoteReranker:
             if 0 <= index < len(texts):
                 scores[index] = score
         if not np.all(np.isfinite(scores)):
-            raise EmbeddingError(
-                f"The answer of {self.server.who} cannot be read: it must score each of "
-                f"{len(texts)} texts."
-            )
+            raise self.server.unreadable(f"it must score each of {len(texts)} texts")
         return scores
 
 

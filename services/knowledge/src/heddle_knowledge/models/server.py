@@ -59,6 +59,10 @@ class ModelServer:
                 raise EmbeddingError(str(error)) from None
         raise AssertionError("the last attempt returns or raises")
 
+    def unreadable(self, why: str) -> EmbeddingError:
+        """Return the error for an answer that has not the expected form."""
+        return EmbeddingError(f"The answer of {self.who} cannot be read: {why}.")
+
     async def _once(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as above
         request = self.http.build_request(
             "POST",

@@ -66,6 +66,19 @@ def media_type_of(name: str) -> str:
     return _BY_SUFFIX.get(PurePosixPath(name).suffix.lower(), UNKNOWN)
 
 
+def check_size(data: bytes, name: str) -> None:
+    """Refuse a document of too many bytes.
+
+    Raises:
+        UnreadableDocumentError: Names it.
+    """
+    if len(data) > LARGEST_DOCUMENT:
+        raise UnreadableDocumentError(
+            f"{name!r} has {len(data):,} bytes; at most {LARGEST_DOCUMENT:,} can be read. "
+            "Split it into smaller documents."
+        )
+
+
 def parse(
     data: bytes, *, media_type: str, name: str, scanned: Mapping[int, str] = MappingProxyType({})
 ) -> ParsedDocument:
@@ -85,11 +98,7 @@ def parse(
         UnreadableDocumentError: The type is not supported, or the file is empty, too large,
             damaged, encrypted or in an unknown encoding. The message names the document.
     """
-    if len(data) > LARGEST_DOCUMENT:
-        raise UnreadableDocumentError(
-            f"{name!r} has {len(data):,} bytes; at most {LARGEST_DOCUMENT:,} can be read. "
-            "Split it into smaller documents."
-        )
+    check_size(data, name)
     kind, _, parameters = (media_type or media_type_of(name)).partition(";")
     kind = kind.strip().lower()
     if kind == PDF:

@@ -189,10 +189,10 @@ class Documents:
 
 
 async def _present(handle: CollectionHandle, name: str) -> Document:
-    version = await find_document(handle.table, name)
-    if version is None:
+    document = await find_document(handle.table, name)
+    if document is None:
         raise _no_document(handle.collection, name)
-    return version.document
+    return document
 
 
 def _no_document(collection: Collection, reference: str) -> DocumentNotFoundError:
