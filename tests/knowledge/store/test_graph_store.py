@@ -18,7 +18,6 @@ from heddle_knowledge.errors import (
 from heddle_knowledge.graph import parts
 from heddle_knowledge.graph.records import AskPaths, AskThemes, Name, Part
 from heddle_knowledge.reading.blocks import Block, ParsedDocument
-from heddle_knowledge.service.messages import statistics_message
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.graph_corpus import DOCUMENTS, build, put
@@ -87,15 +86,15 @@ async def test_names_of_documents_are_linked_with_the_passages_that_say_so(
 
 
 async def test_a_document_that_goes_takes_its_part_of_the_graph(store: KnowledgeStore) -> None:
-    before = await store.collections.statistics("films")
+    before = await store.graphs.count("films")
     await store.documents.delete("films", "derrickson.md")
-    after = await store.collections.statistics("films")
+    after = await store.graphs.count("films")
 
     answer = await paths(store, "Ed Wood", "Scott Derrickson")
 
-    assert statistics_message(before).graph_node_count > after.graph_names > 0
-    assert after.graph_names == answer.summary.entity_count
-    assert (await store.collections.statistics("plain")).graph_names == 0
+    assert before > after > 0
+    assert after == answer.summary.entity_count
+    assert await store.graphs.count("plain") == 0
 
     assert unknown(answer) == ["Scott Derrickson"]
     assert answer.summary.document_count == 2
@@ -195,7 +194,7 @@ async def test_a_graph_that_is_just_being_made_is_an_empty_one(store: KnowledgeS
 
     assert missing == empty
     assert (list(empty.themes), empty.summary.entity_count) == ([], 0)
-    assert (await store.collections.statistics("new")).graph_names == 0
+    assert await store.graphs.count("new") == 0
 
 
 async def test_what_has_no_graph_cannot_be_asked(store: KnowledgeStore) -> None:

@@ -80,29 +80,6 @@ class CollectionSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
-    """What a collection holds.
-
-    Attributes:
-        documents: How many documents.
-        chunks: How many passages.
-        document_bytes: The documents as they came.
-        stored_bytes: What they take on disk; 0 if that cannot be told.
-        by_media_type: Documents by their media type.
-        last_ingested_at: In UTC; None in an empty collection.
-        graph_names: Names in its graph; 0 without one.
-    """
-
-    documents: int
-    chunks: int
-    document_bytes: int
-    stored_bytes: int
-    by_media_type: Mapping[str, int]
-    last_ingested_at: datetime | None
-    graph_names: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """A document as it was last ingested.
 

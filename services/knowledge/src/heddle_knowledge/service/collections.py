@@ -1,13 +1,14 @@
 """Calls about collections."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import caller
-from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.paging import page
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.access import caller_of, check_sharing, may_read
@@ -16,13 +17,11 @@ from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.service.limits import collection_violations, update_violations
-from heddle_knowledge.service.messages import collection_message, statistics_message
+from heddle_knowledge.service.messages import collection_message
 from heddle_knowledge.service.requests import changes, sharing_of, treatment
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
-
-_MOST_COLLECTIONS = 200
 
 
 class CollectionCalls(Calls):
@@ -63,20 +62,17 @@ class CollectionCalls(Calls):
         self, request: pb.ListCollectionsRequest, context: Context
     ) -> pb.ListCollectionsResponse:
         """List one page of the collections that the caller may read."""
-        size = page_size(request.page_size, 50, _MOST_COLLECTIONS)
-        name, _, number = read_token(request.page_token).partition("/")
+        person = caller_of(caller().identity)
         with known_failures():
             store = await self._store()
-            person = caller_of(caller().identity)
             known = (await store.collections.all()).values()
-            later = (it for it in known if (it.name, it.id) > (name, number))
-            readable = (it for it in later if may_read(person, it))
-            page_items = sorted(readable, key=lambda it: (it.name, it.id))[: size + 1]
-            counted = await asyncio.gather(*(_if_there(store, item) for item in page_items[:size]))
-            last = page_items[size - 1] if len(page_items) > size else None
+            readable = (it for it in known if may_read(person, it))
+            items, token = page(
+                readable, lambda it: f"{it.name}\0{it.id}", request.page_size, request.page_token
+            )
+            counted = await asyncio.gather(*(_if_there(store, item) for item in items))
             return pb.ListCollectionsResponse(
-                collections=[each for each in counted if each is not None],
-                next_page_token=write_token(f"{last.name}/{last.id}") if last else "",
+                collections=filter(None, counted), next_page_token=token
             )
 
     async def UpdateCollection(
@@ -101,9 +97,19 @@ class CollectionCalls(Calls):
             store, collection = await self._readable(request.collection)
             if collection.backend != EMBEDDED:
                 return pb.GetCollectionStatisticsResponse()
-            message = statistics_message(await store.collections.statistics(collection.id))
-            message.page_count = await store.pages.count_pictures(collection.id)
-            return message
+            documents = await store.documents.all(collection.id)
+            response = pb.GetCollectionStatisticsResponse(
+                document_count=len(documents),
+                passage_count=sum(each.chunks for each in documents),
+                document_bytes=sum(each.size for each in documents),
+                stored_bytes=await store.collections.stored_bytes(collection.id),
+                documents_by_media_type=Counter(each.media_type for each in documents),
+                graph_node_count=await store.graphs.count(collection.id),
+                page_count=await store.pages.count_pictures(collection.id),
+            )
+        if documents:
+            response.last_ingest_time.FromDatetime(max(each.ingested_at for each in documents))
+        return response
 
     async def DeleteCollection(
         self, request: pb.DeleteCollectionRequest, context: Context

@@ -16,7 +16,8 @@ from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
 from heddle_knowledge.service.requests import document_time
 
-_MOST_DOCUMENTS = 1_000
+_DEFAULT_PAGE_SIZE = 100
+_MAX_PAGE_SIZE = 1_000
 _ORDINAL = re.compile(r"[0-9]{1,9}")
 
 
@@ -70,7 +71,7 @@ class DocumentCalls(Calls):
         self, request: pb.ListPassagesRequest, context: Context
     ) -> pb.ListPassagesResponse:
         """List one page of the passages of a document, all of one version of it."""
-        size = page_size(request.page_size, 100, _MOST_DOCUMENTS)
+        size = page_size(request.page_size, _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
         with known_failures():
             store, collection = await self._readable(request.collection)
             name = await store.documents.name_of(collection.id, request.document)
@@ -93,17 +94,15 @@ class DocumentCalls(Calls):
         self, request: pb.ListDocumentsRequest, context: Context
     ) -> pb.ListDocumentsResponse:
         """List one page of documents."""
-        size = page_size(request.page_size, 100, _MOST_DOCUMENTS)
+        size = page_size(request.page_size, _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
         with known_failures():
             store, collection = await self._readable(request.collection)
             after = read_token(request.page_token)
-            items = await store.documents.listed(collection.id, after, size)
-            more = len(items) == size and await store.documents.listed(
-                collection.id, items[-1].name, 1
-            )
+            items = await store.documents.listed(collection.id, after, size + 1)
+            more = len(items) > size
             return pb.ListDocumentsResponse(
-                documents=[document_message(collection, each) for each in items],
-                next_page_token=write_token(items[-1].name) if more else "",
+                documents=[document_message(collection, each) for each in items[:size]],
+                next_page_token=write_token(items[size - 1].name) if more else "",
             )
 
     async def DeleteDocument(

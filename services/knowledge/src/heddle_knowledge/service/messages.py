@@ -9,7 +9,6 @@ from heddle_knowledge.records import (
     CollectionSize,
     Document,
     Passage,
-    Statistics,
 )
 
 
@@ -65,21 +64,6 @@ def page_message(
 
 def _figure(figure: Figure) -> pb.Figure:
     return pb.Figure(caption=figure.caption, text=figure.text, box=figure.box)
-
-
-def statistics_message(counted: Statistics) -> pb.GetCollectionStatisticsResponse:
-    """Return what a collection holds as callers see it."""
-    message = pb.GetCollectionStatisticsResponse(
-        document_count=counted.documents,
-        passage_count=counted.chunks,
-        document_bytes=counted.document_bytes,
-        stored_bytes=counted.stored_bytes,
-        documents_by_media_type=counted.by_media_type,
-        graph_node_count=counted.graph_names,
-    )
-    if counted.last_ingested_at is not None:
-        message.last_ingest_time.FromDatetime(counted.last_ingested_at)
-    return message
 
 
 def document_message(collection: Collection, document: Document) -> pb.Document:

@@ -1,7 +1,6 @@
 """The collections of a store: created, listed, counted, deleted."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -11,8 +10,7 @@ from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.languages import language_of
 from heddle_knowledge.names import check_collection_name
-from heddle_knowledge.records import EMBEDDED, Collection, CollectionSize, Statistics
-from heddle_knowledge.statistics import counted
+from heddle_knowledge.records import EMBEDDED, Collection, CollectionSize
 from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -118,17 +116,16 @@ class Collections:
             documents = await handle.table.count(Compare("ordinal", "=", 0))
             return CollectionSize(documents, await handle.table.count())
 
-    async def statistics(self, name: str) -> Statistics:
-        """Return what an embedded collection holds.
+    async def stored_bytes(self, name: str) -> int:
+        """Return how much an embedded collection takes on disk; 0 if the engine cannot say.
 
         Raises:
             CollectionNotFoundError: There is none of this name.
             ForeignBackendError: Another backend holds it.
         """
         handle = await self._context.open(name)
-        statistics = await counted(handle)
-        graph = self._context.graphs.of(handle.collection)
-        return replace(statistics, graph_names=await graph.count()) if graph else statistics
+        async with handle.using():
+            return await handle.table.size()
 
     async def delete(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.

@@ -25,6 +25,7 @@ from heddle_knowledge.tables import (
 )
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_PAGE_SIZE = 1_000
 _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
@@ -165,6 +166,20 @@ class Documents:
         handle = await self._context.open(collection)
         async with handle.using():
             return await list_documents(handle.table, after, limit)
+
+    async def all(self, collection: str) -> list[Document]:
+        """Return all documents of a collection, ordered by name.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        documents: list[Document] = []
+        while page := await self.listed(
+            collection, documents[-1].name if documents else "", _PAGE_SIZE
+        ):
+            documents += page
+        return documents
 
     async def delete(self, collection: str, name: str) -> None:
         """Delete a document.

@@ -5,8 +5,6 @@ from heddle_knowledge.graph.records import AskPaths, AskThemes, Held, Part
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
 
-_PAGE_SIZE = 1_000
-
 
 class CollectionGraphs:
     """The graphs of the collections that have one."""
@@ -32,12 +30,20 @@ class CollectionGraphs:
                 f"The collection {record.name!r} has no graph. Make one with graph, and ingest its "
                 "documents there."
             )
-        parts: list[Part] = []
-        after = ""
-        while page := await self._documents.listed(record.id, after, _PAGE_SIZE):
-            parts += [Part(document.name, document.sha256) for document in page]
-            after = page[-1].name
+        documents = await self._documents.all(record.id)
+        parts = [Part(document.name, document.sha256) for document in documents]
         return Held(record.id, str(graph.file), parts)
+
+    async def count(self, collection: str) -> int:
+        """Return how many names the graph of a collection has; 0 without a graph.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            ForeignBackendError: Another backend holds it.
+        """
+        handle = await self._context.open(collection)
+        graph = self._context.graphs.of(handle.collection)
+        return await graph.count() if graph else 0
 
     async def ask(self, question: AskThemes | AskPaths) -> bytes:
         """Return the encoded response that `question` names.

@@ -7,14 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.struct_codec import to_struct
 
-from heddle_knowledge.uploads.records import Attachment, Batch, State, Upload
-
-_STATES: dict[State, pb.AttachmentStatus.ValueType] = {
-    "in_progress": pb.ATTACHMENT_STATUS_IN_PROGRESS,
-    "completed": pb.ATTACHMENT_STATUS_COMPLETED,
-    "failed": pb.ATTACHMENT_STATUS_FAILED,
-    "cancelled": pb.ATTACHMENT_STATUS_CANCELLED,
-}
+from heddle_knowledge.uploads.records import Attachment, Batch, Upload
 
 
 def file_message(upload: Upload) -> pb.File:
@@ -35,7 +28,7 @@ def attached_message(attachment: Attachment) -> pb.AttachedFile:
         file_id=attachment.file_id,
         collection_id=f"vs_{attachment.collection}",
         document=attachment.document,
-        status=_STATES[attachment.state],
+        status=pb.AttachmentStatus.Value(f"ATTACHMENT_STATUS_{attachment.state.upper()}"),
         error=attachment.error,
         unreadable=attachment.unreadable,
         attributes=to_struct(attachment.attributes),
