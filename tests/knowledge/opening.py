@@ -7,6 +7,7 @@ from pathlib import Path
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.lamb.servers import KnowledgeServers, no_server
+from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
@@ -39,11 +40,11 @@ async def knowledge_and_files(store: KnowledgeStore, uploads: Path) -> AsyncIter
             bind(
                 knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                KnowledgeServicer(opened, backends),
+                TranslatedFailures(KnowledgeServicer(opened, backends)),
             ),
             bind(
                 files_pb2.DESCRIPTOR.services_by_name["FileService"],
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                FileServicer(opened, queue),
+                TranslatedFailures(FileServicer(opened, queue)),
             ),
         ]

@@ -8,6 +8,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.lamb.servers import KnowledgeServers, ServerOf, no_server
+from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.grants import GrantVerifier
@@ -40,7 +41,8 @@ async def knowledge_binding(
         servers = KnowledgeServers(server_of, http, http)
         backends = Backends(servers, queries, GrantVerifier(secret), **more)
         servicer = KnowledgeServicer(opening(store) if store else no_store, backends)
-        yield [bind(CONTRACT, pb_grpc.add_KnowledgeServiceServicer_to_server, servicer)]
+        register = pb_grpc.add_KnowledgeServiceServicer_to_server
+        yield [bind(CONTRACT, register, TranslatedFailures(servicer))]
 
 
 @asynccontextmanager

@@ -17,11 +17,10 @@ from heddle_runtime.organization_settings import (
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
-from heddle_knowledge.access import Owner
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.lamb.registry import RegisteredCollections
-from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers, ServerOf
+from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
 from heddle_knowledge.lazy_store import LazyStore
 from heddle_knowledge.provider_factory import (
     get_embeddings,
@@ -30,6 +29,7 @@ from heddle_knowledge.provider_factory import (
     get_visual_search,
     get_vlm,
 )
+from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
@@ -74,12 +74,12 @@ async def app(
         resources.push_async_callback(queries.aclose)
         operators = _operators_server(settings)
         if accounts is None:
-            servers = KnowledgeServers(_always(operators), http, guarded_http)
+            servers = KnowledgeServers(OwnerServers(None, operators), http, guarded_http)
         else:
             credentials = ServiceCredentials("heddle-knowledge", secret)
             settings_of_organizations = OrganizationSettings(account_stub(accounts), credentials)
             servers = KnowledgeServers(
-                OwnerServers(settings_of_organizations, operators, settings.kb_shared),
+                OwnerServers(settings_of_organizations, operators, shared=settings.kb_shared),
                 http,
                 guarded_http,
                 RegisteredCollections(accounts, credentials, operators.url if operators else ""),
@@ -97,12 +97,12 @@ async def app(
             bind(
                 knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                KnowledgeServicer(store.get, backends),
+                TranslatedFailures(KnowledgeServicer(store.get, backends)),
             ),
             bind(
                 files_pb2.DESCRIPTOR.services_by_name["FileService"],
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                FileServicer(store.get, queue),
+                TranslatedFailures(FileServicer(store.get, queue)),
             ),
         ]
 
@@ -111,12 +111,3 @@ def _operators_server(settings: KnowledgeSettings) -> KnowledgeServer | None:
     if not settings.kb_url:
         return None
     return KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
-
-
-def _always(server: KnowledgeServer | None) -> ServerOf:
-    """Return the same server for every owner: without accounts, all belongs to the operator."""
-
-    async def server_of(_: Owner) -> KnowledgeServer | None:
-        return server
-
-    return server_of

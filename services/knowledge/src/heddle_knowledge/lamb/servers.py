@@ -46,10 +46,11 @@ async def none_withheld(*_: object) -> Collection[str]:
 class OwnerServers:
     """Finds the server of an owner. No organisation can search the server of another."""
 
-    settings: OrganizationSettings
+    settings: OrganizationSettings | None
+    """None: without accounts, everything belongs to the operator."""
     operators: KnowledgeServer | None
     """The server that the service's own settings name."""
-    shared: bool
+    shared: bool = False
     """Whether every organisation without a server of its own may search the operator's."""
 
     async def __call__(self, owner: Owner) -> KnowledgeServer | None:
@@ -59,6 +60,8 @@ class OwnerServers:
             BackendError: The organisation's settings cannot be used.
             BackendUnavailableError: They cannot be read now.
         """
+        if self.settings is None:
+            return self.operators
         try:
             settings = await self.settings.of(owner.organization, owner.name)
         except HeddleError as error:

@@ -15,7 +15,6 @@ from heddle_knowledge.access import caller_of, check_sharing, may_read
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import Calls, refuse
-from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.service.limits import collection_violations, update_violations
 from heddle_knowledge.service.messages import collection_message
 from heddle_knowledge.service.requests import changes, sharing_of, treatment
@@ -36,44 +35,39 @@ class CollectionCalls(Calls):
         requested, person = request.collection, caller_of(caller().identity)
         refuse(collection_violations(requested), "The collection cannot be made.")
         check_sharing(person, sharing_of(requested.sharing))
-        with known_failures():
-            store = await self._store()
-            created = await store.collections.create(
-                requested.name,
-                title=requested.title,
-                backend=requested.backend or EMBEDDED,
-                settings=dict(requested.settings),
-                owner=person.name,
-                organization=person.organization,
-                embedding_model=requested.embedding_model,
-                **treatment(requested),
-            )
-            return pb.CreateCollectionResponse(collection=await _counted(store, created))
+        store = await self._store()
+        created = await store.collections.create(
+            requested.name,
+            title=requested.title,
+            backend=requested.backend or EMBEDDED,
+            settings=dict(requested.settings),
+            owner=person.name,
+            organization=person.organization,
+            embedding_model=requested.embedding_model,
+            **treatment(requested),
+        )
+        return pb.CreateCollectionResponse(collection=await _counted(store, created))
 
     async def GetCollection(
         self, request: pb.GetCollectionRequest, context: Context
     ) -> pb.GetCollectionResponse:
         """Get one collection that the caller may read."""
-        with known_failures():
-            store, collection = await self._readable(request.name)
-            return pb.GetCollectionResponse(collection=await _counted(store, collection))
+        store, collection = await self._readable(request.name)
+        return pb.GetCollectionResponse(collection=await _counted(store, collection))
 
     async def ListCollections(
         self, request: pb.ListCollectionsRequest, context: Context
     ) -> pb.ListCollectionsResponse:
         """List one page of the collections that the caller may read."""
         person = caller_of(caller().identity)
-        with known_failures():
-            store = await self._store()
-            known = (await store.collections.all()).values()
-            readable = (it for it in known if may_read(person, it))
-            items, token = page(
-                readable, lambda it: f"{it.name}\0{it.id}", request.page_size, request.page_token
-            )
-            counted = await asyncio.gather(*(_if_there(store, item) for item in items))
-            return pb.ListCollectionsResponse(
-                collections=filter(None, counted), next_page_token=token
-            )
+        store = await self._store()
+        known = (await store.collections.all()).values()
+        readable = (it for it in known if may_read(person, it))
+        items, token = page(
+            readable, lambda it: f"{it.name}\0{it.id}", request.page_size, request.page_token
+        )
+        counted = await asyncio.gather(*(_if_there(store, item) for item in items))
+        return pb.ListCollectionsResponse(collections=filter(None, counted), next_page_token=token)
 
     async def UpdateCollection(
         self, request: pb.UpdateCollectionRequest, context: Context
@@ -81,32 +75,30 @@ class CollectionCalls(Calls):
         """Change what a collection is called, who may read it, or what is noted about it."""
         refuse(update_violations(request), "The collection cannot be changed so.")
         person = caller_of(caller().identity)
-        with known_failures():
-            store, collection = await self._changeable(request.name)
-            if request.sharing:
-                check_sharing(person, sharing_of(request.sharing))
-            changed = replace(collection, **changes(request))
-            await store.collections.change(changed)
-            return pb.UpdateCollectionResponse(collection=await _counted(store, changed))
+        store, collection = await self._changeable(request.name)
+        if request.sharing:
+            check_sharing(person, sharing_of(request.sharing))
+        changed = replace(collection, **changes(request))
+        await store.collections.change(changed)
+        return pb.UpdateCollectionResponse(collection=await _counted(store, changed))
 
     async def GetCollectionStatistics(
         self, request: pb.GetCollectionStatisticsRequest, context: Context
     ) -> pb.GetCollectionStatisticsResponse:
         """Count what a collection holds."""
-        with known_failures():
-            store, collection = await self._readable(request.collection)
-            if collection.backend != EMBEDDED:
-                return pb.GetCollectionStatisticsResponse()
-            documents = await store.documents.all(collection.id)
-            response = pb.GetCollectionStatisticsResponse(
-                document_count=len(documents),
-                passage_count=sum(each.chunks for each in documents),
-                document_bytes=sum(each.size for each in documents),
-                stored_bytes=await store.collections.stored_bytes(collection.id),
-                documents_by_media_type=Counter(each.media_type for each in documents),
-                graph_node_count=await store.graphs.count(collection.id),
-                page_count=await store.pages.count_pictures(collection.id),
-            )
+        store, collection = await self._readable(request.collection)
+        if collection.backend != EMBEDDED:
+            return pb.GetCollectionStatisticsResponse()
+        documents = await store.documents.all(collection.id)
+        response = pb.GetCollectionStatisticsResponse(
+            document_count=len(documents),
+            passage_count=sum(each.chunks for each in documents),
+            document_bytes=sum(each.size for each in documents),
+            stored_bytes=await store.collections.stored_bytes(collection.id),
+            documents_by_media_type=Counter(each.media_type for each in documents),
+            graph_node_count=await store.graphs.count(collection.id),
+            page_count=await store.pages.count_pictures(collection.id),
+        )
         if documents:
             response.last_ingest_time.FromDatetime(max(each.ingested_at for each in documents))
         return response
@@ -115,11 +107,10 @@ class CollectionCalls(Calls):
         self, request: pb.DeleteCollectionRequest, context: Context
     ) -> pb.DeleteCollectionResponse:
         """Delete a collection with everything in it."""
-        with known_failures():
-            store, collection = await self._changeable(request.name)
-            await store.collections.delete(collection.id)
-            await self._deleted(collection.id)
-            return pb.DeleteCollectionResponse()
+        store, collection = await self._changeable(request.name)
+        await store.collections.delete(collection.id)
+        await self._deleted(collection.id)
+        return pb.DeleteCollectionResponse()
 
 
 async def _if_there(store: "KnowledgeStore", collection: Collection) -> pb.Collection | None:

@@ -16,7 +16,6 @@ from heddle_knowledge.service.calls import (
     collection_error,
     refuse,
 )
-from heddle_knowledge.service.failures import known_failures
 
 _DEFAULT_ROWS = 50
 _MAX_ROWS = 1_000
@@ -32,8 +31,7 @@ class DocumentQueryCalls(Calls):
     ) -> pb.DescribeDocumentsResponse:
         """Describe the tables that queries can read."""
         facts, errors = await self._collect(request.collections)
-        with known_failures():
-            description = await self._queries.describe(facts)
+        description = await self._queries.describe(facts)
         response = pb.DescribeDocumentsResponse.FromString(description)
         response.errors.extend(errors)
         return response
@@ -44,10 +42,7 @@ class DocumentQueryCalls(Calls):
         """Run one SELECT statement."""
         refuse(check_range(request, "max_rows", 0, _MAX_ROWS), "The query cannot be run.")
         facts, errors = await self._collect(request.collections)
-        with known_failures():
-            result = await self._queries.select(
-                facts, request.sql, request.max_rows or _DEFAULT_ROWS
-            )
+        result = await self._queries.select(facts, request.sql, request.max_rows or _DEFAULT_ROWS)
         return pb.QueryDocumentsResponse(
             sql=result.sql,
             columns=result.columns,
@@ -64,13 +59,12 @@ class DocumentQueryCalls(Calls):
         reader = self._reader()
         facts: list[Fact] = []
         errors: list[pb.CollectionError] = []
-        with known_failures():
-            store = await self._store()
-            for reference in references:
-                try:
-                    known = (await store.collections.all()).values()
-                    collection = reader.resolve(known, reference)
-                    facts += await collect(store, collection, MAX_DOCUMENTS - len(facts))
-                except KnowledgeError as error:
-                    errors.append(collection_error(reference, error))
+        store = await self._store()
+        for reference in references:
+            try:
+                known = (await store.collections.all()).values()
+                collection = reader.resolve(known, reference)
+                facts += await collect(store, collection, MAX_DOCUMENTS - len(facts))
+            except KnowledgeError as error:
+                errors.append(collection_error(reference, error))
         return facts, errors

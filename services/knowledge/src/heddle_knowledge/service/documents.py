@@ -11,7 +11,6 @@ from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.service.calls import Calls, refuse
-from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
 from heddle_knowledge.service.requests import document_time
@@ -29,88 +28,83 @@ class DocumentCalls(Calls):
     ) -> AsyncGenerator[pb.IngestDocumentResponse]:
         """Stream how far the ingestion is, then the document as it is kept."""
         refuse(ingestion_violations(request), "The document cannot be ingested.")
-        with known_failures():
-            store, collection = await self._changeable(request.collection)
-            events = store.documents.ingest(
-                collection.id,
-                request.name,
-                request.data,
-                media_type=request.media_type,
-                uri=request.uri,
-                metadata=dict(request.metadata),
-                document_time=document_time(request),
-            )
-            async with aclosing(events):
-                async for event in events:
-                    if not isinstance(event, IngestProgress):
-                        stored = await store.documents.get(collection.id, request.name)
-                        ingested = pb.Ingested(
-                            document=document_message(collection, stored),
-                            replaced=event.replaced,
-                            unchanged=event.unchanged,
+        store, collection = await self._changeable(request.collection)
+        events = store.documents.ingest(
+            collection.id,
+            request.name,
+            request.data,
+            media_type=request.media_type,
+            uri=request.uri,
+            metadata=dict(request.metadata),
+            document_time=document_time(request),
+        )
+        async with aclosing(events):
+            async for event in events:
+                if not isinstance(event, IngestProgress):
+                    stored = await store.documents.get(collection.id, request.name)
+                    ingested = pb.Ingested(
+                        document=document_message(collection, stored),
+                        replaced=event.replaced,
+                        unchanged=event.unchanged,
+                    )
+                    yield pb.IngestDocumentResponse(ingested=ingested)
+                else:
+                    yield pb.IngestDocumentResponse(
+                        progress=pb.IngestProgress(
+                            stage=event.stage, done=event.done, total=event.total
                         )
-                        yield pb.IngestDocumentResponse(ingested=ingested)
-                    else:
-                        yield pb.IngestDocumentResponse(
-                            progress=pb.IngestProgress(
-                                stage=event.stage, done=event.done, total=event.total
-                            )
-                        )
+                    )
 
     async def GetDocument(
         self, request: pb.GetDocumentRequest, context: Context
     ) -> pb.GetDocumentResponse:
         """Get one document by its name or its identifier."""
-        with known_failures():
-            store, collection = await self._readable(request.collection)
-            name = await store.documents.name_of(collection.id, request.name)
-            document = await store.documents.get(collection.id, name)
-            return pb.GetDocumentResponse(document=document_message(collection, document))
+        store, collection = await self._readable(request.collection)
+        name = await store.documents.name_of(collection.id, request.name)
+        document = await store.documents.get(collection.id, name)
+        return pb.GetDocumentResponse(document=document_message(collection, document))
 
     async def ListPassages(
         self, request: pb.ListPassagesRequest, context: Context
     ) -> pb.ListPassagesResponse:
         """List one page of the passages of a document, all of one version of it."""
         size = page_size(request.page_size, _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
-        with known_failures():
-            store, collection = await self._readable(request.collection)
-            name = await store.documents.name_of(collection.id, request.document)
-            document = await store.documents.get(collection.id, name)
-            version = document.ingested_at.isoformat()
-            begun, _, first = read_token(request.page_token).partition("/")
-            at = int(first) if _ORDINAL.fullmatch(first) else 0
-            items = await store.passages.listed(collection.id, document, at, size)
-            if begun not in {"", version} or not items:
-                raise InvalidRequestError(
-                    f"{name!r} was ingested again meanwhile. List its passages from the first."
-                )
-            more = at + size < document.chunks
-            return pb.ListPassagesResponse(
-                passages=[passage_message(collection, each) for each in items],
-                next_page_token=write_token(f"{version}/{at + size}") if more else "",
+        store, collection = await self._readable(request.collection)
+        name = await store.documents.name_of(collection.id, request.document)
+        document = await store.documents.get(collection.id, name)
+        version = document.ingested_at.isoformat()
+        begun, _, first = read_token(request.page_token).partition("/")
+        at = int(first) if _ORDINAL.fullmatch(first) else 0
+        items = await store.passages.listed(collection.id, document, at, size)
+        if begun not in {"", version} or not items:
+            raise InvalidRequestError(
+                f"{name!r} was ingested again meanwhile. List its passages from the first."
             )
+        more = at + size < document.chunks
+        return pb.ListPassagesResponse(
+            passages=[passage_message(collection, each) for each in items],
+            next_page_token=write_token(f"{version}/{at + size}") if more else "",
+        )
 
     async def ListDocuments(
         self, request: pb.ListDocumentsRequest, context: Context
     ) -> pb.ListDocumentsResponse:
         """List one page of documents."""
         size = page_size(request.page_size, _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
-        with known_failures():
-            store, collection = await self._readable(request.collection)
-            after = read_token(request.page_token)
-            items = await store.documents.listed(collection.id, after, size + 1)
-            more = len(items) > size
-            return pb.ListDocumentsResponse(
-                documents=[document_message(collection, each) for each in items[:size]],
-                next_page_token=write_token(items[size - 1].name) if more else "",
-            )
+        store, collection = await self._readable(request.collection)
+        after = read_token(request.page_token)
+        items = await store.documents.listed(collection.id, after, size + 1)
+        more = len(items) > size
+        return pb.ListDocumentsResponse(
+            documents=[document_message(collection, each) for each in items[:size]],
+            next_page_token=write_token(items[size - 1].name) if more else "",
+        )
 
     async def DeleteDocument(
         self, request: pb.DeleteDocumentRequest, context: Context
     ) -> pb.DeleteDocumentResponse:
         """Delete one document."""
-        with known_failures():
-            store, collection = await self._changeable(request.collection)
-            name = await store.documents.name_of(collection.id, request.name)
-            await store.documents.delete(collection.id, name)
-            return pb.DeleteDocumentResponse()
+        store, collection = await self._changeable(request.collection)
+        name = await store.documents.name_of(collection.id, request.name)
+        await store.documents.delete(collection.id, name)
+        return pb.DeleteDocumentResponse()

@@ -8,7 +8,6 @@ from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.service.calls import Calls, check_enums, refuse
-from heddle_knowledge.service.failures import known_failures
 
 if TYPE_CHECKING:  # loads numpy
     from heddle_knowledge.embedders.embedding import Embedder
@@ -43,10 +42,7 @@ class EmbeddingCalls(Calls):
             violation = Violation("model", f"must be one of {names}")
             raise InvalidRequestError(_MESSAGE, [violation])
         passages = request.kind == pb.EMBEDDING_KIND_PASSAGE
-        with known_failures():
-            vectors = await embedders[model].embed(
-                request.texts, "passage" if passages else "query"
-            )
+        vectors = await embedders[model].embed(request.texts, "passage" if passages else "query")
         return pb.EmbedTextsResponse(
             embeddings=[pb.Embedding(values=vector) for vector in vectors.tolist()], model=model
         )

@@ -1,8 +1,11 @@
 """From the engine's errors to those that callers of the service get."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from inspect import isasyncgenfunction
+from typing import Any
 
+from google.protobuf.message import Message
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -11,6 +14,7 @@ from heddle_runtime.errors import (
     NotSetUpError,
     UnavailableError,
 )
+from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.errors import (
     BackendError,
@@ -44,9 +48,33 @@ def refusal_of(error: KnowledgeError) -> HeddleError:
     return _KINDS.get(type(error), InvalidRequestError)(str(error))
 
 
+class TranslatedFailures:
+    """A servicer whose methods raise the errors that callers get, in place of the engine's."""
+
+    def __init__(self, servicer: object) -> None:
+        """Wrap a servicer, for its registration at a server."""
+        self._servicer = servicer
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        """Return the wrapped method of an RPC."""
+        answer = getattr(self._servicer, method)
+
+        async def unary(request: Message, context: Context) -> Message:
+            with _translated():
+                response: Message = await answer(request, context)
+                return response
+
+        async def stream(request: Message, context: Context) -> AsyncGenerator[Message]:
+            with _translated():
+                async with aclosing(answer(request, context)) as responses:
+                    async for response in responses:
+                        yield response
+
+        return stream if isasyncgenfunction(answer) else unary
+
+
 @contextmanager
-def known_failures() -> Iterator[None]:
-    """Raise the engine's errors as those that callers get."""
+def _translated() -> Iterator[None]:
     try:
         yield
     except KnowledgeError as error:

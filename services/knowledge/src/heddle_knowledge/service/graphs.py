@@ -16,7 +16,6 @@ from heddle_knowledge.service.calls import (
     collection_error,
     refuse,
 )
-from heddle_knowledge.service.failures import known_failures
 
 if TYPE_CHECKING:  # loads the engine
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
@@ -42,12 +41,11 @@ class GraphCalls(Calls):
         count = request.max_themes or _DEFAULT_THEMES
         reader = self._reader()
         response = pb.ListGraphThemesResponse()
-        with known_failures():
-            store = await self._store()
-            names, graphs = await _graphs(store, reader, request.collections, response.errors)
-            if graphs:
-                question = AskThemes(graphs, count, request.query)
-                response.MergeFromString(await store.graphs.ask(question))
+        store = await self._store()
+        names, graphs = await _graphs(store, reader, request.collections, response.errors)
+        if graphs:
+            question = AskThemes(graphs, count, request.query)
+            response.MergeFromString(await store.graphs.ask(question))
         for theme in response.themes:
             await _describe(store, names, theme.evidence)
         return response
@@ -61,12 +59,11 @@ class GraphCalls(Calls):
         count = request.max_paths or _DEFAULT_PATHS
         reader = self._reader()
         response = pb.FindGraphPathsResponse()
-        with known_failures():
-            store = await self._store()
-            names, graphs = await _graphs(store, reader, request.collections, response.errors)
-            if graphs:
-                question = AskPaths(graphs, request.start, request.end, count)
-                response.MergeFromString(await store.graphs.ask(question))
+        store = await self._store()
+        names, graphs = await _graphs(store, reader, request.collections, response.errors)
+        if graphs:
+            question = AskPaths(graphs, request.start, request.end, count)
+            response.MergeFromString(await store.graphs.ask(question))
         for path in response.paths:
             for link in path.links:
                 await _describe(store, names, link.evidence)

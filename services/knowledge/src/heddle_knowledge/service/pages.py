@@ -13,7 +13,6 @@ from heddle_knowledge.errors import CollectionNotFoundError, no_collection
 from heddle_knowledge.models.interpreters import Interpreter, PageText
 from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.service.calls import Calls, check_collections, check_range, refuse
-from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.messages import page_message
 
@@ -43,8 +42,7 @@ class PageCalls(Calls):
         refuse(check_range(request, "top_k", 0, _MAX_PAGES), "The search cannot be made.")
         where = filter_condition(request)
         reader = self._reader()
-        with known_failures():
-            store = await self._store()
+        store = await self._store()
         top_k = request.top_k or _DEFAULT_TOP_K
         query = request.query[:_MAX_QUERY_CHARACTERS]
 
@@ -76,43 +74,40 @@ class PageCalls(Calls):
     async def GetPage(self, request: pb.GetPageRequest, context: Context) -> pb.GetPageResponse:
         """Get what was read on one page."""
         reader = self._reader()
-        with known_failures():
-            store = await self._store()
-            collection = await _within(store, reader, request.collection, request.within)
-            document, page = await _stored_page(store, collection, request.document, request.page)
-            return pb.GetPageResponse(page=page_message(collection, document, page))
+        store = await self._store()
+        collection = await _within(store, reader, request.collection, request.within)
+        document, page = await _stored_page(store, collection, request.document, request.page)
+        return pb.GetPageResponse(page=page_message(collection, document, page))
 
     async def InterpretPage(
         self, request: pb.InterpretPageRequest, context: Context
     ) -> pb.InterpretPageResponse:
         """Let the vision model look at the picture of one page."""
         reader = self._reader()
-        with known_failures():
-            store = await self._store()
-            collection = await _within(store, reader, request.collection, ())
-            document, page = await _stored_page(store, collection, request.document, request.page)
-            picture = await store.pages.picture(collection.id, document.name, request.page)
-            message = page_message(collection, document, page)
-            text = PageText(document.title, request.page, page.text, figure_texts(message))
-            prompt = request.prompt[:_MAX_PROMPT_CHARACTERS]
-            seen = await self._interpreter.interpret(text, picture.data, prompt)
-            return pb.InterpretPageResponse(text=seen.text, model=seen.model, visual=seen.visual)
+        store = await self._store()
+        collection = await _within(store, reader, request.collection, ())
+        document, page = await _stored_page(store, collection, request.document, request.page)
+        picture = await store.pages.picture(collection.id, document.name, request.page)
+        message = page_message(collection, document, page)
+        text = PageText(document.title, request.page, page.text, figure_texts(message))
+        prompt = request.prompt[:_MAX_PROMPT_CHARACTERS]
+        seen = await self._interpreter.interpret(text, picture.data, prompt)
+        return pb.InterpretPageResponse(text=seen.text, model=seen.model, visual=seen.visual)
 
     async def GetPagePicture(
         self, request: pb.GetPagePictureRequest, context: Context
     ) -> pb.GetPagePictureResponse:
         """Get the picture of one page."""
-        with known_failures():
-            store, collection = await self._readable(request.collection)
-            if collection.backend != EMBEDDED:
-                raise NotFoundError(
-                    f"There are no pictures of pages in the collection {collection.name!r}."
-                )
-            name = await store.documents.name_of(collection.id, request.document)
-            picture = await store.pages.picture(collection.id, name, request.page)
-            return pb.GetPagePictureResponse(
-                data=picture.data, media_type=picture.MEDIA_TYPE, sha256=picture.sha256
+        store, collection = await self._readable(request.collection)
+        if collection.backend != EMBEDDED:
+            raise NotFoundError(
+                f"There are no pictures of pages in the collection {collection.name!r}."
             )
+        name = await store.documents.name_of(collection.id, request.document)
+        picture = await store.pages.picture(collection.id, name, request.page)
+        return pb.GetPagePictureResponse(
+            data=picture.data, media_type=picture.MEDIA_TYPE, sha256=picture.sha256
+        )
 
 
 def figure_texts(page: pb.PageMatch) -> list[str]:
@@ -134,24 +129,19 @@ async def _within(
     known = (await store.collections.all()).values()
     collection = Reader(reader.person, reader.owner).resolve(known, reference)
     for allowed in (reader.collections, within):
-        if allowed and collection.id not in {
-            each.id for each in _resolved(known, reader, tuple(allowed))
-        }:
+        if allowed and not any(_names(each, collection, known, reader) for each in allowed):
             raise no_collection(reference)
     return collection
 
 
-def _resolved(
-    known: "Iterable[Collection]", reader: Reader, references: "Sequence[str]"
-) -> "list[Collection]":
-    """Return those of some collections that the reader may read."""
-    collections = []
-    for reference in references:
-        try:
-            collections.append(reader.resolve(known, reference))
-        except CollectionNotFoundError:
-            continue
-    return collections
+def _names(
+    reference: str, collection: "Collection", known: "Iterable[Collection]", reader: Reader
+) -> bool:
+    """Return whether a reference of the reader's names a collection."""
+    try:
+        return reader.resolve(known, reference).id == collection.id
+    except CollectionNotFoundError:
+        return False
 
 
 async def _stored_page(

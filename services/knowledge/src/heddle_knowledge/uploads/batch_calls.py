@@ -5,7 +5,6 @@ import asyncio
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.server_interceptor import Context
 
-from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.calls import FileCalls, now, page_of
 from heddle_knowledge.uploads.messages import attached_message, batch_message
@@ -20,41 +19,37 @@ class FileBatchCalls(FileCalls):
     ) -> pb.CreateFileBatchResponse:
         """Begin to bring several files into a collection."""
         attributes = checks.batched(request)
-        with known_failures():
-            _, collection = await self._changeable(request.collection)
-            async with self._naming(collection):
-                attachments = await self._new_attachments(collection, attributes)
-                batch = Batch(new_id(BATCH), collection.id, list(attributes), now())
-                await self._ingestion_queue.attach_all(batch, attachments)
-            return pb.CreateFileBatchResponse(batch=await self._message(batch))
+        _, collection = await self._changeable(request.collection)
+        async with self._naming(collection):
+            attachments = await self._new_attachments(collection, attributes)
+            batch = Batch(new_id(BATCH), collection.id, list(attributes), now())
+            await self._ingestion_queue.attach_all(batch, attachments)
+        return pb.CreateFileBatchResponse(batch=await self._message(batch))
 
     async def GetFileBatch(
         self, request: pb.GetFileBatchRequest, context: Context
     ) -> pb.GetFileBatchResponse:
         """Get a batch."""
-        with known_failures():
-            _, collection = await self._readable(request.collection)
-            batch = await self._batch(collection.id, request.batch_id)
-            return pb.GetFileBatchResponse(batch=await self._message(batch))
+        _, collection = await self._readable(request.collection)
+        batch = await self._batch(collection.id, request.batch_id)
+        return pb.GetFileBatchResponse(batch=await self._message(batch))
 
     async def CancelFileBatch(
         self, request: pb.CancelFileBatchRequest, context: Context
     ) -> pb.CancelFileBatchResponse:
         """Give up what is not in the collection yet."""
-        with known_failures():
-            _, collection = await self._changeable(request.collection)
-            batch = await self._batch(collection.id, request.batch_id)
-            cancelled = await self._ingestion_queue.cancel(batch)
-            return pb.CancelFileBatchResponse(batch=await self._message(cancelled))
+        _, collection = await self._changeable(request.collection)
+        batch = await self._batch(collection.id, request.batch_id)
+        cancelled = await self._ingestion_queue.cancel(batch)
+        return pb.CancelFileBatchResponse(batch=await self._message(cancelled))
 
     async def ListFileBatchFiles(
         self, request: pb.ListFileBatchFilesRequest, context: Context
     ) -> pb.ListFileBatchFilesResponse:
         """List one page of the files of a batch."""
-        with known_failures():
-            _, collection = await self._readable(request.collection)
-            batch = await self._batch(collection.id, request.batch_id)
-            files = await asyncio.to_thread(self._attachments.of_batch, batch)
+        _, collection = await self._readable(request.collection)
+        batch = await self._batch(collection.id, request.batch_id)
+        files = await asyncio.to_thread(self._attachments.of_batch, batch)
         page, token = page_of(files, request)
         return pb.ListFileBatchFilesResponse(
             files=map(attached_message, page), next_page_token=token

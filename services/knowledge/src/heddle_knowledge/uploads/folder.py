@@ -60,10 +60,7 @@ class Uploads:
         Raises:
             NotFoundError: There is none.
         """
-        try:
-            return _decode((self._place(person, identifier) / "file.json").read_bytes())
-        except FileNotFoundError:
-            raise no_file(identifier) from None
+        return _decode(self._read(person, identifier, "file.json"))
 
     def content(self, person: str, identifier: str) -> bytes:
         """Return what a file of a person's holds.
@@ -71,10 +68,7 @@ class Uploads:
         Raises:
             NotFoundError: There is none.
         """
-        try:
-            return (self._place(person, identifier) / "content").read_bytes()
-        except FileNotFoundError:
-            raise no_file(identifier) from None
+        return self._read(person, identifier, "content")
 
     def all(self, person: str) -> list[Upload]:
         """Return the files of a person."""
@@ -97,7 +91,7 @@ class Uploads:
         try:
             place.rename(gone)
         except FileNotFoundError:
-            raise no_file(identifier) from None
+            raise _no_file(identifier) from None
         sync(place.parent)
         shutil.rmtree(gone, ignore_errors=True)
 
@@ -111,13 +105,19 @@ class Uploads:
             if age > _WRITE_SECONDS:
                 shutil.rmtree(path, ignore_errors=True)
 
+    def _read(self, person: str, identifier: str, name: str) -> bytes:
+        try:
+            return (self._place(person, identifier) / name).read_bytes()
+        except FileNotFoundError:
+            raise _no_file(identifier) from None
+
     def _place(self, person: str, identifier: str) -> Path:
         if not is_id(identifier):
-            raise no_file(identifier)
+            raise _no_file(identifier)
         return self._root / person / identifier
 
 
-def no_file(identifier: str) -> NotFoundError:
+def _no_file(identifier: str) -> NotFoundError:
     """Return the error for a file that is not there, or another person's."""
     return NotFoundError(
         f"There is no file {identifier[:80]!r}. List the files, or upload it first."

@@ -6,7 +6,6 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
 from heddle_runtime.server_interceptor import Context
 
-from heddle_knowledge.service.failures import known_failures
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
 from heddle_knowledge.uploads.calls import now, page_of, person
@@ -67,29 +66,26 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
     ) -> pb.AttachFileResponse:
         """Begin to bring a file into a collection."""
         attributes = {request.file_id: checks.attributes(request.attributes)}
-        with known_failures():
-            _, collection = await self._changeable(request.collection)
-            async with self._naming(collection):
-                (attachment,) = await self._new_attachments(collection, attributes)
-                await self._ingestion_queue.attach(attachment)
-            return pb.AttachFileResponse(file=attached_message(attachment))
+        _, collection = await self._changeable(request.collection)
+        async with self._naming(collection):
+            (attachment,) = await self._new_attachments(collection, attributes)
+            await self._ingestion_queue.attach(attachment)
+        return pb.AttachFileResponse(file=attached_message(attachment))
 
     async def GetAttachedFile(
         self, request: pb.GetAttachedFileRequest, context: Context
     ) -> pb.GetAttachedFileResponse:
         """Get a file of a collection."""
-        with known_failures():
-            _, collection = await self._readable(request.collection)
-            file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-            return pb.GetAttachedFileResponse(file=attached_message(file))
+        _, collection = await self._readable(request.collection)
+        file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+        return pb.GetAttachedFileResponse(file=attached_message(file))
 
     async def ListAttachedFiles(
         self, request: pb.ListAttachedFilesRequest, context: Context
     ) -> pb.ListAttachedFilesResponse:
         """List one page of the files of a collection."""
-        with known_failures():
-            _, collection = await self._readable(request.collection)
-            files = await asyncio.to_thread(self._attachments.of, collection.id)
+        _, collection = await self._readable(request.collection)
+        files = await asyncio.to_thread(self._attachments.of, collection.id)
         page, token = page_of(files, request)
         return pb.ListAttachedFilesResponse(
             files=map(attached_message, page), next_page_token=token
@@ -100,17 +96,15 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
     ) -> pb.UpdateAttachedFileResponse:
         """Replace the attributes of a file of a collection."""
         attributes = checks.attributes(request.attributes)
-        with known_failures():
-            _, collection = await self._changeable(request.collection)
-            file = await self._ingestion_queue.relabel(collection.id, request.file_id, attributes)
-            return pb.UpdateAttachedFileResponse(file=attached_message(file))
+        _, collection = await self._changeable(request.collection)
+        file = await self._ingestion_queue.relabel(collection.id, request.file_id, attributes)
+        return pb.UpdateAttachedFileResponse(file=attached_message(file))
 
     async def DetachFile(
         self, request: pb.DetachFileRequest, context: Context
     ) -> pb.DetachFileResponse:
         """Take a file out of a collection."""
-        with known_failures():
-            _, collection = await self._changeable(request.collection)
-            file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-            await self._ingestion_queue.detach(file)
-            return pb.DetachFileResponse()
+        _, collection = await self._changeable(request.collection)
+        file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+        await self._ingestion_queue.detach(file)
+        return pb.DetachFileResponse()
