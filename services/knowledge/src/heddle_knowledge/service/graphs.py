@@ -1,12 +1,11 @@
 """Calls about the graphs of collections."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.server_interceptor import Context
 
-from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.graph.records import AskPaths, AskThemes
 from heddle_knowledge.service.calls import (
@@ -18,8 +17,6 @@ from heddle_knowledge.service.calls import (
 )
 
 if TYPE_CHECKING:  # loads the engine
-    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
-
     from heddle_knowledge.graph.records import Held
     from heddle_knowledge.records import Document
     from heddle_knowledge.store import KnowledgeStore
@@ -27,6 +24,8 @@ if TYPE_CHECKING:  # loads the engine
 _DEFAULT_THEMES = 5
 _DEFAULT_PATHS = 3
 _MAX_RESULTS = 100
+_MESSAGE = "The graph cannot be read so."
+ResponseT = TypeVar("ResponseT", pb.ListGraphThemesResponse, pb.FindGraphPathsResponse)
 
 
 class GraphCalls(Calls):
@@ -36,38 +35,58 @@ class GraphCalls(Calls):
         self, request: pb.ListGraphThemesRequest, context: Context
     ) -> pb.ListGraphThemesResponse:
         """List the themes that documents mention most."""
-        check_collections(request.collections)
-        refuse(check_range(request, "max_themes", 0, _MAX_RESULTS), "The graph cannot be read so.")
+        refuse(check_range(request, "max_themes", 0, _MAX_RESULTS), _MESSAGE)
         count = request.max_themes or _DEFAULT_THEMES
-        reader = self._reader()
-        response = pb.ListGraphThemesResponse()
-        store = await self._store()
-        names, graphs = await _graphs(store, reader, request.collections, response.errors)
-        if graphs:
-            question = AskThemes(graphs, count, request.query)
-            response.MergeFromString(await store.graphs.ask(question))
-        for theme in response.themes:
-            await _describe(store, names, theme.evidence)
-        return response
+        return await self._answer(
+            request.collections,
+            lambda graphs: AskThemes(graphs, count, request.query),
+            pb.ListGraphThemesResponse(),
+        )
 
     async def FindGraphPaths(
         self, request: pb.FindGraphPathsRequest, context: Context
     ) -> pb.FindGraphPathsResponse:
         """Find short paths between two entities."""
-        check_collections(request.collections)
-        refuse(check_range(request, "max_paths", 0, _MAX_RESULTS), "The graph cannot be read so.")
+        refuse(check_range(request, "max_paths", 0, _MAX_RESULTS), _MESSAGE)
         count = request.max_paths or _DEFAULT_PATHS
+        return await self._answer(
+            request.collections,
+            lambda graphs: AskPaths(graphs, request.start, request.end, count),
+            pb.FindGraphPathsResponse(),
+        )
+
+    async def _answer(
+        self,
+        references: Sequence[str],
+        question: "Callable[[list[Held]], AskThemes | AskPaths]",
+        response: ResponseT,
+    ) -> ResponseT:
+        """Fill in the response to a question, with the errors of collections."""
+        check_collections(references)
         reader = self._reader()
-        response = pb.FindGraphPathsResponse()
         store = await self._store()
-        names, graphs = await _graphs(store, reader, request.collections, response.errors)
+        graphs: list[Held] = []
+        names: dict[str, str] = {}
+        for reference in references:
+            try:
+                collection = reader.resolve((await store.collections.all()).values(), reference)
+                if collection.id not in names:  # once, even if named by its name and its identifier
+                    graphs.append(await store.graphs.held(collection.id))
+                names[collection.id] = reference
+            except KnowledgeError as error:
+                response.errors.append(collection_error(reference, error))
         if graphs:
-            question = AskPaths(graphs, request.start, request.end, count)
-            response.MergeFromString(await store.graphs.ask(question))
-        for path in response.paths:
-            for link in path.links:
-                await _describe(store, names, link.evidence)
+            response.MergeFromString(await store.graphs.ask(question(graphs)))
+        await _describe(store, names, _evidence(response))
         return response
+
+
+def _evidence(
+    response: pb.ListGraphThemesResponse | pb.FindGraphPathsResponse,
+) -> list[pb.Evidence]:
+    if isinstance(response, pb.ListGraphThemesResponse):
+        return [each for theme in response.themes for each in theme.evidence]
+    return [each for path in response.paths for link in path.links for each in link.evidence]
 
 
 async def _describe(
@@ -86,23 +105,3 @@ async def _document(store: "KnowledgeStore", collection: str, name: str) -> "Doc
         return await store.documents.get(collection, name)
     except KnowledgeError:  # deleted since the graph was read
         return None
-
-
-async def _graphs(
-    store: "KnowledgeStore",
-    reader: Reader,
-    references: Sequence[str],
-    errors: "RepeatedCompositeFieldContainer[pb.CollectionError]",
-) -> "tuple[dict[str, str], list[Held]]":
-    """Return the names of collections by their ids, and their graphs; add the errors of others."""
-    graphs: list[Held] = []
-    names: dict[str, str] = {}
-    for reference in references:
-        try:
-            collection = reader.resolve((await store.collections.all()).values(), reference)
-            if collection.id not in names:  # once, even if named by its name and its identifier
-                graphs.append(await store.graphs.held(collection.id))
-            names[collection.id] = reference
-        except KnowledgeError as error:
-            errors.append(collection_error(reference, error))
-    return names, graphs

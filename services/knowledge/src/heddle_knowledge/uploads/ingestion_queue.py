@@ -28,8 +28,8 @@ if TYPE_CHECKING:  # loads the engine
 log = structlog.get_logger(__name__)
 AT_ONCE = 8
 """Files that are read at a time: those that are ready together share a commit."""
-_AT_A_TIME = 32
-"""Files of a batch whose locks are held at the same time."""
+_MAX_LOCKS = 32
+"""Locks of attached files that are held at the same time, each of which is an open file."""
 _BROKEN = "It could not be read. The cause is in the log of the knowledge service."
 
 
@@ -42,6 +42,7 @@ class IngestionQueue:
         self.attachments = Attachments(root)
         self._store = store
         self._gate = asyncio.Semaphore(AT_ONCE)
+        self._locking = asyncio.Semaphore(_MAX_LOCKS)
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
@@ -66,7 +67,7 @@ class IngestionQueue:
         await self._stop(collection, identifier)
         try:
             await asyncio.to_thread(self.attachments.prepare, collection)
-            async with exclusive(self.attachments.lock(collection, identifier)):
+            async with self._locking, exclusive(self.attachments.lock(collection, identifier)):
                 await asyncio.to_thread(self.attachments.keep, attachment)
         except FileNotFoundError:
             raise NotFoundError("The collection was just deleted. Create it again.") from None
@@ -78,8 +79,7 @@ class IngestionQueue:
         Raises:
             NotFoundError: The collection was deleted meanwhile.
         """
-        for some in _slices(attachments):
-            await asyncio.gather(*map(self.attach, some))
+        await asyncio.gather(*map(self.attach, attachments))
         await asyncio.to_thread(self.attachments.keep_batch, batch)
 
     async def cancel(self, batch: Batch) -> Batch:
@@ -95,8 +95,7 @@ class IngestionQueue:
             return batch
         cancelled = msgspec.structs.replace(batch, cancelled=True)
         await asyncio.to_thread(self.attachments.keep_batch, cancelled)
-        for some in _slices(waiting):
-            await asyncio.gather(*map(self._give_up, some))
+        await asyncio.gather(*map(self._give_up, waiting))
         return cancelled
 
     async def relabel(
@@ -151,7 +150,7 @@ class IngestionQueue:
         collection, identifier = attachment.collection, attachment.file_id
         await self._stop(collection, identifier)
         with suppress(FileNotFoundError):  # the collection was deleted meanwhile
-            async with exclusive(self.attachments.lock(collection, identifier)):
+            async with self._locking, exclusive(self.attachments.lock(collection, identifier)):
                 now = await asyncio.to_thread(self.attachments.find, collection, identifier)
                 if now is not None and now.state == "in_progress":
                     state: State = "completed" if await self._is_in(now) else "cancelled"
@@ -219,11 +218,6 @@ class IngestionQueue:
         async with aclosing(events):
             async for _ in events:
                 pass
-
-
-def _slices(attachments: "Sequence[Attachment]") -> "list[Sequence[Attachment]]":
-    starts = range(0, len(attachments), _AT_A_TIME)
-    return [attachments[start : start + _AT_A_TIME] for start in starts]
 
 
 def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
