@@ -12,7 +12,12 @@ from heddle_knowledge.access import Owner, Reader
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError
 from heddle_knowledge.lamb.servers import KnowledgeServers
 from heddle_knowledge.records import EMBEDDED
-from heddle_knowledge.service.calls import Calls, check_collections, refuse
+from heddle_knowledge.service.calls import (
+    MAX_QUERY_CHARACTERS,
+    Calls,
+    check_collections,
+    refuse,
+)
 from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import LAMB, search_violations
 from heddle_knowledge.service.messages import passage_message
@@ -24,7 +29,6 @@ if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
 
 _DEFAULT_TOP_K = 5
-_MAX_QUERY_CHARACTERS = 8_000
 _CONCURRENT_SEARCHES = 8
 _RERANKINGS_OF_NONE = frozenset({pb.RERANKING_UNSPECIFIED, pb.RERANKING_NONE})
 _HYBRID_MODES = frozenset({pb.SEARCH_MODE_UNSPECIFIED, pb.SEARCH_MODE_HYBRID})
@@ -111,7 +115,7 @@ async def _search_store(
 ) -> pb.CollectionPassages:
     passages = await store.passages.search(
         collection.id,
-        request.query[:_MAX_QUERY_CHARACTERS],
+        request.query[:MAX_QUERY_CHARACTERS],
         top_k=request.top_k or _DEFAULT_TOP_K,
         threshold=request.threshold,
         mode=choice(pb.SearchMode.DESCRIPTOR, request.mode, "hybrid"),

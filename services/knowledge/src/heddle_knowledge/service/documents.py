@@ -10,13 +10,11 @@ from heddle_runtime.paging import page_size, read_token, write_token
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.records import IngestProgress
-from heddle_knowledge.service.calls import Calls, refuse
+from heddle_knowledge.service.calls import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Calls, refuse
 from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
 from heddle_knowledge.service.requests import document_time
 
-_DEFAULT_PAGE_SIZE = 100
-_MAX_PAGE_SIZE = 1_000
 _ORDINAL = re.compile(r"[0-9]{1,9}")
 
 
@@ -68,7 +66,7 @@ class DocumentCalls(Calls):
         self, request: pb.ListPassagesRequest, context: Context
     ) -> pb.ListPassagesResponse:
         """List one page of the passages of a document, all of one version of it."""
-        size = page_size(request.page_size, _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
+        size = page_size(request.page_size, DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)
         store, collection = await self._readable(request.collection)
         name = await store.documents.name_of(collection.id, request.document)
         document = await store.documents.get(collection.id, name)
@@ -90,7 +88,7 @@ class DocumentCalls(Calls):
         self, request: pb.ListDocumentsRequest, context: Context
     ) -> pb.ListDocumentsResponse:
         """List one page of documents."""
-        size = page_size(request.page_size, _DEFAULT_PAGE_SIZE, _MAX_PAGE_SIZE)
+        size = page_size(request.page_size, DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)
         store, collection = await self._readable(request.collection)
         after = read_token(request.page_token)
         items = await store.documents.listed(collection.id, after, size + 1)

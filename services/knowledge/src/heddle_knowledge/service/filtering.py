@@ -21,7 +21,7 @@ from heddle_knowledge.engines.conditions import (
     Tag,
     both,
 )
-from heddle_knowledge.service.calls import refuse
+from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS, refuse
 
 _COLUMNS = frozenset({"document", "document_id", "title", "media_type", "uri"})
 """Keys that name an attribute of the document itself, not of its metadata."""
@@ -40,7 +40,6 @@ _MAX_CHILDREN = 32
 _MAX_DEPTH = 8
 _MAX_FILTERS = 64
 _MAX_VALUES = 256
-_MAX_KEY_CHARACTERS = 64
 _MAX_VALUE_CHARACTERS = 2_048
 _MESSAGE = "The filter cannot be applied."
 
@@ -105,8 +104,8 @@ def _violations(expression: pb.Filter, path: str, depth: int) -> Iterator[Violat
 
 
 def _comparison_violations(comparison: pb.Comparison, path: str) -> Iterator[Violation]:
-    if not 1 <= len(comparison.key) <= _MAX_KEY_CHARACTERS:
-        yield Violation(f"{path}.key", f"must have 1 to {_MAX_KEY_CHARACTERS} characters")
+    if not 1 <= len(comparison.key) <= MAX_KEY_CHARACTERS:
+        yield Violation(f"{path}.key", f"must have 1 to {MAX_KEY_CHARACTERS} characters")
     if not comparison.operator or comparison.operator not in pb.Operator.values():
         yield Violation(f"{path}.operator", "must be an operator of this contract")
     most = _MAX_VALUES if comparison.operator in _SEVERAL_VALUES else 1

@@ -10,7 +10,7 @@ from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.languages import language_of
 from heddle_knowledge.languages import rule as language_rule
 from heddle_knowledge.records import EMBEDDED
-from heddle_knowledge.service.calls import check_enums, check_range
+from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS, check_enums, check_range
 from heddle_knowledge.service.requests import chunking_of
 
 LAMB = "lamb-kb"
@@ -23,7 +23,6 @@ _MAX_TITLE_CHARACTERS = 300
 _MAX_SETTING_CHARACTERS = 256
 _MAX_ENTRIES, _MAX_VALUE_CHARACTERS = 16, 512
 _MAX_DOCUMENT_ENTRIES, _MAX_DOCUMENT_VALUE_CHARACTERS = 64, 1_024
-_MAX_KEY_CHARACTERS = 64
 _MAX_URI_CHARACTERS = 2_048
 
 
@@ -79,8 +78,8 @@ def _metadata(
     if len(entries) > most:
         yield Violation(path, f"must have at most {most} entries")
     for key, value in sorted(entries.items()):
-        if not 1 <= len(key) <= _MAX_KEY_CHARACTERS or len(value) > longest:
-            what = f"must have 1 to {_MAX_KEY_CHARACTERS} characters, its value at most {longest:,}"
+        if not 1 <= len(key) <= MAX_KEY_CHARACTERS or len(value) > longest:
+            what = f"must have 1 to {MAX_KEY_CHARACTERS} characters, its value at most {longest:,}"
             yield Violation(f"{path}.{key[:80]}", what)
 
 

@@ -12,7 +12,13 @@ from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
 from heddle_knowledge.models.interpreters import Interpreter, PageText
 from heddle_knowledge.records import EMBEDDED
-from heddle_knowledge.service.calls import Calls, check_collections, check_range, refuse
+from heddle_knowledge.service.calls import (
+    MAX_QUERY_CHARACTERS,
+    Calls,
+    check_collections,
+    check_range,
+    refuse,
+)
 from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.messages import page_message
 
@@ -25,7 +31,6 @@ if TYPE_CHECKING:  # loads the engine
 
 _DEFAULT_TOP_K = 3
 _MAX_PAGES = 50
-_MAX_QUERY_CHARACTERS = 8_000
 _MAX_PROMPT_CHARACTERS = 16_000
 
 
@@ -44,7 +49,7 @@ class PageCalls(Calls):
         reader = self._reader()
         store = await self._store()
         top_k = request.top_k or _DEFAULT_TOP_K
-        query = request.query[:_MAX_QUERY_CHARACTERS]
+        query = request.query[:MAX_QUERY_CHARACTERS]
 
         async def search(reference: str) -> list[pb.PageMatch]:
             collection = reader.resolve((await store.collections.all()).values(), reference)

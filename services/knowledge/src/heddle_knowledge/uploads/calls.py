@@ -11,7 +11,7 @@ from heddle_runtime.call_metadata import caller
 from heddle_runtime.paging import page
 
 from heddle_knowledge.access import caller_of
-from heddle_knowledge.service.calls import Calls
+from heddle_knowledge.service.calls import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Calls
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment, Attributes, Upload
@@ -22,8 +22,6 @@ if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
-_DEFAULT_PAGE_SIZE = 100
-_MAX_PAGE_SIZE = 1_000
 FileT = TypeVar("FileT", Upload, Attachment)
 ListRequest = pb.ListFilesRequest | pb.ListAttachedFilesRequest | pb.ListFileBatchFilesRequest
 
@@ -105,8 +103,8 @@ def page_of(files: Iterable[FileT], request: ListRequest) -> tuple[list[FileT], 
         lambda each: f"{each.created_at:020}/{each.file_id}",
         request.page_size,
         request.page_token,
-        default=_DEFAULT_PAGE_SIZE,
-        maximum=_MAX_PAGE_SIZE,
+        default=DEFAULT_PAGE_SIZE,
+        maximum=MAX_PAGE_SIZE,
     )
 
 

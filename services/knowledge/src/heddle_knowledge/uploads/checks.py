@@ -10,6 +10,7 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.struct_codec import from_struct
 
 from heddle_knowledge.names import is_printable
+from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS
 
 PURPOSES = ("assistants", "user_data")
 MAX_BYTES = 30 * 1024**2
@@ -17,7 +18,6 @@ MAX_BATCHED_FILES = 2_000
 """Files of a batch."""
 _MAX_NAME_CHARACTERS = 255
 _MAX_ATTRIBUTES = 16
-_MAX_KEY_CHARACTERS = 64
 _MAX_TEXT_CHARACTERS = 512
 _RESERVED = "file_id"
 
@@ -71,8 +71,8 @@ def attributes(struct: Struct, place: str = "attributes") -> dict[str, Any]:
         path = f"{place}.{key[:80]}"
         if key == _RESERVED:
             raise _wrong(path, "is set by the service; choose another key")
-        if not 1 <= len(key) <= _MAX_KEY_CHARACTERS:
-            raise _wrong(path, f"must have a key of 1 to {_MAX_KEY_CHARACTERS} characters")
+        if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
+            raise _wrong(path, f"must have a key of 1 to {MAX_KEY_CHARACTERS} characters")
         if not isinstance(value, str | int | float | bool):
             raise _wrong(path, "must be a text, a number or a truth value")
         if isinstance(value, str) and len(value) > _MAX_TEXT_CHARACTERS:
