@@ -1,17 +1,21 @@
 """A store that is open, for those who ask for one when they need it, and the services over it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.lamb.servers import KnowledgeServers, no_server
+from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
+from heddle_knowledge.models.interpreters import TextInterpreter
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.servicer import FileServicer
+from heddle_runtime.grants import GrantVerifier
 from heddle_runtime.server import Binding, bind
 from integration.browser import browser
 
@@ -25,6 +29,26 @@ def opening(store: KnowledgeStore) -> Callable[[], Awaitable[KnowledgeStore]]:
     return opened
 
 
+async def no_embedders() -> Sequence[Embedder]:
+    return ()
+
+
+async def forget_nothing(_: str) -> None:
+    """Do nothing: no files are attached to collections."""
+
+
+def backends_of(servers: KnowledgeServers, queries: QueryWorkers, **more: Any) -> Backends:
+    """Return backends without secrets and models, except those in `more`."""
+    defaults = {
+        "grants": GrantVerifier(None),
+        "interpreter": TextInterpreter(),
+        "embedders": no_embedders,
+        "forget_files": forget_nothing,
+        "search_seconds": 10.0,
+    }
+    return Backends(servers, queries, **defaults | more)  # type: ignore[arg-type] # each of its own field
+
+
 @asynccontextmanager
 async def knowledge_and_files(store: KnowledgeStore, uploads: Path) -> AsyncIterator[list[Binding]]:
     """Yield the knowledge service and the file service over a store, in their order."""
@@ -34,8 +58,8 @@ async def knowledge_and_files(store: KnowledgeStore, uploads: Path) -> AsyncIter
         browser() as http,
         aclosing(QueryWorkers()) as queries,
     ):
-        servers = KnowledgeServers(no_server, http, http)
-        backends = Backends(servers, queries, forget_files=queue.forget_all)
+        servers = KnowledgeServers(OwnerServers(None, None), http, http)
+        backends = backends_of(servers, queries, forget_files=queue.forget_all)
         yield [
             bind(
                 knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],

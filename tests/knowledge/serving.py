@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.lamb.servers import KnowledgeServers, ServerOf, no_server
+from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers, ServerOf
 from heddle_knowledge.service.failures import TranslatedFailures
-from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
+from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.grants import GrantVerifier
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 from integration.browser import browser
-from knowledge.opening import opening
+from knowledge.opening import backends_of, opening
 
 if TYPE_CHECKING:  # a class of the stubs alone
     from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
+NO_SERVER = OwnerServers(None, None)
 SETTINGS = ServiceSettings(listen="127.0.0.1:0", drain_wait=0)
 
 
@@ -32,14 +33,14 @@ async def no_store() -> KnowledgeStore:
 async def knowledge_binding(
     store: KnowledgeStore | None = None,
     *,
-    server_of: ServerOf = no_server,
+    server_of: ServerOf = NO_SERVER,
     secret: str | None = None,
     **more: Any,
 ) -> AsyncGenerator[list[Binding]]:
     """Yield the knowledge service over a store; without one, over none."""
     async with browser() as http, aclosing(QueryWorkers()) as queries:
         servers = KnowledgeServers(server_of, http, http)
-        backends = Backends(servers, queries, GrantVerifier(secret), **more)
+        backends = backends_of(servers, queries, grants=GrantVerifier(secret), **more)
         servicer = KnowledgeServicer(opening(store) if store else no_store, backends)
         register = pb_grpc.add_KnowledgeServiceServicer_to_server
         yield [bind(CONTRACT, register, TranslatedFailures(servicer))]

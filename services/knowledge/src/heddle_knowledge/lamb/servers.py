@@ -32,11 +32,6 @@ WithheldAt = Callable[[Owner, KnowledgeServer, Collection[str]], Awaitable[Colle
 """Returns which of some collections at a server an owner may not search. One call for several."""
 
 
-async def no_server(_: Owner) -> KnowledgeServer | None:
-    """Return no server: none is configured."""
-    return None
-
-
 async def none_withheld(*_: object) -> Collection[str]:
     """Withhold nothing: there is no registry."""
     return ()

@@ -18,11 +18,6 @@ _MAX_TEXT_CHARACTERS = 32_000
 Embedders = Callable[[], "Awaitable[Sequence[Embedder]]"]
 
 
-async def no_embedders() -> "Sequence[Embedder]":
-    """Return no embedder: the service was made without."""
-    return ()
-
-
 class EmbeddingCalls(Calls):
     """The part of the contract about vectors."""
 

@@ -1,7 +1,7 @@
 """`heddle.knowledge.v1.KnowledgeService`."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
@@ -9,21 +9,17 @@ from heddle_runtime.grants import GrantVerifier
 
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.lamb.servers import KnowledgeServers
-from heddle_knowledge.models.interpreters import Interpreter, TextInterpreter
+from heddle_knowledge.models.interpreters import Interpreter
 from heddle_knowledge.service.collection_searches import CollectionSearchCalls
 from heddle_knowledge.service.collections import CollectionCalls
 from heddle_knowledge.service.document_queries import DocumentQueryCalls
 from heddle_knowledge.service.documents import DocumentCalls
-from heddle_knowledge.service.embeddings import Embedders, EmbeddingCalls, no_embedders
+from heddle_knowledge.service.embeddings import Embedders, EmbeddingCalls
 from heddle_knowledge.service.graphs import GraphCalls
 from heddle_knowledge.service.pages import PageCalls
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
-
-
-async def _forget_nothing(_: str) -> None:
-    """Do nothing: no files are attached to collections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +29,7 @@ class Backends:
     Attributes:
         servers: The knowledge-base servers of organisations.
         queries: Runs queries over documents.
-        grants: Verifies grants; by default those of services without a secret.
+        grants: Verifies grants.
         interpreter: Looks at the pictures of pages.
         embedders: Returns the embedding models, the default one first.
         forget_files: Called with the id of a deleted collection.
@@ -42,11 +38,11 @@ class Backends:
 
     servers: KnowledgeServers
     queries: QueryWorkers
-    grants: GrantVerifier = field(default_factory=lambda: GrantVerifier(None))
-    interpreter: Interpreter = field(default_factory=TextInterpreter)
-    embedders: Embedders = no_embedders
-    forget_files: Callable[[str], Awaitable[None]] = _forget_nothing
-    search_seconds: float = 10.0
+    grants: GrantVerifier
+    interpreter: Interpreter
+    embedders: Embedders
+    forget_files: Callable[[str], Awaitable[None]]
+    search_seconds: float
 
 
 class KnowledgeServicer(
