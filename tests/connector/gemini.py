@@ -2,10 +2,25 @@
 
 import base64
 import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
-from connector.provider import Exchange, Script
+import pytest
+from heddle.chat.v1 import chat_pb2 as chat
+from heddle.connector.v1 import connector_pb2 as pb
 
+from connector.provider import Exchange, Provider, Script, provider
+from connector.service import (
+    Stub,
+    asked,
+    events,
+    said,
+    service,
+)
+
+MODEL = "gemini-2.5-flash-image"
 KEY = "AIzaSyA-test-0123456789abcdefghijkl"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(32))
 JPEG = b"\xff\xd8\xff\xe0" + bytes(range(32))
@@ -49,3 +64,34 @@ def answering(given: object, status: int = 200, **headers: str) -> Script:
 def failing(status: int, code: str, message: str, **more: Any) -> dict[str, Any]:
     """Return Google's error object."""
     return {"error": {"code": status, "message": message, "status": code, **more}}
+
+
+@asynccontextmanager
+async def banana(
+    script: Script, monkeypatch: pytest.MonkeyPatch, key: str = KEY
+) -> AsyncGenerator[tuple[Stub, Provider]]:
+    """Run the service with its `banana_img` connector pointed at a Gemini that does `script`."""
+    async with provider(script) as made:
+        monkeypatch.setenv("HEDDLE_CONNECTOR_BANANA_IMG_BASE_URL", f"{made.url}/v1beta")
+        monkeypatch.setenv("HEDDLE_CONNECTOR_BANANA_IMG_API_KEY", key)
+        async with service() as stub:
+            yield stub, made
+
+
+def draw(*messages: chat.Message, **fields: Any) -> pb.GenerateMessageRequest:
+    return asked("banana_img", MODEL, messages or [said("A loom.")], **fields)
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+async def sent(
+    monkeypatch: pytest.MonkeyPatch, *messages: chat.Message, **fields: Any
+) -> dict[str, Any]:
+    """Return the body that Gemini gets for a request."""
+    script = answering(content(picture()))
+    async with banana(script, monkeypatch) as (stub, made):
+        await events(stub, draw(*messages, **fields))
+    body: dict[str, Any] = made.exchanges[0].json
+    return body

@@ -1,12 +1,8 @@
-"""The connector `banana_img`, against a provider that speaks Gemini's REST form."""
+"""The connector `banana_img`, against a provider with Gemini's REST API."""
 
-import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from heddle.account.v1.account_pb2 import Provider as Settings
@@ -15,19 +11,14 @@ from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
-    HeddleError,
     InvalidRequestError,
-    ProviderGarbledError,
-    ProviderRefusedError,
-    ResourceExhaustedError,
     UnavailableError,
 )
 
 from connector import gemini
-from connector.gemini import KEY, PNG, answering, content, failing
-from connector.provider import Exchange, Provider, Script, provider
+from connector.gemini import KEY, MODEL, PNG, answering, banana, content, draw, sent
+from connector.provider import provider
 from connector.service import (
-    Stub,
     answer,
     as_whole,
     asked,
@@ -38,39 +29,6 @@ from connector.service import (
     said,
     service,
 )
-
-MODEL = "gemini-2.5-flash-image"
-
-
-@asynccontextmanager
-async def banana(
-    script: Script, monkeypatch: pytest.MonkeyPatch, key: str = KEY
-) -> AsyncGenerator[tuple[Stub, Provider]]:
-    """Run the service with its `banana_img` connector pointed at a Gemini that does `script`."""
-    async with provider(script) as made:
-        monkeypatch.setenv("HEDDLE_CONNECTOR_BANANA_IMG_BASE_URL", f"{made.url}/v1beta")
-        monkeypatch.setenv("HEDDLE_CONNECTOR_BANANA_IMG_API_KEY", key)
-        async with service() as stub:
-            yield stub, made
-
-
-def draw(*messages: chat.Message, **fields: Any) -> pb.GenerateMessageRequest:
-    return asked("banana_img", MODEL, messages or [said("A loom.")], **fields)
-
-
-def files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-async def sent(
-    monkeypatch: pytest.MonkeyPatch, *messages: chat.Message, **fields: Any
-) -> dict[str, Any]:
-    """Return the body that Gemini gets for a request."""
-    script = answering(content(gemini.picture()))
-    async with banana(script, monkeypatch) as (stub, made):
-        await events(stub, draw(*messages, **fields))
-    body: dict[str, Any] = made.exchanges[0].json
-    return body
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -273,134 +231,3 @@ async def test_words_in_place_of_a_picture_are_an_answer(monkeypatch: pytest.Mon
     async with banana(answering(content({"text": "Which loom?"})), monkeypatch) as (stub, _):
         found = await events(stub, draw())
     assert answer(found) == "Which loom?"
-
-
-@pytest.mark.parametrize(
-    ("given", "word"),
-    [
-        ({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}, "PROHIBITED_CONTENT"),
-        (content(finish="IMAGE_SAFETY"), "IMAGE_SAFETY"),
-        ({"candidates": [{"finishReason": "SAFETY", "finishMessage": "Try another."}]}, "Try ano"),
-    ],
-)
-async def test_what_is_withheld_is_a_refusal_that_says_why(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], word: str
-) -> None:
-    async with banana(answering(given), monkeypatch) as (stub, _):
-        error = await failure(stub, draw())
-    assert isinstance(error, ProviderRefusedError)
-    assert error.metadata["http_status"] == "400"
-    assert error.metadata["provider_code"] == "content_policy_violation"
-    assert word in error.message
-
-
-@pytest.mark.parametrize(
-    ("status", "given", "headers", "kind", "after", "http_status"),
-    [
-        (404, failing(404, "NOT_FOUND", "No such model."), {}, ProviderRefusedError, None, "404"),
-        (503, failing(503, "UNAVAILABLE", "Overloaded."), {}, UnavailableError, None, "503"),
-        (429, {}, {"retry_after": "7"}, ResourceExhaustedError, 7, "429"),
-        (
-            429,
-            failing(
-                429,
-                "RESOURCE_EXHAUSTED",
-                "Quota.",
-                details=[{"@type": "x"}, {"@type": "RetryInfo", "retryDelay": "34.5s"}],
-            ),
-            {},
-            ResourceExhaustedError,
-            34.5,
-            "429",
-        ),
-        (
-            400,
-            failing(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
-            {},
-            ProviderRefusedError,
-            None,
-            "401",
-        ),
-        (
-            403,
-            failing(403, "PERMISSION_DENIED", f"No {KEY}"),
-            {},
-            ProviderRefusedError,
-            None,
-            "403",
-        ),
-        (200, failing(429, "RESOURCE_EXHAUSTED", KEY), {}, ResourceExhaustedError, None, "429"),
-    ],
-)
-async def test_failures_keep_status_message_and_time_and_tell_no_key(
-    monkeypatch: pytest.MonkeyPatch,
-    status: int,
-    given: dict[str, Any],
-    headers: dict[str, str],
-    kind: type[HeddleError],
-    after: float | None,
-    http_status: str,
-) -> None:
-    async with banana(answering(given, status, **headers), monkeypatch) as (stub, _):
-        error = await failure(stub, draw())
-    assert isinstance(error, kind)
-    assert error.metadata["http_status"] == http_status
-    assert error.retry_after == after
-    assert KEY not in error.message
-    if given and KEY not in str(given):
-        assert given["error"]["message"] in error.message
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"<html>",
-        b"[]",
-        b'{"candidates":5}',
-        json.dumps(content(gemini.picture(b"%PDF-1.7 not a picture"))).encode(),
-        json.dumps(content(gemini.picture(b""))).encode(),
-        b'{"candidates":[{"content":{"parts":[{"inlineData":{"data":"?"}}]}}]}',
-        b"{}",
-        json.dumps(content(finish="NO_IMAGE")).encode(),
-    ],
-)
-async def test_garbage_is_a_typed_error_and_nothing_is_kept(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: bytes
-) -> None:
-    async def script(exchange: Exchange) -> None:
-        await exchange.reply(200, body)
-
-    async with banana(script, monkeypatch) as (stub, _):
-        assert isinstance(await failure(stub, draw()), ProviderGarbledError)
-    assert not files(tmp_path)
-
-
-async def test_an_answer_without_an_end_is_cut_at_its_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sent_bytes = 0
-
-    async def script(exchange: Exchange) -> None:
-        nonlocal sent_bytes
-        exchange.begin("application/json")
-        while not exchange.writer.is_closing():
-            await exchange.send(b" " * 1024 * 1024)
-            sent_bytes += 1024 * 1024
-            await asyncio.sleep(0)
-
-    async with banana(script, monkeypatch) as (stub, _):
-        error = await failure(stub, draw(), 60)
-    assert isinstance(error, ProviderGarbledError)
-    assert sent_bytes < 64 * 1024 * 1024
-
-
-@pytest.mark.exhaustive
-async def test_a_picture_of_many_megabytes_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    large = PNG + bytes(11 * 1024 * 1024)
-    async with banana(answering(content(gemini.picture(large))), monkeypatch) as (stub, _):
-        for request in (draw(), as_whole(draw())):
-            found = await events(stub, request, 60)
-            got = await stub.GetGeneratedImage(
-                pb.GetGeneratedImageRequest(name=found[0].image.name), **new_call_options(30)
-            )
-            assert found[0].image.data == got.image.data == large
