@@ -8,9 +8,9 @@ from heddle_connector.toolcalls.json_calls import json_object
 from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, without_number
 from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, until, within
+from heddle_connector.toolcalls.stop_strings import StopStrings
 
-END = re.compile(r"<\|(?:end|call|return|eom|eot)\|>")
-MAX_END_LENGTH = len("<|return|>")
+_ENDS = StopStrings(("<|end|>", "<|call|>", "<|return|>", "<|eom|>", "<|eot|>"))
 
 _WORD = re.compile(r"[\w.\-:]*+")
 _PERSON = ("user", "commentary", "assistant", "all")
@@ -55,7 +55,7 @@ def _body(context: ParseContext, recipient: str) -> Scan[bool]:
     if character == "<":
         return True
     if character != "{":
-        yield from until(source, END, MAX_END_LENGTH)
+        yield from until(source, _ENDS)
         source.checkpoint()
         return True
     arguments = yield from json_object(source)

@@ -1,6 +1,5 @@
 """Parses a message in one pass: content and code, reasoning, and calls."""
 
-import re
 from functools import lru_cache
 
 from heddle_connector.toolcalls.call_parser import CallParser
@@ -169,17 +168,12 @@ class MessageParser:
                 return
             source.position -= len(matched)
         source.checkpoint()
-        _, matched = yield from until(source, *self._ends(ends))
+        _, matched = yield from until(source, _stop_strings(ends))
         if matched is None:
             yield from self._endless()
         else:
             emitter.emit_reasoning(source.text_since_checkpoint().removesuffix(matched))
         emitter.end_reasoning()
-
-    @staticmethod
-    def _ends(ends: tuple[str, ...]) -> tuple[re.Pattern[str], int]:
-        stop_strings = _stop_strings(ends)
-        return stop_strings.pattern, stop_strings.longest
 
     def _endless(self) -> Scan[None]:
         """Read reasoning without an end, which was held back: it ends before the first call."""

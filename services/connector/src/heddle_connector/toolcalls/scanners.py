@@ -42,44 +42,31 @@ def literal(source: Source, options: Sequence[str]) -> Scan[str | None]:
     return matched
 
 
-def until(source: Source, stop: re.Pattern[str], longest: int) -> Scan[tuple[str, str | None]]:
-    """Take text up to and with the next match of `stop`; return both, or None at the end.
-
-    Args:
-        source: Where the text comes from.
-        stop: Matches strings that are decided by their own characters, none beginning another.
-        longest: Characters of the longest match.
-    """
-    parts = []
-    while True:
-        match = stop.search(source.text, source.position)
-        if match:
-            parts.append(source.take(match.start()))
-            source.position = match.end()
-            return "".join(parts), match.group()
-        end = len(source.text)
-        parts.append(source.take(end if source.ended else max(end - longest + 1, source.position)))
-        if source.ended:
-            return "".join(parts), None
-        yield
+def until(source: Source, stop_strings: StopStrings) -> Scan[tuple[str, str | None]]:
+    """Take text up to and with the first stop string; return both, or None at the end."""
+    parts: list[str] = []
+    matched = yield from through(source, stop_strings, parts.append)
+    return "".join(parts), matched
 
 
 def through(
-    source: Source, stop_strings: StopStrings, tell: Callable[[str], None]
+    source: Source, stop_strings: StopStrings, receive: Callable[[str], None]
 ) -> Scan[str | None]:
-    """Take text up to and with the first of `stops`, and tell the text before it as it comes.
+    """Take text up to and with the first stop string, and pass on the text before it as it comes.
 
     Returns:
-        The one that was found, None at the end of the message.
+        The stop string; None at the end of the message.
     """
     while True:
         match = stop_strings.pattern.search(source.text, source.position)
         if match:
-            tell(source.take(match.start()))
+            receive(source.take(match.start()))
             source.position = match.end()
             return match.group()
         end = len(source.text)
-        tell(source.take(end if source.ended else stop_strings.held(source.text, source.position)))
+        if not source.ended:
+            end = stop_strings.held(source.text, source.position)
+        receive(source.take(end))
         if source.ended:
             return None
         yield

@@ -5,7 +5,6 @@ follows the tag. A missing end tag is accepted if the next tag is placed as betw
 not as in a sentence.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, WIDE, attributes
 from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, blank, literal, space, until, within
 from heddle_connector.toolcalls.source import Source
+from heddle_connector.toolcalls.stop_strings import StopStrings
 
 _CDATA = ("<![CDATA[", "]]>")
 
@@ -33,11 +33,7 @@ class TaggedArgumentsParser:
         self._format = format_
         self._tags: ArgumentTags = tags
         self._opener = opener
-        stop_strings = dict.fromkeys((tags.end, tags.open, opener, *format_.ends))
-        self._stop = re.compile(
-            "|".join(map(re.escape, sorted(stop_strings, key=len, reverse=True)))
-        )
-        self._longest = max(map(len, stop_strings))
+        self._stop_strings = StopStrings((tags.end, tags.open, opener, *format_.ends))
         self._after_value = (tags.open, *format_.ends)
         around = (*format_.closers, *format_.delimiters)
         begins = (delimiter.replace("/", "", 1) for delimiter in format_.closers)
@@ -109,7 +105,7 @@ class TaggedArgumentsParser:
         source = context.source
         value = _Value()
         while True:
-            text, stop = yield from until(source, self._stop, self._longest)
+            text, stop = yield from until(source, self._stop_strings)
             value.parts.append(text)
             if stop is None:
                 return None, False, None

@@ -5,7 +5,6 @@ They are looked for where a sentence does not put such things, and only if they 
 
 import re
 
-from heddle_connector.toolcalls.brackets import PYTHON, bracketed
 from heddle_connector.toolcalls.call_sequence import sequence
 from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.functions import Functions
@@ -64,13 +63,15 @@ def json_calls(context: ParseContext) -> Scan[bool]:
 
 def python_calls(context: ParseContext) -> Scan[bool]:
     """Read calls in a list as Python writes it, all or none."""
-    text = yield from bracketed(context.source, PYTHON)
-    if text is None:
+    source = context.source
+    calls: list[CallRead] = []
+    inside = ParseContext(source, context.functions, calls.append, consumes=False)
+    read = yield from sequence(inside, python=True, undelimited=True)
+    if not read or source.before() != "]":
         return False
-    calls = _whole(text, context.functions, python=True)
     for call in calls:
         context.emit(call)
-    return bool(calls)
+    return True
 
 
 def named_object(context: ParseContext) -> Scan[bool]:
@@ -121,22 +122,3 @@ def fenced_calls(source: Source, functions: Functions) -> Scan[list[CallRead]]:
         yield from space(source)
         if not (yield from peek(source)):
             return calls
-
-
-def _whole(text: str, functions: Functions, *, python: bool) -> list[CallRead]:
-    """Return the calls in a text that holds nothing else, none if it does."""
-    source = Source()
-    source.feed(text)
-    source.end()
-    calls: list[CallRead] = []
-    scan = sequence(ParseContext(source, functions, calls.append), python=python, undelimited=True)
-    return calls if _result(scan) and source.position == len(text) else []
-
-
-def _result(scan: Scan[bool]) -> bool:
-    """Return the result of a scan of a text that has ended."""
-    while True:
-        try:
-            next(scan)
-        except StopIteration as stop:
-            return bool(stop.value)

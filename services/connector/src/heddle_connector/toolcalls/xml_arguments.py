@@ -1,6 +1,5 @@
 """Arguments as elements that are named after them and may nest."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +9,10 @@ from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, WIDE
 from heddle_connector.toolcalls.parse_context import ParseContext
 from heddle_connector.toolcalls.scanners import Scan, literal, until, within
+from heddle_connector.toolcalls.stop_strings import StopStrings
 
 _MARK = "]<]minimax[>["
-_NEXT = re.compile(re.escape(_MARK))
+_NEXT = StopStrings((_MARK,))
 _ITEM = "item"
 
 
@@ -49,7 +49,7 @@ def elements(context: ParseContext, called: str) -> Scan[bool]:
     root = context.functions.schema(called)
     stack = [_Element("invoke", root)]
     while True:
-        text, delimiter = yield from until(source, _NEXT, len(_MARK))
+        text, delimiter = yield from until(source, _NEXT)
         stack[-1].text.append(text)
         if delimiter is None or (yield from literal(source, ("<",))) is None:
             return False
