@@ -92,19 +92,6 @@ class Egress:
             raise ForbiddenAddressError
         return permitted
 
-    def socket(
-        self, info: tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
-    ) -> socket.socket:
-        """Return a socket for an entry of `getaddrinfo`.
-
-        Raises:
-            ForbiddenAddressError: The address is forbidden.
-        """
-        family, kind, protocol, _, sockaddr = info
-        if not self.permits(sockaddr[0]):
-            raise ForbiddenAddressError
-        return socket.socket(family, kind, protocol)
-
 
 def _network(text: str) -> Network:
     try:

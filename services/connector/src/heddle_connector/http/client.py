@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
@@ -54,7 +54,8 @@ class HttpClient:
         finally:
             response.close()  # has no effect on a connection whose body was read
 
-    def stream(self, request: Request) -> "ResponseStream":
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncGenerator[Response]:
         """Yield the body of the response: `async with http.stream(...) as response`.
 
         Leaving the block before the end closes the connection, so that the provider stops.
@@ -62,7 +63,11 @@ class HttpClient:
         Raises:
             HeddleError: As `fetch` does.
         """
-        return ResponseStream(self, request)
+        response = await self.open(request, buffered=False)
+        try:
+            yield response
+        finally:
+            response.close()
 
     async def open(self, request: Request, *, buffered: bool) -> Response:
         """Return a response with a success status; the caller closes it."""
@@ -111,26 +116,6 @@ class HttpClient:
             response.close()
             raise
         return response
-
-
-class ResponseStream:
-    """A response within an `async with` block. A generator would cost more."""
-
-    __slots__ = ("_http", "_request", "_response")
-
-    def __init__(self, http: HttpClient, request: Request) -> None:
-        self._http = http
-        self._request = request
-        self._response: Response | None = None
-
-    async def __aenter__(self) -> Response:
-        self._response = await self._http.open(self._request, buffered=False)
-        return self._response
-
-    async def __aexit__(self, *_: object) -> Literal[False]:
-        if self._response is not None:
-            self._response.close()
-        return False
 
 
 @asynccontextmanager

@@ -14,9 +14,8 @@ from heddle_runtime.call_metadata import TimedCall, remaining
 
 from heddle_orchestrator.agent.decision import Answer, Question
 from heddle_orchestrator.functions import Generate
-from heddle_orchestrator.functions.budget import Budget
+from heddle_orchestrator.functions.budget import Budget, add_usage
 
-_COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
 _TIME_SHARE = 3
 """A question may take one third of the time that is left."""
 
@@ -73,9 +72,3 @@ class ModelClient:
                 case _:
                     continue
         return Answer("".join(texts), calls, logprobs)
-
-
-def add_usage(total: chat_pb2.Usage, usage: chat_pb2.Usage, *, sign: int = 1) -> None:
-    """Add a usage to a total, or subtract it with the sign -1."""
-    for name in _COUNTED:
-        setattr(total, name, getattr(total, name) + sign * getattr(usage, name))

@@ -11,8 +11,8 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_orchestrator.agent import output_events
 from heddle_orchestrator.agent.context_builder import Citation, errors, passages, sources
 from heddle_orchestrator.agent.environment import Environment
-from heddle_orchestrator.agent.model_client import add_usage
 from heddle_orchestrator.functions import Generate
+from heddle_orchestrator.functions.budget import add_usage
 from heddle_orchestrator.tools.execution import Events
 
 GenerateRequest = connector_pb2.GenerateWholeMessageRequest

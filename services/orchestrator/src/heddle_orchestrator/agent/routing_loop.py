@@ -34,7 +34,7 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
 )
 from heddle_orchestrator.agent.environment import members
-from heddle_orchestrator.agent.model_client import ModelClient, add_usage
+from heddle_orchestrator.agent.model_client import ModelClient
 from heddle_orchestrator.agent.policy import is_greeting, respond
 from heddle_orchestrator.agent.repeat_detection import RepeatDetector
 from heddle_orchestrator.agent.responses import TextResponse
@@ -42,7 +42,7 @@ from heddle_orchestrator.agent.routers.rules import decide_by_rules
 from heddle_orchestrator.agent.state import PastRun, State
 from heddle_orchestrator.agent.summary import summarize
 from heddle_orchestrator.agent.validation import validated
-from heddle_orchestrator.functions.budget import Budget
+from heddle_orchestrator.functions.budget import Budget, add_usage
 from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure
 from heddle_orchestrator.tools.execution import Events, ToolRun, execute
 from heddle_orchestrator.tools.function_call import FunctionCall

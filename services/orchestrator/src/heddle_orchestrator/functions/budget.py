@@ -9,6 +9,7 @@ from heddle_orchestrator.tools.function_call import FunctionCall
 
 _MAX_EQUAL_CALLS = 3
 _MAX_ERRORS = 10
+_COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
 
 
 @dataclass(slots=True)
@@ -60,3 +61,9 @@ class Budget:
 
     def _stop(self, reason: str) -> None:
         self.stopped = self.stopped or reason
+
+
+def add_usage(total: chat_pb2.Usage, usage: chat_pb2.Usage, *, sign: int = 1) -> None:
+    """Add a usage to a total, or subtract it with the sign -1."""
+    for name in _COUNTED:
+        setattr(total, name, getattr(total, name) + sign * getattr(usage, name))

@@ -14,7 +14,7 @@ from heddle_runtime.call_metadata import remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, to_status
 
 from heddle_orchestrator.functions import tool_choice
-from heddle_orchestrator.functions.budget import Budget
+from heddle_orchestrator.functions.budget import Budget, add_usage
 from heddle_orchestrator.functions.model_turn import ModelTurn
 from heddle_orchestrator.functions.tool_declarations import ToolDeclarations
 from heddle_orchestrator.functions.tool_results import result_messages
@@ -81,8 +81,7 @@ class ToolLoop:
         if turn.done is not None and turn.done.HasField("usage"):
             usage = turn.done.usage
             self.budget.take_tokens(usage)
-            for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"):
-                setattr(self._usage, name, getattr(self._usage, name) + getattr(usage, name))
+            add_usage(self._usage, usage)
         self._earlier_text = turn.text or self._earlier_text
 
     def _separate_text(self, events: Events) -> Events:
