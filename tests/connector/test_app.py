@@ -22,7 +22,7 @@ def test_help_tells_every_setting_of_the_service_and_of_its_connectors() -> None
         timeout=60,
     ).stdout
     assert "HEDDLE_CONNECTOR_LISTEN [127.0.0.1:9103]" in told
-    for plugin in installed().found.values():
+    for plugin in installed().loaded.values():
         prefix = plugin.settings.model_config.get("env_prefix", "")
         for name in plugin.settings.model_fields:
             assert f"{prefix}{name}".upper() in told

@@ -18,7 +18,7 @@ from heddle_runtime.call_metadata import new_call_options
 from connector.provider import Exchange, provider
 from connector.service import asked, events, service
 
-PLUGINS = installed().found
+PLUGINS = installed().loaded
 every = pytest.mark.parametrize("plugin", PLUGINS.values(), ids=PLUGINS)
 
 

@@ -23,6 +23,8 @@ class Accounts(pb_grpc.AccountServiceServicer):
 
     settings: dict[str, pb.ResolveSettingsResponse] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Of owners."""
     withheld: list[pb.WithheldCollection] = field(default_factory=list)
     """From everybody."""
     failure: HeddleError | None = None
@@ -45,6 +47,8 @@ class Accounts(pb_grpc.AccountServiceServicer):
         slug = request.organization or self.owners.get(request.owner, "")
         found = pb.ResolveSettingsResponse()
         found.CopyFrom(self.settings.get(slug, found))
+        if (number := self.numbers.get(request.owner)) is not None:
+            found.user_id = number
         return found
 
     async def ResolveCollections(

@@ -68,6 +68,29 @@ async def test_what_names_no_organisation_is_at_home_in_the_default_one(
         assert (await settings.of("", "operator")).default_model == "a/b"
 
 
+@pytest.mark.parametrize(
+    ("organization", "owner", "number"),
+    [
+        ("uni", ANN.subject, 7),
+        ("", ANN.subject, 7),
+        ("evil", ANN.subject, None),  # a namesake
+        ("evil", "eve@evil.example", None),
+        ("uni", "nobody@uni.example", None),
+        ("uni", "", None),
+        ("", "", None),
+    ],
+)
+async def test_an_owners_number_is_the_owners_alone(
+    accounts: Accounts, organization: str, owner: str, number: int | None
+) -> None:
+    accounts.numbers = {ANN.subject: 7}
+    async with serving_accounts(accounts) as service:
+        settings = OrganizationSettings(
+            account_stub(service.local), ServiceCredentials("heddle-test", SECRET)
+        )
+        assert await settings.number(organization, owner) == number
+
+
 async def test_a_failure_is_told_and_forgotten(accounts: Accounts) -> None:
     accounts.failure = UnavailableError("down")
     async with serving_accounts(accounts) as service:

@@ -48,7 +48,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins[T
 
 
 def test_good_plugins_load_beside_broken_ones(found: Plugins[Thing]) -> None:
-    assert list(found.found) == ["builtin", "first", "knowledge"]
+    assert list(found.loaded) == ["builtin", "first", "knowledge"]
     assert found.origins["knowledge"] == "folder:knowledge_base.py"
 
 
@@ -102,7 +102,7 @@ def test_helpers_of_one_name_beside_plugins_of_two_folders_do_not_collide(tmp_pa
             f"from ._shared.depth import DEPTH\nNAME = {folder!r} + str(DEPTH)"
         )
         (tmp_path / folder / "wool.py").write_text("from ._helper import NAME as THING")
-        names += discover(package, "heddle.nothing", tmp_path / folder, things).found
+        names += discover(package, "heddle.nothing", tmp_path / folder, things).loaded
 
     assert names == ["wefts1", "warps1"]
 
@@ -113,7 +113,7 @@ def test_a_changed_helper_counts_when_plugins_are_loaded_again(tmp_path: Path) -
     (tmp_path / "wool.py").write_text("from ._helper import NAME as THING")
     for name in ("red", "yellow"):
         (tmp_path / "_helper.py").write_text(f"NAME = {name!r}")
-        assert list(discover(package, "heddle.nothing", tmp_path, things).found) == [name]
+        assert list(discover(package, "heddle.nothing", tmp_path, things).loaded) == [name]
 
 
 def test_an_absolute_import_of_a_helper_is_reported_with_the_remedy(tmp_path: Path) -> None:

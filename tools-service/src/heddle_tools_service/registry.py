@@ -159,7 +159,7 @@ class Registry:
     """The installed tools by name, and what could not be installed."""
 
     def __init__(self, plugins: Plugins[Installed]) -> None:
-        self._installed = dict(sorted(plugins.found.items()))
+        self._installed = dict(sorted(plugins.loaded.items()))
         self._origins = plugins.origins
         self.problems: tuple[Problem, ...] = tuple(plugins.problems)
 

@@ -29,7 +29,7 @@ def _help() -> None:
     plugins = installed(ConnectorSettings().plugins_dir)
     kinds: list[type[BaseSettings]] = [
         ConnectorSettings,
-        *(plugin.settings for plugin in plugins.found.values()),
+        *(plugin.settings for plugin in plugins.loaded.values()),
     ]
     sys.stdout.write("\n".join(describe(kind) for kind in kinds if kind.model_fields))
 

@@ -58,7 +58,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             [
                 pb.Connector(
                     name=name,
-                    description=plugins.found[name].description,
+                    description=plugins.loaded[name].description,
                     origin=plugins.origins[name],
                 )
                 for name in self._registry.connectors

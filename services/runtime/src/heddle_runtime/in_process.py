@@ -57,11 +57,11 @@ class InProcessChannel:
         """Return a callable for the method at `path`. Called by generated code."""
 
         async def call(request: Message, timeout: float | None = None, **_: Any) -> Message:  # noqa: ANN401, ASYNC109 - a stub's signature
-            behavior = self._unary.get(path) or _unimplemented(path)
+            implementation = self._unary.get(path) or _unimplemented(path)
             outer = _OUTER_CALL.get()
             if timeout is not None and outer is not None and outer.covers(timeout):
                 try:
-                    return await behavior(request, outer)  # type: ignore[no-any-return] # handlers are untyped
+                    return await implementation(request, outer)  # type: ignore[no-any-return] # handlers are untyped
                 except Exception as error:
                     raise to_rpc(to_heddle_error(path, error)) from error
             context = InProcessContext(timeout, self._deadlines)
@@ -69,7 +69,7 @@ class InProcessChannel:
             try:
                 if outer is None or timeout is None:
                     check(request, limited=timeout is not None)
-                return await behavior(request, context)  # type: ignore[no-any-return] # as above
+                return await implementation(request, context)  # type: ignore[no-any-return] # as above
             except Exception as error:
                 raise to_rpc(to_heddle_error(path, error)) from error
             except asyncio.CancelledError:
@@ -85,15 +85,15 @@ class InProcessChannel:
         """Return a callable for the method at `path`. Called by generated code."""
 
         def call(request: Message, timeout: float | None = None, **_: Any) -> InProcessStream:  # noqa: ANN401 - a stub's signature
-            behavior = self._streaming.get(path) or _failing(_no_service(path))
+            implementation = self._streaming.get(path) or _failing(_no_service(path))
             context = InProcessContext(timeout, self._deadlines)
             context.detach()  # no task works for the call before it is read
             try:
                 if timeout is None or _OUTER_CALL.get() is None:
                     check(request, limited=timeout is not None)
             except HeddleError as error:
-                behavior = _failing(error)
-            return InProcessStream(path, behavior(request, context), context)
+                implementation = _failing(error)
+            return InProcessStream(path, implementation(request, context), context)
 
         return call
 

@@ -67,6 +67,20 @@ class OrganizationSettings:
         settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
         return settings if settings.organization else await self._of_the_operator()
 
+    async def number(self, organization: str, owner: str) -> int | None:
+        """Return the number that identifies an assistant's owner in LAMB's data, if there is one.
+
+        A user of the same name in another organisation is another user.
+
+        Raises:
+            HeddleError: The account service is not available.
+        """
+        if not owner:
+            return None
+        settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
+        at_home = organization in ("", settings.organization)
+        return settings.user_id if at_home and settings.HasField("user_id") else None
+
     async def _of_the_operator(self) -> pb.ResolveSettingsResponse:
         request = pb.ResolveSettingsRequest(organization=DEFAULT_ORGANIZATION)
         settings = await self._settings(request)

@@ -50,7 +50,7 @@ class Problem:
 class Plugins(Generic[PluginT]):
     """The plugins that were loaded, by name, and the problems of the others."""
 
-    found: dict[str, PluginT] = field(default_factory=dict)
+    loaded: dict[str, PluginT] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
@@ -59,11 +59,11 @@ class Plugins(Generic[PluginT]):
         if os.environ.get(f"PLUGIN_{plugin.name.upper()}", "").strip().upper() == "DISABLE":
             log.info("plugin switched off", plugin=plugin.name, origin=origin)
             return
-        if plugin.name in self.found:
+        if plugin.name in self.loaded:
             first = self.origins[plugin.name]
             self.report(origin, f"The name {plugin.name!r} is taken by {first}. Rename one.")
             return
-        self.found[plugin.name] = plugin
+        self.loaded[plugin.name] = plugin
         self.origins[plugin.name] = origin
         log.info("plugin loaded", plugin=plugin.name, origin=origin)
 
@@ -90,15 +90,15 @@ def discover(
     plugins: Plugins[PluginT] = Plugins()
     for origin, load in _sources(package, group, folder):
         try:
-            found = list(read(load()))
+            loaded = list(read(load()))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin may even call sys.exit
             plugins.report(origin, _message(error, folder))
             continue
-        if not found and origin != "builtin":
+        if not loaded and origin != "builtin":
             plugins.report(origin, "The file defines no plugin.")
-        for plugin in found:
+        for plugin in loaded:
             plugins.add(plugin, origin)
     if folder is not None and not folder.is_dir():
         plugins.report(f"folder:{folder}", "There is no such folder. Check the setting of it.")

@@ -52,27 +52,27 @@ Unary = Callable[[Any, Any], Awaitable[Any]]
 Streaming = Callable[[Any, Any], AsyncGenerator[Any]]
 
 
-def guarded_unary(method: str, behavior: Any) -> Unary:
+def guarded_unary(method: str, implementation: Any) -> Unary:
     """Wrap a unary handler: every failure is raised as a `HeddleError`.
 
     Args:
         method: The path of the method.
-        behavior: The servicer's own handler.
+        implementation: The servicer's own handler.
     """
 
     async def handle(request: Any, context: Context) -> Any:
         with _CallBoundary(method, request, context):
-            return await behavior(request, context)
+            return await implementation(request, context)
 
     return handle
 
 
-def guarded_streaming(method: str, behavior: Any) -> Streaming:
+def guarded_streaming(method: str, implementation: Any) -> Streaming:
     """Wrap a server-streaming handler, which is an async generator, in the same way."""
 
     async def handle(request: Any, context: Context) -> AsyncGenerator[Any]:
         with _CallBoundary(method, request, context):
-            async with aclosing(behavior(request, context)) as responses:
+            async with aclosing(implementation(request, context)) as responses:
                 async for response in responses:
                     yield response
 
@@ -134,25 +134,25 @@ class ServerInterceptor:
             handler.response_serializer,
         )
 
-    def _unary(self, behavior: Unary) -> Any:
+    def _unary(self, implementation: Unary) -> Any:
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             try:
                 with self._admission:
                     self._authenticate(context)
-                    return await behavior(request, context)
+                    return await implementation(request, context)
             except HeddleError as error:
                 await _abort(context, error)
 
         return handle
 
-    def _streaming(self, behavior: Streaming) -> Any:
+    def _streaming(self, implementation: Streaming) -> Any:
         # A coroutine that writes, not a generator: grpc.aio never closes a handler's generator when
         # the client goes away, so the cancellation would reach it only by garbage collection.
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             try:
                 with self._admission:
                     self._authenticate(context)
-                    async with aclosing(behavior(request, context)) as responses:
+                    async with aclosing(implementation(request, context)) as responses:
                         async for response in responses:
                             await context.write(response)
             except HeddleError as error:

@@ -38,7 +38,7 @@ class ConnectionControl(Protocol):
 
 
 class Response:
-    """A response, and the buffer for the part of its body that nobody has read yet.
+    """A response, and the buffer for the part of its body that its reader has not read.
 
     Iterating yields the body; each piece is everything that has arrived.
 

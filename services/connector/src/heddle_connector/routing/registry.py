@@ -51,7 +51,7 @@ def installed(folder: Path | None = None) -> Plugins[Plugin]:
 async def opened(plugins: Plugins[Plugin], http: HttpClient) -> AsyncGenerator[Registry]:
     """Create the connectors with settings from the environment, and close them at the end."""
     ready: dict[str, Connector[Any]] = {}
-    for name, plugin in plugins.found.items():
+    for name, plugin in plugins.loaded.items():
         try:
             ready[name] = plugin.create(plugin.settings(), http)
         except ValidationError as error:

@@ -54,7 +54,7 @@ class TenantConnectors:
         self._shared = shared
         self._plugins = {
             name: plugin
-            for name, plugin in registry.plugins.found.items()
+            for name, plugin in registry.plugins.loaded.items()
             if has_provider_settings(plugin)
         }
         self._connectors: OrderedDict[tuple[str, bool, bytes], Connector[Any]] = OrderedDict()

@@ -17,7 +17,7 @@ _BLOCK_END = re.compile(r"\n {0,3}`{3,259}+(?!\Z)")  # _FENCE, and _MAX_RUN_LENG
 
 
 def code_end(text: str, at: int) -> int:
-    """Return where code ends that begins at the index `at`, if that is easily seen, else 0.
+    """Return the end of the code that begins at the index `at`; 0 if `pass_code` must find it.
 
     The same as what `pass_code` finds, for the usual kinds of code that have ended.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
 class Method:
     """One method of a servicer."""
 
-    behavior: Any
+    implementation: Any
     """A function of a request and a context; see `heddle_runtime.server_interceptor`."""
     streaming: bool
     encode: Callable[[Any], bytes]
@@ -40,7 +40,7 @@ class Methods(dict[str, Method]):
     """The methods by path. Generated code registers servicers here as it does at a server."""
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
-        """Ignore what `add_registered_method_handlers` is notify as well."""
+        """Do nothing: `add_registered_method_handlers` receives the same handlers."""
 
     def add_registered_method_handlers(
         self, service: str, handlers: "Mapping[str, grpc.RpcMethodHandler[Any, Any]]"
@@ -50,14 +50,14 @@ class Methods(dict[str, Method]):
             path = f"/{service}/{name}"
             if handler.request_streaming:  # rare, long and large: sent as plain gRPC calls
                 continue
-            behavior = (
+            implementation = (
                 guarded_streaming(path, handler.unary_stream)
                 if handler.response_streaming
                 else guarded_unary(path, handler.unary_unary)
             )
             encode, decode = handler.response_serializer, handler.request_deserializer
             assert encode and decode  # generated code sets both  # noqa: S101, PT018 - for types
-            self[path] = Method(behavior, handler.response_streaming, encode, decode)
+            self[path] = Method(implementation, handler.response_streaming, encode, decode)
 
 
 def unimplemented(path: str) -> status_pb2.Status:

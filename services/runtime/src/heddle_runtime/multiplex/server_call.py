@@ -101,11 +101,11 @@ class ServerCall:
         elif method.streaming:
             await self._stream(method, call)
         else:
-            response = await method.behavior(method.decode(call.request), self)
+            response = await method.implementation(method.decode(call.request), self)
             self._end(None, _encoded(method, response))
 
     async def _stream(self, method: Method, call: pb.Open) -> None:
-        async with aclosing(method.behavior(method.decode(call.request), self)) as responses:
+        async with aclosing(method.implementation(method.decode(call.request), self)) as responses:
             sent = 0
             async for response in responses:
                 message = _encoded(method, response)
