@@ -32,8 +32,6 @@ MAX_COLLECTIONS = 64
 MAX_QUERY_CHARACTERS = 8_000
 MAX_KEY_CHARACTERS = 64
 """Of a key of metadata, of attributes and of filters."""
-DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1_000
-"""Of lists of documents, passages and files."""
 ResultT = TypeVar("ResultT")
 
 

@@ -6,11 +6,12 @@ from contextlib import aclosing
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page_size, read_token, write_token
 from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.records import IngestProgress
-from heddle_knowledge.service.calls import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Calls, refuse
+from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
 from heddle_knowledge.service.requests import document_time

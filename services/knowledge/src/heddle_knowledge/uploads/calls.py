@@ -8,10 +8,11 @@ from weakref import WeakValueDictionary
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
 
 from heddle_knowledge.access import caller_of
-from heddle_knowledge.service.calls import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Calls
+from heddle_knowledge.service.calls import Calls
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment, Attributes, Upload
