@@ -101,7 +101,7 @@ async def test_one_failing_tool_disturbs_no_other() -> None:
         (
             httpx.ConnectError("10.0.0.7 refuses"),
             UnavailableError,
-            "What is behind the tool 'broken' does not answer.",
+            "The server behind the tool 'broken' does not answer.",
         ),
         (TimeoutError(), DeadlineError, "The tool 'broken' waited too long."),
         (ExceptionGroup("of tasks", [ToolError("Inner")]), ToolFailedError, "Inner"),

@@ -40,7 +40,7 @@ async def test_too_much_output_is_cut_and_told() -> None:
     assert len(result.sources) == 200
     assert len(result.sources[0].title) == 4_000
     assert list(result.warnings) == [
-        "The slot that the tool named cannot be one; its own was filled.",
+        "The slot that the tool named is not valid; the tool's default slot was filled.",
         "The output was cut from 3,000,000 to 400,000 characters.",
         "The tool's metadata is not plain JSON and was left out.",
     ]

@@ -1,4 +1,4 @@
-"""Runs tools: all at once, each with its own time, none able to disturb another."""
+"""Runs tools concurrently, each with its own timeout and isolated from the others."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
@@ -15,10 +15,10 @@ from heddle_tools_service.sdk import FileChange
 
 log = structlog.get_logger(__name__)
 _MAX_STATUSES = 200
-_LAST_WORDS = 1.0
+_CANCELLATION_SECONDS = 1.0
 
-Happening = pb.ToolStatus | pb.ToolResult | HeddleError
-"""What happens in a run: a status, and then once its result or failure."""
+Content = pb.ToolStatus | pb.ToolResult | HeddleError
+"""The content of an event: a status, or the run's result or failure."""
 Work = Coroutine[Any, Any, pb.ToolResult]
 
 
@@ -27,47 +27,40 @@ class Event:
     """Something that happened in one run."""
 
     id: str
-    what: Happening
+    what: Content
     slot: str = ""
-    """The slot that the run fills, told with a failure; a result knows its own."""
+    """The slot that the run fills, for a failure; a result has its own."""
 
     @property
     def last(self) -> bool:
-        """Whether nothing more comes of the run."""
+        """Whether it is the run's last event."""
         return not isinstance(self.what, pb.ToolStatus)
 
 
 class Outbox:
-    """Events that wait to be sent. A list and one future: what is ready together goes together."""
-
-    __slots__ = ("_expected", "_ready", "_waiter")
+    """Events that wait to be sent. Events that are ready together are taken together."""
 
     def __init__(self, runs: int) -> None:
-        self._expected = runs
-        self._ready: list[Event] = []
-        self._waiter: asyncio.Future[None] | None = None
+        self._running = runs
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
 
     def put(self, event: Event) -> None:
         """Add an event. Only from the event loop's thread."""
-        self._ready.append(event)
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._events.put_nowait(event)
 
     async def take(self) -> list[Event]:
-        """Return everything that is ready, as soon as there is something.
-
-        Nothing, once all runs have ended.
-        """
-        if self._expected and not self._ready:
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-        ready, self._ready = self._ready, []
-        self._expected -= sum(event.last for event in ready)
-        return ready
+        """Wait for an event and return all that are ready; none if all runs have ended."""
+        if not self._running:
+            return []
+        events = [await self._events.get()]
+        while not self._events.empty():
+            events.append(self._events.get_nowait())
+        self._running -= sum(event.last for event in events)
+        return events
 
 
 class Run:
-    """One tool at work. It ends once: with its result, its failure, or the end of its time."""
+    """One run of a tool. It ends once: with its result, its failure, or its timeout."""
 
     def __init__(
         self,
@@ -82,7 +75,7 @@ class Run:
         self._slot = slot
         self.seconds = seconds
         self.over = False
-        """Whether it was told how the run ended."""
+        """Whether the run's last event was sent."""
         self._id = id_
         self._outbox = outbox
         self._statuses = 0
@@ -92,18 +85,18 @@ class Run:
         self.task.add_done_callback(self._ended)
 
     def status(self, message: str, change: FileChange | None = None) -> None:
-        """Tell what the tool is doing, or has changed. Only from the event loop's thread."""
-        # Nobody reads hundreds of them, and they must not fill the memory of a slow reader's call.
+        """Report what the tool does or has changed. Only from the event loop's thread."""
+        # Hundreds of them are of no use, and they must not fill memory if the client reads slowly.
         if not self.over and self._statuses < _MAX_STATUSES:
             self._statuses += 1
             self._outbox.put(Event(self._id, progress(message, change)))
 
     def status_from_thread(self, message: str, change: FileChange | None = None) -> None:
-        """Tell what the tool is doing, or has changed, from any thread."""
+        """Report what the tool does or has changed, from any thread."""
         self._loop.call_soon_threadsafe(self.status, message, change)
 
     def stop(self) -> None:
-        """End the run without a word: nobody waits for it any more."""
+        """End the run without an event: no caller waits for it any more."""
         self.over = True
         self._timer.cancel()
         self.task.cancel()
@@ -118,10 +111,10 @@ class Run:
         self._outbox.put(Event(self._id, what, self._slot))
 
     def _time_is_up(self) -> None:
-        # Told at once: a tool that ignores its cancellation must not keep the others waiting.
+        # Sent at once: a tool that ignores its cancellation must not delay the others.
         self._end(late(self.tool, self.seconds))
         self.task.cancel()
-        self._loop.call_later(_LAST_WORDS, _report_deaf, {self.task: self.tool})
+        self._loop.call_later(_CANCELLATION_SECONDS, _report_uncancelled, {self.task: self.tool})
 
     def _ended(self, task: asyncio.Task[pb.ToolResult]) -> None:
         if task.cancelled():
@@ -137,7 +130,7 @@ Begin = Callable[[pb.ToolInvocation, Outbox], Run | None]
 
 @asynccontextmanager
 async def running(invocations: Sequence[pb.ToolInvocation], begin: Begin) -> AsyncGenerator[Outbox]:
-    """Begin all invocations and yield where their events arrive; on leaving, stop what still runs.
+    """Begin all invocations and yield their outbox; on leaving, stop the runs that remain.
 
     Args:
         invocations: What to run.
@@ -161,11 +154,11 @@ async def _stop(runs: Sequence[Run]) -> None:
         return
     for run in runs:
         run.stop()
-    await asyncio.wait(tasks, timeout=_LAST_WORDS)
-    _report_deaf(tasks)
+    await asyncio.wait(tasks, timeout=_CANCELLATION_SECONDS)
+    _report_uncancelled(tasks)
 
 
-def _report_deaf(tasks: Mapping[asyncio.Task[pb.ToolResult], str]) -> None:
+def _report_uncancelled(tasks: Mapping[asyncio.Task[pb.ToolResult], str]) -> None:
     for task, tool in tasks.items():
         if not task.done():
             log.error("tool ignores its cancellation", tool=tool)

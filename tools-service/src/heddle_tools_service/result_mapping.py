@@ -1,4 +1,4 @@
-"""From what a tool returns or raises to what the contract says."""
+"""Converts results and exceptions of tools to messages and errors of the contract."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,14 @@ from heddle_runtime.redaction import redact, redact_value
 from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.definitions import is_slot
-from heddle_tools_service.sdk import FileChange, Source, ToolError, ToolResult, ToolUnavailableError
+from heddle_tools_service.sdk import (
+    FileChange,
+    Source,
+    Tool,
+    ToolError,
+    ToolResult,
+    ToolUnavailableError,
+)
 
 log = structlog.get_logger(__name__)
 MAX_TEXT_CHARS = 400_000
@@ -41,13 +48,13 @@ _MAX_OBJECTS = 500
 
 
 def phrase(message: str) -> str:
-    """Return a status as people may see it: one line, without secrets, at most 300 characters."""
+    """Return a status for users: one line, without secrets, at most 300 characters."""
     shown = redact(_plain(" ".join(str(message)[: 2 * MAX_PHRASE_CHARS].split())))
     return shown if len(shown) <= MAX_PHRASE_CHARS else f"{shown[: MAX_PHRASE_CHARS - 1]}…"
 
 
 def progress(message: str, change: FileChange | None = None) -> pb.ToolStatus:
-    """Return a status on the wire."""
+    """Return a status as the contract's message."""
     if change is None:
         return pb.ToolStatus(message=phrase(message))
     message_change = pb.FileChange(
@@ -72,7 +79,7 @@ def late(tool: str, seconds: float) -> HeddleError:
 
 
 def failure(tool: str, raised: BaseException) -> HeddleError:
-    """Return what callers are told of an exception that ended a tool."""
+    """Return the error that callers receive for an exception of a tool."""
     while isinstance(raised, BaseExceptionGroup):  # of a task group
         raised = raised.exceptions[0]
     match raised:
@@ -86,7 +93,7 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
             error.metadata |= _more(raised)
         case httpx.HTTPError():
             error = UnavailableError(
-                f"What is behind the tool {tool!r} does not answer.", tool=tool
+                f"The server behind the tool {tool!r} does not answer.", tool=tool
             )
         case TimeoutError():
             error = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
@@ -97,11 +104,24 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
     return error
 
 
-def result(tool_result: ToolResult, slot: str, own_slot: str, elapsed: float) -> pb.ToolResult:
-    """Return a tool's result on the wire, cut to a size that others can bear."""
+def result(
+    tool: Tool, tool_result: ToolResult, slot: str, elapsed: float, *, for_agent: bool
+) -> pb.ToolResult:
+    """Return a tool's result as the contract's message, cut to the limits of a message.
+
+    Args:
+        tool: The tool.
+        tool_result: What it returned.
+        slot: The slot of the binding; empty for the tool's.
+        elapsed: Seconds that the tool took.
+        for_agent: Whether the routing agent reads the result. It needs objects: without any, the
+            text becomes one.
+    """
     warnings = [_cut(redact(warning)) for warning in tool_result.warnings]
     if tool_result.slot and not is_slot(tool_result.slot):
-        warnings.append("The slot that the tool named cannot be one; its own was filled.")
+        warnings.append(
+            "The slot that the tool named is not valid; the tool's default slot was filled."
+        )
         tool_result = replace(tool_result, slot="")
     text = tool_result.text
     if len(text) > MAX_TEXT_CHARS:
@@ -111,38 +131,25 @@ def result(tool_result: ToolResult, slot: str, own_slot: str, elapsed: float) ->
     sources = _sources(tool_result.sources[:_MAX_SOURCES], warnings)
     duration = duration_pb2.Duration()
     duration.FromTimedelta(timedelta(seconds=elapsed))
+    text = _plain(text)
+    objects = _objects(tool_result.objects, warnings) if for_agent else []
+    if for_agent and text.strip() and not objects:
+        objects.append(json.dumps({"text": text}, ensure_ascii=False))
     return pb.ToolResult(
-        parts=[chat_pb2.ContentPart(text=_plain(text))] if text else [],
+        parts=[chat_pb2.ContentPart(text=text)] if text else [],
         sources=sources,
         metadata=metadata,
         elapsed=duration,
         warnings=warnings[-_MAX_WARNINGS:],
-        slot=slot or tool_result.slot or own_slot,
-        name=_cut(tool_result.name),
+        slot=slot or tool_result.slot or tool.slot,
+        name=_cut(tool_result.name) or (tool.name if for_agent else ""),
+        objects_json=objects,
         message=phrase(tool_result.message),
     )
 
 
-def with_objects(message: pb.ToolResult, tool_result: ToolResult, tool: str) -> pb.ToolResult:
-    """Add to a message the objects, which only the routing agent reads. Text alone is one object.
-
-    Args:
-        message: The result on the wire. Changed in place.
-        tool_result: The result that the tool returned.
-        tool: The tool's name.
-    """
-    warnings: list[str] = []
-    message.objects_json.extend(_objects(tool_result.objects, warnings))
-    message.warnings.extend(warnings)
-    text = "".join(part.text for part in message.parts)
-    if text.strip() and not message.objects_json:
-        message.objects_json.append(json.dumps({"text": text}, ensure_ascii=False))
-    message.name = message.name or tool
-    return message
-
-
 def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
-    """Return objects as JSON text; what is too much or no JSON is left out with a warning."""
+    """Return objects as JSON text; those that are invalid or too many are left out with a warning."""
     texts: list[str] = []
     size = wrong = more = 0
     for each in objects:
@@ -178,7 +185,7 @@ def _metadata(tool_result: ToolResult, warnings: list[str]) -> Struct:
 
 
 def _sources(sources: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
-    """Return sources on the wire, the first of them, as far as there is room."""
+    """Return the first sources that fit into a message."""
     messages: list[pb.Source] = []
     size = 0
     for source in sources:
@@ -209,7 +216,7 @@ def _attributes(source: Source) -> Iterator[tuple[str, str]]:
 
 
 def _more(error: ToolError) -> dict[str, str]:
-    """Return what a failure tells besides its message, in the words of the contract."""
+    """Return the metadata of an error."""
     more = {"kind": _cut(error.kind)} if error.kind else {}
     if error.details:
         try:
@@ -223,7 +230,7 @@ def _more(error: ToolError) -> dict[str, str]:
 
 
 def _safe(error: ToolError) -> str:
-    return redact(_plain(str(error)))[:_MAX_MESSAGE_CHARS] or "The tool gave up without a word."
+    return redact(_plain(str(error)))[:_MAX_MESSAGE_CHARS] or "The tool failed without a message."
 
 
 def _cut(text: str) -> str:
@@ -231,5 +238,5 @@ def _cut(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return `text` as protobuf takes it: half of a surrogate pair is no character."""
+    """Return `text` as valid UTF-8: protobuf refuses half of a surrogate pair."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

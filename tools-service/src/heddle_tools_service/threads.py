@@ -1,13 +1,15 @@
-"""Runs ordinary functions in threads, so that a tool that waits never stops the event loop."""
+"""Runs ordinary functions in threads, so that a blocking tool does not stop the event loop."""
 
 import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 
 
 class Threads:
-    """Threads for tools, a few for each tool, so that one that hangs leaves the others theirs.
+    """Threads for tools. The limit is per tool, so that a tool that hangs blocks no other.
 
     Not an executor: the interpreter waits for an executor's threads when it ends, and Python has no
     way to stop a thread that hangs. These are abandoned then.
@@ -29,36 +31,24 @@ class Threads:
         gate = self._gates.setdefault(tool, asyncio.Semaphore(self._each))
         await gate.acquire()
         loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[object] = loop.create_future()
-
-        def settle(value: object, error: BaseException | None) -> None:
-            gate.release()
-            if outcome.done():  # nobody waits any more
-                return
-            if error is None:
-                outcome.set_result(value)
-            else:
-                outcome.set_exception(error)
+        context = contextvars.copy_context()
+        future: Future[object] = Future()
+        future.set_running_or_notify_cancel()
 
         def work() -> None:
-            value: object = None
-            error: BaseException | None = None
             try:
-                value = context.run(function)
-            except BaseException as raised:  # noqa: BLE001 - handed to the one who waits
-                error = _as_exception(raised)
-            try:
-                loop.call_soon_threadsafe(settle, value, error)
-            except RuntimeError:  # the loop is closed: the service has ended
-                return
+                future.set_result(context.run(function))
+            except BaseException as error:  # noqa: BLE001 - handed to the caller
+                future.set_exception(_as_exception(error))
+            with suppress(RuntimeError):  # the loop is closed: the service has ended
+                loop.call_soon_threadsafe(gate.release)
 
-        context = contextvars.copy_context()
         try:
             threading.Thread(target=work, name=f"tool-{tool}", daemon=True).start()
         except BaseException:  # its place is free again
             gate.release()
             raise
-        return await outcome
+        return await asyncio.wrap_future(future)
 
 
 def _as_exception(raised: BaseException) -> BaseException:

@@ -17,7 +17,7 @@ from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
 from heddle_tools_service.function_calls import offered_functions
 from heddle_tools_service.generator_adapter import as_result
 from heddle_tools_service.registry import Installed, Registry
-from heddle_tools_service.result_mapping import failure, result, with_objects
+from heddle_tools_service.result_mapping import failure, result
 from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolResult
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.threads import Threads
@@ -190,10 +190,8 @@ class ToolRunner:
             tool_result = await self._run(installed, call)
         except SystemExit as error:  # raised in a task it would end the whole service
             raise RuntimeError("the tool called sys.exit") from error
-        message = result(tool_result, slot, installed.tool.slot, watch.seconds())
-        if call.mode != "agent":
-            return message
-        return with_objects(message, tool_result, installed.name)
+        for_agent = call.mode == "agent"
+        return result(installed.tool, tool_result, slot, watch.seconds(), for_agent=for_agent)
 
     async def _run(self, installed: Installed, call: ToolCall[Any, Any]) -> ToolResult:
         if not installed.tool.blocking:

@@ -11,7 +11,7 @@ import httpx
 from heddle_runtime.json_schema import Schema
 
 from heddle_tools_service.models import Query, arguments_schema
-from heddle_tools_service.result_mapping import phrase, result, with_objects
+from heddle_tools_service.result_mapping import phrase, result
 from heddle_tools_service.sdk import EarlierResult, Function, Tool
 from heddle_tools_service.sdk.testing.example_capabilities import (
     PAGE,
@@ -111,8 +111,7 @@ def check_run(tool: Tool, capabilities: Mapping[type, object]) -> None:
         outcome = asyncio.run(_run(tool, capabilities))
     except httpx.TransportError as error:
         raise SkipTest("the server of the example does not answer") from error
-    message = result(outcome.result, "", tool.slot, 0.1)
-    with_objects(message, outcome.result, tool.name)
+    message = result(tool, outcome.result, "", 0.1, for_agent=True)
     assert message.slot == tool.slot
     assert not message.warnings, list(message.warnings)
     for status in outcome.statuses:
