@@ -82,7 +82,7 @@ class Conversation:
     def call(
         self, *, config: object, seconds: float, mode: Mode, arguments: object = None
     ) -> ToolCall[Any, Any]:
-        """Return a call of a tool in this conversation, which reports its status to nobody."""
+        """Return a call of a tool in this conversation, whose statuses are ignored."""
         return ToolCall(
             config=config,
             arguments=arguments,

@@ -1,4 +1,4 @@
-"""The installed tools. Found once, at start: a request names one, it never loads one."""
+"""The installed tools, loaded once at start. Requests name tools and never load any."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -180,7 +180,7 @@ class Registry:
 
     @classmethod
     def of(cls, *tools: Tool, capabilities: Capabilities = NO_CAPABILITIES) -> "Registry":
-        """Return a registry of just these tools."""
+        """Return a registry of these tools."""
         plugins: Plugins[Installed] = Plugins()
         for tool in tools:
             plugins.add(_install(tool, capabilities), "builtin")

@@ -149,7 +149,7 @@ def result(
 
 
 def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
-    """Return objects as JSON text; those that are invalid or too many are left out with a warning."""
+    """Return objects as JSON text, without those that are invalid or too many."""
     texts: list[str] = []
     size = wrong = more = 0
     for each in objects:

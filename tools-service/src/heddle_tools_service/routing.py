@@ -1,4 +1,4 @@
-"""What a tool sees of a run of the routing agent, and what it says about itself to it."""
+"""What tools exchange with the routing agent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ToolObjects:
-    """What one run of one tool found."""
+    """The objects of one run of one tool."""
 
     tool: str
     name: str
@@ -29,7 +29,7 @@ class FailedTool:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the tools of this run have found so far. A copy: changing it changes nothing."""
+    """The results of the tools of this run so far, as a copy."""
 
     results: tuple[ToolObjects, ...] = ()
     errors: tuple[FailedTool, ...] = ()
@@ -79,7 +79,7 @@ class TreeData:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """That a tool must run now, without anybody deciding so."""
+    """A request to run a tool now, without a decision of the router."""
 
     inputs: Mapping[str, Any] = field(default_factory=dict)
     """What to call it with; what is left out has its default."""

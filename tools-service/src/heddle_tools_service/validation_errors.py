@@ -1,4 +1,4 @@
-"""Says what is wrong with an object, without repeating a value: it may be a secret."""
+"""Describes validation errors without repeating values, which may be secrets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A learning platform, Moodle, as tools see it."""
+"""Capability: Moodle, a learning platform."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ Status = Literal["completed", "due", "missed"]
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A course that somebody is enrolled in."""
+    """A course that the caller is enrolled in."""
 
     id: int
     name: str
@@ -19,7 +19,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment, and what somebody did about it."""
+    """An assignment, and its status for the caller."""
 
     id: int
     name: str
@@ -37,27 +37,27 @@ class Assignments:
 
     items: tuple[Assignment, ...]
     not_examined: int
-    """How many more there are, which were not looked at."""
+    """How many more there are, which were not examined."""
     warnings: tuple[str, ...]
-    """What could not be looked at, one sentence each."""
+    """Why some could not be examined, one sentence each."""
 
 
 class Moodle(Protocol):
-    """The Moodle of the assistant's organisation, as far as it concerns who asks.
+    """The caller's account in the Moodle of the assistant's organisation.
 
-    Each method tells of the person that the request is made for, and of nobody else; each can raise
-    `ToolError` (no Moodle is configured, nobody is named, the person is unknown there, Moodle
-    refuses) and `ToolUnavailableError` (it does not answer).
+    Each method reads the caller's data only. Each can raise `ToolError` (no Moodle is configured,
+    the request names no user, Moodle does not know the user, Moodle refuses) and
+    `ToolUnavailableError` (it does not answer).
     """
 
     async def user(self) -> int:
-        """Return the person's number."""
+        """Return the caller's number."""
 
     async def courses(self) -> tuple[Course, ...]:
-        """Return the courses that the person is enrolled in and may see."""
+        """Return the courses that the caller is enrolled in and may see."""
 
     async def assignments(self, *, days_past: int, days_future: int, limit: int) -> Assignments:
-        """Return the person's assignments that are due in a span of days around now, or undated.
+        """Return the caller's assignments that are due in a span of days around now, or undated.
 
-        At most `limit` are looked at.
+        At most `limit` are examined.
         """

@@ -49,7 +49,7 @@ class AssistantFiles:
     async def read(self, path: str, max_chars: int) -> FileText:
         """Return the beginning of a file."""
         components = _components(path)
-        # Checked before the file is opened, so that nobody learns which files others have.
+        # Checked before the file is opened, so that users do not learn which files others have.
         if len(components) > 1 and not await self._may_read(components[0]):
             raise ToolError(_INVALID)
         return await asyncio.to_thread(self._read, path, components, max_chars)
@@ -73,11 +73,11 @@ class AssistantFiles:
         owner = await asyncio.to_thread(self._owner, folder)
         if not owner or owner.casefold() == self.assistant.owner.casefold():
             return True
-        # A folder that OWNERS gives to somebody is nobody else's, whatever its name.
+        # A folder that OWNERS gives to a user belongs to no other, whatever its name.
         return owner == folder and folder.isdecimal() and folder == await self._number()
 
     def _owner(self, folder: str) -> str:
-        """Return the owner of a folder; empty if everybody may read it."""
+        """Return the owner of a folder; empty if all users may read it."""
         try:
             named = yaml.safe_load((self.root / OWNERS).read_bytes()) or {}
             owners = {str(name).casefold(): str(owner) for name, owner in named.items()}

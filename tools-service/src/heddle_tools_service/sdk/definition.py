@@ -59,7 +59,7 @@ class Tool:
     schema: dict[str, Any]
     """The JSON Schema (2020-12) of the configuration."""
     parse: Callable[[dict[str, Any]], Any]
-    """Makes of a configuration that fits the schema what `ToolCall.config` is."""
+    """Converts a configuration that matches the schema to `ToolCall.config`."""
     run: Run
     category: str = "custom"
     version: str = "1.0"
@@ -67,13 +67,13 @@ class Tool:
     module: str = ""
     """Where the tool is defined."""
     function: Function | None = None
-    """None if models cannot call it, or `offer` knows."""
+    """None if models cannot call it, or if it has `offer`."""
     offer: Offer | None = None
-    """Tells what models can call under a configuration, where that hangs on it."""
+    """Returns the functions for models, if they depend on the configuration."""
     enabled: Callable[[OfferContext[Any]], bool] | None = None
-    """Whether models may call it on an occasion. None if always."""
+    """Whether models may call it. None if always."""
     available: Available | None = None
-    """Whether it is of use now. None if always."""
+    """Whether it is useful now. None if always."""
     trigger: Triggered | None = None
     """Whether the routing agent must run it now. None if never."""
     end: bool = False

@@ -19,21 +19,21 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class HeldBackFunction:
-    """A function of somebody else's that models are not told of until somebody accepts it."""
+    """A function of another server that models cannot see until the author accepts it."""
 
     name: str
-    """What its server calls it."""
+    """The server's name for it."""
     description: str
     schema: Mapping[str, Any]
     pin: str
-    """What accepts it as it is now. Empty if nothing can."""
+    """The pin that accepts its current form. Empty if it cannot be accepted."""
     reason: str
-    """Why it is held back and what to do, without a word of the server's but the name."""
+    """Why it is held back and what to do. Contains no text of the server except the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionOffer:
-    """What a tool whose functions hang on its configuration offers to a model."""
+    """The functions of a tool whose functions depend on its configuration."""
 
     functions: Sequence[Function] = ()
     held_back: Sequence[HeldBackFunction] = ()
@@ -41,8 +41,8 @@ class FunctionOffer:
 
 @dataclass(frozen=True, slots=True)
 class CalledFunction:
-    """What `ToolCall.arguments` is of a tool whose functions hang on its configuration."""
+    """`ToolCall.arguments` of a tool whose functions depend on its configuration."""
 
     name: str
     arguments: dict[str, Any]
-    """What the model wrote. Not checked: the tool does that."""
+    """The model's arguments. Unchecked: the tool checks them."""

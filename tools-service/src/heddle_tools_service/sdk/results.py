@@ -1,4 +1,4 @@
-"""What a tool gives back."""
+"""Results and errors of tools."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,15 +7,15 @@ from typing import Any
 
 
 class ToolError(Exception):
-    """The tool gives up. The message is shown to people and models: it must not hold secrets."""
+    """The tool fails. The message is shown to users and models: it must not contain secrets."""
 
     def __init__(
         self, message: str = "", *, kind: str = "", details: Mapping[str, Any] | None = None
     ) -> None:
-        """Say why.
+        """Create an error.
 
         Args:
-            message: What is wrong, and how to mend it.
+            message: What is wrong, and how to correct it.
             kind: One of the tool's own words for it, for programs and for the model.
             details: What else the model should know, plain JSON. The routing agent reads
                 `recoverable` (without it, a `ToolUnavailableError` is) and `suggestion`.
@@ -31,7 +31,7 @@ class ToolUnavailableError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something a result rests on."""
+    """A source of a result."""
 
     title: str
     uri: str = ""
@@ -63,7 +63,7 @@ class ToolResult:
     name: str = ""
     """What the objects are, for example their collection. Without it, the tool's name counts."""
     message: str = ""
-    """One sentence about the result for whoever decides what to do next."""
+    """One sentence about the result for the router of the agent."""
 
     def __post_init__(self) -> None:
         """Refuse what tools return by mistake, at the line that does.

@@ -1,4 +1,4 @@
-"""Finds pages by late interaction over all that stands on them."""
+"""Finds pages by late interaction over all their text."""
 
 import time
 from typing import Any
@@ -79,5 +79,5 @@ async def colqwen_search(
 
 
 def _shown(page: PageMatch) -> str:
-    """Return a page for a prompt, under a line that tells where its picture is."""
+    """Return a page for a prompt, below a line with the address of its image."""
     return f"Page {page.page} of {page.title} ({page.picture_uri}):\n{page.text}"

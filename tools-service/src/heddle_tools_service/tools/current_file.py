@@ -1,4 +1,4 @@
-"""Shows the file that the person who asks has open, as an editor tells it with the request."""
+"""Shows the file that the user has open, which an editor names in the request's metadata."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from heddle_tools_service.tools.workspace_pages import page_result, shown
 _FILE, _LINES = "current_file", "current_lines"
 _RANGE = re.compile(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", re.ASCII)
 _LEAD = 0.25
-"""Of the lines that are shown: what stands above those that the person looks at."""
+"""Of the lines that are shown: the fraction above those that the user sees."""
 
 
 class CurrentFileConfig(WorkspaceConfig):
@@ -30,13 +30,13 @@ class CurrentFileConfig(WorkspaceConfig):
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """What a person has open."""
+    """The file that the user has open."""
 
     path: str
     first: int = 1
-    """The first line that the person looks at."""
+    """The first line that the user sees."""
     last: int = 0
-    """The last one; 0 if nobody told."""
+    """The last one; 0 if the request names none."""
 
 
 @tool(
@@ -68,10 +68,10 @@ async def current_file(call: ToolCall[CurrentFileConfig], workspace: Workspace) 
 
 
 def _opened(metadata: object) -> _Open | None:
-    """Return what the request's metadata tell; None if that is nothing.
+    """Return the open file that the request's metadata name; None if they name none.
 
     Raises:
-        ToolError: They tell something else than a path, or lines.
+        ToolError: The path or the lines are invalid.
     """
     members: dict[Any, Any] = metadata if isinstance(metadata, dict) else {}
     path, lines = members.get(_FILE), members.get(_LINES)

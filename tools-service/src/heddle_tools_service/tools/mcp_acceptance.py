@@ -1,4 +1,4 @@
-"""Which tools of an MCP server somebody has accepted, and what models call them."""
+"""Which tools of an MCP server the author has accepted, and their names for models."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def pin(remote_tool: RemoteTool) -> str:
-    """Return what tells one form of a tool from every other one.
+    """Return the hash of a tool's name, description and schema.
 
     Raises:
         ValueError: It is no JSON.
@@ -30,16 +30,19 @@ def pin(remote_tool: RemoteTool) -> str:
 
 
 def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
-    """Return a tool's pin, and why a model is not told of it; nothing if it is."""
+    """Return a tool's pin, and why models cannot see it; an empty reason if they can."""
     name = remote_tool.name[:80]
     try:
         form, size = pin(remote_tool), len(json.dumps(remote_tool.schema))
     except (ValueError, RecursionError):
-        return "", f"The tool {name!r} has a schema that is no JSON. Its server must mend it."
+        return (
+            "",
+            f"The tool {name!r} has a schema that is no JSON. Its server must correct it.",
+        )
     accepted = config.pins.get(remote_tool.name)
     accept = f"Look at what it says now (`heddle mcp pins`), then set pins.{name} to {form}."
     if size > _MAX_SCHEMA_BYTES or len(remote_tool.description) > _MAX_DESCRIPTION_CHARS:
-        return "", f"The tool {name!r} is described at such length that no model is told of it."
+        return "", f"The tool {name!r} has too long a description or schema to be shown to models."
     if remote_tool.name not in config.tools:
         return form, f"The tool {name!r} is not among `tools`. Add it there. {accept}"
     if accepted is None:
@@ -51,7 +54,7 @@ def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
 
 
 def names(tools: Sequence[str]) -> dict[str, str]:
-    """Return by the server's names what models call the tools: fewer letters are allowed there."""
+    """Return the names of functions by the server's names, which may contain more characters."""
     function_names: dict[str, str] = {}
     for name in tools:
         preferred = _FOREIGN.sub("_", name)[:_MAX_NAME_CHARS] or "_"

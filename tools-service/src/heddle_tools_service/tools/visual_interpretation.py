@@ -1,4 +1,4 @@
-"""Looks at the picture of a page that was found."""
+"""Interprets the image of a page."""
 
 import time
 from typing import Any
@@ -55,7 +55,7 @@ async def _available(call: ToolCall[ManualConfig]) -> bool:
 async def visual_interpretation(
     call: ToolCall[ManualConfig, VisualInterpretationArguments], pages: Pages
 ) -> ToolResult:
-    """Look at the picture of a page that a search found, and tell what a prompt asks of it."""
+    """Look at the image of a page that a search found, and answer a prompt about it."""
     started = time.perf_counter()
     prompt = call.arguments.prompt.strip() or call.query.strip()
     if not prompt:
@@ -77,7 +77,7 @@ async def visual_interpretation(
         "metadata": metadata,
         "llm_message": f"Looked at page {page.page} of {page.title}"
         if seen.visual
-        else f"Read page {page.page} of {page.title}; nobody has looked at its picture",
+        else f"Read page {page.page} of {page.title}; no model has seen its image",
     }
     cited = [{**each, "title": page.title} for each in content["objects"]]
     return result(call, content, seen.text, [page_source(page)], objects=cited)

@@ -45,7 +45,7 @@ async def weather(call: ToolCall[NoOptions, WeatherArguments], service: Weather)
         if now is None:
             raise ToolError(
                 f"No city is named {city!r}. Give its name alone, or with its region or country "
-                "behind a comma.",
+                "after a comma.",
                 kind="unknown_city",
             )
     answer = {

@@ -1,4 +1,4 @@
-"""Searches the web, where somebody has set up a provider for it."""
+"""Searches the web, if a search provider is configured."""
 
 from typing import Any, Literal
 

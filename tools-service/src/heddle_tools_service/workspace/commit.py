@@ -1,8 +1,8 @@
 """Writes all files of a patch, or none: whatever fails, and whenever the process is killed.
 
-The patch is noted on the disk before anything is touched. While the note is in the journal, the
-patch counts as not done: whoever finds it there without a living writer puts the old files back.
-Moving the note to the backup, one rename, is what makes the patch happen.
+The patch is recorded on the disk before any file changes. While its record is in the journal, the
+patch is not done: the next process that finds it there without a living writer restores the old
+files. Renaming the record into the backup commits the patch.
 """
 
 import errno
@@ -24,7 +24,7 @@ from heddle_tools_service.workspace.paths import TEMPORARY
 from heddle_tools_service.workspace.state import FileRecord, Record, State, save
 
 log = structlog.get_logger(__name__)
-# Somebody else put something else there: what would have to be undone is gone.
+# Another process has replaced the file: there is nothing to undo.
 _MOVED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
 
 
@@ -127,7 +127,7 @@ def _prepare(area: Jail, state: State, record: Record, writes: Sequence[Write]) 
 
 def _swap_all(area: Jail, staged: Sequence[_Staged], is_waited_for: Callable[[], bool]) -> None:
     if not is_waited_for():
-        raise WorkspaceError("conflict", "Nobody waits for this patch any more.")
+        raise WorkspaceError("conflict", "The call of this patch was cancelled.")
     for one in staged:
         _check_still(area, one)
     for one in staged:

@@ -1,4 +1,4 @@
-"""One workspace: everything that can be done with its files."""
+"""The operations on the files of one workspace."""
 
 import re
 import time
@@ -30,7 +30,7 @@ from heddle_tools_service.workspace.walking import listed
 
 _IDENTIFIER = re.compile(r"[0-9a-f]{24}")
 IsWaitedFor = Callable[[], bool]
-"""Whether somebody still waits for what is being done."""
+"""Returns whether the caller still waits for the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,15 @@ class Workspace:
         Args:
             files: What to change.
             is_waited_for: See `IsWaitedFor`.
-            dry_run: Only tell what would become of them.
-            relocate: Follow an old text that stands at one other place.
+            dry_run: Return the result and change nothing.
+            relocate: Change the only other place of an old text that is not at its lines.
         """
         if dry_run:
             self._settle()
             planned = plan(self.area, files, relocate=relocate)
             return Patched(tuple(one.changed_file for one in planned))
         with self._writing(
-            [path for file in files for path in _held(file.path, created=file.create)]
+            [path for file in files for path in _locked_paths(file.path, created=file.create)]
         ):
             planned = plan(self.area, files, relocate=relocate)
             return self._write(planned, is_waited_for)
@@ -83,7 +83,7 @@ class Workspace:
         if not chosen:
             raise WorkspaceError("not_found", f"The change did not touch {path!r}.")
         paths = [record.files[index].path for index in chosen]
-        with self._writing([each for path in paths for each in _held(path, created=True)]):
+        with self._writing([each for path in paths for each in _locked_paths(path, created=True)]):
             planned = [self._restored(record, index, force=force) for index in chosen]
             return self._write(planned, is_waited_for)
 
@@ -153,14 +153,14 @@ class Workspace:
 
     @contextmanager
     def _writing(self, paths: Sequence[str]) -> Iterator[None]:
-        """Keep everybody else away from `paths`, after putting right what a dead writer left."""
+        """Lock `paths`, after undoing the patches of dead writers."""
         self.area.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.state.make()
         deadline = time.monotonic() + LOCK_WAIT
-        everybody = self.state.locks / "all"
+        all_paths = self.state.locks / "all"
         while True:
             with (
-                held(everybody, deadline, shared=True),
+                held(all_paths, deadline, shared=True),
                 paths_held(self.state.locks, paths, deadline),
             ):
                 # Asked for with the locks in hand: their last holder may have died with them.
@@ -174,17 +174,17 @@ class Workspace:
             self._recover(time.monotonic() + LOCK_WAIT)
 
     def _recover(self, deadline: float) -> None:
-        """Undo the patches of dead writers, while nobody writes."""
+        """Undo the patches of dead writers, while no process writes."""
         with held(self.state.locks / "all", deadline):
             for record in self.state.abandoned():
                 undo(self.area, self.state, record)
 
 
-def _held(path: str, *, created: bool) -> list[str]:
-    """Return what is kept from others while a file is written.
+def _locked_paths(path: str, *, created: bool) -> list[str]:
+    """Return the paths to lock while a file is written.
 
-    If it is made anew these are also the folders on the way to it: who makes one takes it away
-    again when the patch fails.
+    For a new file these include the folders above it: a patch that fails removes the folders that
+    it has created.
     """
     names = components(path)
     first = 1 if created else len(names)

@@ -1,4 +1,4 @@
-"""Why a workspace refuses."""
+"""Errors of a workspace."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ _DENIED = {
 
 
 class WorkspaceError(Exception):
-    """A refusal. The message is for the one who asked: it names the file and the remedy."""
+    """A refusal. The message, for the model, names the file and the remedy."""
 
     def __init__(self, kind: Kind, message: str, problems: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ def first_of(refusals: Sequence[WorkspaceError]) -> WorkspaceError:
 
 @contextmanager
 def about(path: str) -> Iterator[None]:
-    """Say of every failure of the operating system what it means for `path`."""
+    """Convert errors of the operating system to errors about `path`."""
     try:
         yield
     except OSError as error:

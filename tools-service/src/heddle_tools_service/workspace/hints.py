@@ -1,4 +1,4 @@
-"""What helps somebody whose text is not where they thought: the lines that are, and where it is."""
+"""Hints for a change whose old text is not at its lines: the lines there, and similar places."""
 
 from collections import Counter, deque
 from collections.abc import Sequence

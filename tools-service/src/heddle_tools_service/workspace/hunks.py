@@ -1,4 +1,4 @@
-"""From what somebody wants changed to which lines are replaced by which."""
+"""Determines the lines that an edit replaces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def hunk(text: Text, index: int, edit: Edit, *, relocate: bool) -> Hunk:
     Args:
         text: The file.
         index: The place of the edit among all of the file.
-        edit: What is wanted.
+        edit: The change.
         relocate: Whether to take the only other place where the old text is, if it is not at the
             named lines.
 
@@ -54,7 +54,7 @@ def hunk(text: Text, index: int, edit: Edit, *, relocate: bool) -> Hunk:
         if not (relocate and len(places) == 1):
             raise _mismatch(text, start, stop, old, new)
         start, stop = places[0], places[0] + len(old)
-    return Hunk(index, start, stop, _mended(text.lines[start:stop], new), edit.reason, edit.new)
+    return Hunk(index, start, stop, _with_bytes(text.lines[start:stop], new), edit.reason, edit.new)
 
 
 def _check_range(first: int, last: int, total: int) -> None:
@@ -120,7 +120,7 @@ def _searched(text: Text, index: int, edit: Edit) -> Hunk:
         index,
         start,
         stop,
-        _mended(text.lines[start:stop], lines_in(replacement)),
+        _with_bytes(text.lines[start:stop], lines_in(replacement)),
         edit.reason,
         edit.new,
     )
@@ -141,25 +141,25 @@ def _not_once(text: Text, seen: str, old: str, new: str) -> WorkspaceError:
     return WorkspaceError("content_mismatch", "\n".join(message_lines))
 
 
-def _mended(old: list[str], new: list[str]) -> list[str]:
-    """Return `new` with the bytes that `old` shows as U+FFFD, where that sign came from there.
+def _with_bytes(old: list[str], new: list[str]) -> list[str]:
+    """Return `new` with the bytes of `old` in place of the U+FFFD that stand for them.
 
-    That is certain before the first difference and after the last one.
+    They are known before the first difference and after the last one.
     """
-    was, wanted = "\n".join(old), "\n".join(new)
-    seen, asked = shown(was), shown(wanted)
-    if seen == was or _SHOWN not in wanted:
+    before, after = "\n".join(old), "\n".join(new)
+    shown_before, shown_after = shown(before), shown(after)
+    if shown_before == before or _SHOWN not in after:
         return new
-    head = _alike(seen, asked)
-    tail = _alike(seen[head:][::-1], asked[head:][::-1])
-    inner = wanted[head : len(wanted) - tail]
-    if _SHOWN in inner and _SHOWN in seen[head : len(seen) - tail]:
+    head = _alike(shown_before, shown_after)
+    tail = _alike(shown_before[head:][::-1], shown_after[head:][::-1])
+    inner = after[head : len(after) - tail]
+    if _SHOWN in inner and _SHOWN in shown_before[head : len(shown_before) - tail]:
         message = (
-            "new_content holds the sign that stands for bytes which are not UTF-8. Change the text "
-            "before and after them in separate changes, so that the bytes can stay."
+            "new_content contains U+FFFD, which stands for bytes that are not UTF-8. Change the "
+            "text before and after them in separate changes, so that the bytes can stay."
         )
         raise WorkspaceError("not_text", message)
-    return (was[:head] + inner + was[len(was) - tail :]).split("\n") if new else []
+    return (before[:head] + inner + before[len(before) - tail :]).split("\n") if new else []
 
 
 def _alike(one: str, other: str) -> int:

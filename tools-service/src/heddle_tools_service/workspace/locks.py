@@ -20,7 +20,7 @@ def held(path: Path, deadline: float, *, shared: bool = False) -> Iterator[None]
     """Hold the lock of a file, opened anew, so that threads exclude each other too.
 
     Raises:
-        WorkspaceError: `conflict`, somebody else holds it until `deadline`.
+        WorkspaceError: `conflict`, another holder keeps it until `deadline`.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     wait = _SHORTEST_WAIT
@@ -43,13 +43,13 @@ def paths_held(folder: Path, paths: Iterable[str], deadline: float) -> Iterator[
     """Hold the locks of `paths`. A fixed number of files serves all paths that there can be."""
     stripes = {sha256(path.encode()).digest()[0] % _STRIPES for path in paths}
     with ExitStack() as locks:
-        for stripe in sorted(stripes):  # one order for all: nobody waits in a circle
+        for stripe in sorted(stripes):  # one order for all callers, so that they cannot deadlock
             locks.enter_context(held(folder / f"{stripe:02}", deadline))
         yield
 
 
 def taken(descriptor: int, *, shared: bool = False) -> bool:
-    """Take the lock of an open file if that is possible at once; say whether it was."""
+    """Try to lock an open file without waiting, and return whether it succeeded."""
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:

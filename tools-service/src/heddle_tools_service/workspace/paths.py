@@ -14,7 +14,7 @@ def components(path: str) -> list[str]:
     """Return the components of a file's path.
 
     Raises:
-        WorkspaceError: It is absolute, climbs, or names something that nobody may touch.
+        WorkspaceError: It is absolute, has `..`, or names a hidden file or folder.
     """
     parts = path.removeprefix("./").split("/")
     if path.startswith("/") or "\\" in path or ".." in parts:
@@ -24,9 +24,9 @@ def components(path: str) -> list[str]:
     if len(path) > _MAX_PATH_CHARS or any(
         unicodedata.category(sign) in _UNPRINTABLE for sign in path
     ):
-        raise _denied(path, "it is too long or holds signs that cannot be printed")
+        raise _denied(path, "it is too long or has unprintable characters")
     if any(is_hidden(part) for part in parts):
-        raise _denied(path, "what a version control system or the service keeps is out of reach")
+        raise _denied(path, "files of version control and of the service are not accessible")
     return parts
 
 
@@ -37,9 +37,9 @@ def folder_components(path: str) -> list[str]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether nobody is to see or touch what has this name.
+    """Return whether files and folders of this name are hidden from tools.
 
-    A changed `.git` makes the next command of whoever works in the folder run a stranger's program.
+    A changed `.git` could run a foreign program with the next command of the folder's user.
     """
     return name.casefold() == ".git" or name.startswith(TEMPORARY)
 

@@ -1,4 +1,4 @@
-"""Works out what a patch would write. Touches nothing."""
+"""Determines what a patch writes, without writing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Planned:
 
 
 def plan(area: Jail, files: Sequence[FileEdits], *, relocate: bool) -> list[Planned]:
-    """Return what becomes of all files.
+    """Return the planned result of all files.
 
     Raises:
         WorkspaceError: The first problem, and the first few others with it.

@@ -1,8 +1,8 @@
-"""What the service keeps beside a workspace: locks, the journal, backups. Out of its user's reach.
+"""The service's data of a workspace, which its user cannot access: locks, journal and backups.
 
-locks/        one file for everybody who writes, and one for each group of paths
-journal/      one file for each patch that is being written, locked while its writer lives
-backups/<id>/ the files as they were before a patch, and its record once it is complete
+- `locks/` has one file for all writers, and one for each group of paths.
+- `journal/` has one file for each patch in progress. The file is locked while its writer lives.
+- `backups/<id>/` has the files from before a patch, and the record of the patch when complete.
 """
 
 import os
@@ -21,7 +21,7 @@ from heddle_tools_service.workspace.limits import MAX_BACKUPS, MAX_BACKUPS_BYTES
 
 _RECORD = "record.json"
 _UNFINISHED = ".new"
-_MAX_WRITING_CHARS = 60.0
+_MAX_WRITING_SECONDS = 60.0
 
 
 class FileRecord(msgspec.Struct, frozen=True):
@@ -134,9 +134,9 @@ class State:
         return msgspec.json.decode(data, type=Record)
 
     def prune(self) -> None:
-        """Remove the oldest backups beyond what is kept, and what nobody finished."""
+        """Remove the oldest backups beyond the limits, and the remains of unfinished patches."""
         for note in self.journal.glob(f"*{_UNFINISHED}"):
-            if _age(note) > _MAX_WRITING_CHARS:
+            if _age(note) > _MAX_WRITING_SECONDS:
                 note.unlink(missing_ok=True)
         count, size = 0, 0
         for backup in sorted((self.folder / "backups").iterdir(), reverse=True):
@@ -155,7 +155,7 @@ class State:
 def _size(folder: Path) -> int:
     try:
         return sum(file.stat().st_size for file in folder.iterdir())
-    except FileNotFoundError:  # somebody else removes it
+    except FileNotFoundError:  # another process removes it
         return 0
 
 

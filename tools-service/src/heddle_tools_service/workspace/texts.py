@@ -80,7 +80,7 @@ def shown(text: str) -> str:
 
 
 def lines_in(text: str) -> list[str]:
-    """Return the lines that somebody wrote; a line end after the last one changes nothing."""
+    """Return the lines of an edit; a line end after the last one is ignored."""
     lines = text.removeprefix(_MARK).replace("\r\n", "\n").split("\n")
     if not lines[-1]:
         del lines[-1]

@@ -1,7 +1,7 @@
 """Sessions with MCP servers that last for a run: opened by its first use, closed when it is over.
 
-Each lives in a task of its own. A server's process is stopped in several steps, which must not be
-cut short because whoever waited for the server goes away.
+Each has a task of its own. A server's process is stopped in several steps, which must be completed
+even if the caller who waited for the server is cancelled.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from heddle_tools_service.providers.mcp.session import Session
 
 MAX_IDLE = 8
-"""Sessions that are kept though nobody uses them; of more the oldest ends."""
+"""The most unused sessions that stay open; beyond it, the oldest ends."""
 MAX_PROCESSES = 16
-"""Commands that run at once; more wait."""
+"""Commands that run concurrently; more wait."""
 IDLE = 30.0
-"""Seconds after which a run that has not used a server again is taken to be over."""
-_LAST_WORDS = 5.0
+"""Seconds after which an unused session ends."""
+_CLOSING_SECONDS = 5.0
 """Seconds for servers to end when the service stops."""
 _SESSION = "heddle_tools_service.providers.mcp.session"
 
 
 class Conversations:
-    """The sessions of all runs. No two runs, and no two people, share one."""
+    """The sessions of all runs. Neither two runs nor two users share one."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
@@ -44,7 +44,7 @@ class Conversations:
     async def joined(self, key: Hashable, reach: Reach) -> "AsyncGenerator[Session]":
         """Yield the session that is known under `key`, or a new one.
 
-        A block that fails or is cancelled leaves nobody a session of which nothing is known.
+        After a block that fails or is cancelled the session is not used again.
 
         Raises:
             ToolError: The server cannot be reached.
@@ -70,7 +70,7 @@ class Conversations:
             conversation.end()
         self._open.clear()
         if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=_LAST_WORDS)
+            await asyncio.wait(set(self._tasks), timeout=_CLOSING_SECONDS)
 
     def _begin(self, key: Hashable, reach: Reach) -> "_Conversation":
         if reach.command and self._processes.locked():
@@ -82,7 +82,7 @@ class Conversations:
         return conversation
 
     def _rest(self, key: Hashable, conversation: "_Conversation") -> None:
-        """Keep a session that nobody uses for a while, if it is not forgotten already."""
+        """Keep an unused session for a while, unless it was forgotten already."""
         if conversation.users:
             return
         if self._open.get(key) is not conversation:
@@ -130,7 +130,7 @@ class _Conversation:
         return self._stop.is_set() or self.task.done()
 
     def wait(self, end: Callable[[], None]) -> None:
-        """Call `end` once nobody has used the session for a while."""
+        """Call `end` when the session was unused for a while."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(IDLE, end)
@@ -162,6 +162,6 @@ class _Conversation:
 
 
 def _forgive(done: "asyncio.Future[Session] | asyncio.Task[None]") -> None:
-    """Look at a failure that nobody may be waiting for any more."""
+    """Retrieve a failure that no caller may wait for any more."""
     if not done.cancelled():
         done.exception()

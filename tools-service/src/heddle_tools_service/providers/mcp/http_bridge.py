@@ -1,6 +1,6 @@
-"""The way of the MCP SDK to the network: through the tool service's own HTTP client.
+"""Sends the requests of the MCP SDK with the HTTP client of the tool service.
 
-So that there is one place that decides which addresses may be reached.
+That client decides which addresses may be reached.
 """
 
 from collections.abc import AsyncIterator
@@ -16,9 +16,9 @@ from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 MAX_TRAFFIC_BYTES = 4 * 1024 * 1024
 """Bytes that a server may answer to one use of it."""
 _SILENCE = httpx.Timeout(600.0, connect=10.0)
-"""Seconds that a server may be silent; whoever uses it gives up sooner."""
-_PARTING = 1.0
-"""Seconds that a server gets to hear that a session is over."""
+"""Seconds that a server may be silent; callers have shorter timeouts."""
+_DELETE_SECONDS = 1.0
+"""Seconds for telling a server that a session is over."""
 _OWN_HEADERS = {b"host", b"content-length", b"transfer-encoding", b"accept-encoding", b"connection"}
 
 
@@ -45,7 +45,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             request.method,
             str(request.url),
             content=await request.aread(),
-            timeout=_PARTING if request.method == "DELETE" else _SILENCE,
+            timeout=_DELETE_SECONDS if request.method == "DELETE" else _SILENCE,
         )
         sent.headers.update(httpx.Headers(_forwarded(request.headers.raw)))
         request_uncompressed(sent)
@@ -109,7 +109,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         match status:
             case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
                 return ToolError(
-                    f"{self._who} lets nobody in so ({status}). Check the binding's credential."
+                    f"{self._who} refuses access ({status}). Check the binding's credential."
                 )
             case HTTPStatus.TOO_MANY_REQUESTS:
                 return ToolUnavailableError(f"{self._who} is busy ({status}).")

@@ -1,4 +1,4 @@
-"""The caller's data in the Moodle of an assistant's organisation, and nobody else's."""
+"""The caller's data in the Moodle of an assistant's organisation."""
 
 import html
 from collections.abc import Mapping
@@ -81,7 +81,7 @@ def _check_organization(settings: ResolveSettingsResponse, caller: Caller) -> No
     organization = settings.organization or DEFAULT_ORGANIZATION
     callers = caller.organization or DEFAULT_ORGANIZATION
     # A key identifies users of its own organisation only; another organisation's Moodle may know
-    # somebody else by the same e-mail address.
+    # another user by the same e-mail address.
     if callers != organization and not (settings.system and callers == DEFAULT_ORGANIZATION):
         raise ToolError(
             f"{CONFIGURATION_ERROR} the assistant belongs to another organisation, whose Moodle "

@@ -132,7 +132,7 @@ def _judged(listed: _Listed, submission: object, now: float) -> Assignment | Non
 
 
 def _is_completed(attempt: Mapping[str, Any]) -> bool:
-    """Return whether somebody, or their group, has handed in, or has a grade."""
+    """Return whether the user or the user's group has submitted, or has a grade."""
     handed_in = (attempt.get("submission"), attempt.get("teamsubmission"))
     return attempt.get("graded") is True or any(
         isinstance(each, Mapping) and each.get("status") == "submitted" for each in handed_in

@@ -94,7 +94,7 @@ def _flat(parameters: Mapping[str, Value]) -> dict[str, str]:
 
 
 def _refusal(site: MoodleSite, function: str, answer: Mapping[str, Any]) -> ToolError:
-    # Nobody knows what a plug-in writes there.
+    # A plug-in can write anything there.
     code = _without(site.token, answer.get("errorcode"))
     code = code if _CODE.fullmatch(code) else "unknown"
     reason = redact(_without(site.token, answer.get("message") or answer.get("error")))

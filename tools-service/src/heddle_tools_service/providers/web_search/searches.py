@@ -24,7 +24,7 @@ class WebSearches:
     guarded_http: httpx.AsyncClient
     """For what organisations have set up."""
     settings: OrganizationSettings | None
-    """What they have set up; None if nobody keeps it."""
+    """None if no service has settings of organisations."""
     operators: Mapping[str, SearchSite]
     """What the service's own settings name."""
     shared: bool = False
