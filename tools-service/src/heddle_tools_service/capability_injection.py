@@ -3,8 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any, get_type_hints
+from typing import Any
 
 from heddle_tools_service.sdk import ToolCall
 
@@ -30,9 +29,10 @@ class Capabilities:
             return
         if call.kind in (call.KEYWORD_ONLY, call.VAR_KEYWORD):
             yield "it must take the ToolCall as its first parameter"
+        annotations = _annotations(function)
         for parameter in others:
             if parameter.default is parameter.empty:
-                yield from self._parameter_problems(function, parameter)
+                yield from self._parameter_problems(parameter, annotations[parameter.name])
 
     def bind(self, function: Callable[..., Any]) -> Callable[[ToolCall[Any, Any]], Any]:
         """Return `function` with one parameter, the call. The capabilities are passed to it.
@@ -50,15 +50,12 @@ class Capabilities:
             call, **{name: provider(call) for name, provider in requests.items()}
         )
 
-    def _parameter_problems(
-        self, function: Callable[..., Any], parameter: inspect.Parameter
-    ) -> Iterator[str]:
+    def _parameter_problems(self, parameter: inspect.Parameter, kind: object) -> Iterator[str]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             return
         if parameter.kind is parameter.POSITIONAL_ONLY:
             yield f"its parameter {parameter.name!r} is positional-only, remove the `/`"
             return
-        kind = _annotation(function, parameter)
         if kind in self.providers:
             return
         request = "has no type annotation"
@@ -72,18 +69,13 @@ class Capabilities:
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        _, *others = inspect.signature(function).parameters.values()
-    except ValueError:
-        return {}
-    return {each.name: _annotation(function, each) for each in others}
+    """Return the annotations of the parameters after the first, with texts evaluated if possible.
 
-
-def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:  # noqa: ANN401 - an author can annotate with any object
-    """Return the annotation of a parameter; one that is text is evaluated where possible."""
-    holder = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
-    names = getattr(inspect.unwrap(function), "__globals__", {})
+    If one of them cannot be evaluated, none is.
+    """
     try:
-        return get_type_hints(holder, names)[parameter.name]
+        signature = inspect.signature(function, eval_str=True)
     except (NameError, TypeError, SyntaxError, AttributeError):
-        return parameter.annotation
+        signature = inspect.signature(function)
+    _, *others = signature.parameters.values()
+    return {each.name: each.annotation for each in others}

@@ -57,11 +57,8 @@ class SemanticSimilarity:
                 similarities = await self._similarities(
                     request[:_MAX_TEXT_CHARACTERS], tools, remaining
                 )
-        except TimeoutError:
-            log.warning("tools not compared", why="it takes too long")
-            return
         except Exception as error:  # noqa: BLE001 - a model that cannot be loaded is no tool's fault
-            log.warning("tools not compared", why=str(error))
+            log.warning("tools not compared", why=str(error) or type(error).__name__)
             return
         for tool, similarity in zip(tools, similarities, strict=True):
             tool.affinity = similarity

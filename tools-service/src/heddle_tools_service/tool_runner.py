@@ -1,9 +1,10 @@
 """Begins runs of tools, and asks tools what they offer."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
@@ -11,7 +12,6 @@ from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import HeddleError, to_status
 
 from heddle_tools_service.assessment import assess
-from heddle_tools_service.callbacks import result_of
 from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
 from heddle_tools_service.function_calls import offered_functions
@@ -22,6 +22,7 @@ from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolResult
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.threads import Threads
 
+ResultT = TypeVar("ResultT")
 _USABLE_FRACTION = 0.9
 """Of a call's time: a tool ends before the call does, so that its failure can still be sent."""
 
@@ -57,7 +58,7 @@ class ToolRunner:
         """
         seconds = self._callback_seconds(remaining)
         try:
-            return await result_of(self._functions(invocation, assistant, seconds), seconds)
+            return await _result_of(self._functions(invocation, assistant, seconds), seconds)
         except Exception as error:  # noqa: BLE001 - one tool's failure must not affect the others
             status = to_status(failure(invocation.name, error))
             return pb.ToolFunctions(id=invocation.id, error=status)
@@ -76,7 +77,7 @@ class ToolRunner:
         """
         seconds = self._callback_seconds(remaining)
         try:
-            return await result_of(self._assessments(invocation, context, seconds), seconds)
+            return await _result_of(self._assessments(invocation, context, seconds), seconds)
         except Exception as error:  # noqa: BLE001 - one tool's failure must not affect the others
             status = to_status(failure(invocation.name, error))
             return [pb.Assessment(id=invocation.id, error=status)]
@@ -198,3 +199,27 @@ class ToolRunner:
             return await as_result(installed.name, installed.run(call), call)
         output = await self.threads.run(installed.name, lambda: installed.run(call))
         return await as_result(installed.name, output, call)
+
+
+async def _result_of(callback: Awaitable[ResultT], seconds: float) -> ResultT:
+    """Return the result of a tool's callback: `available`, `offer` or `trigger`.
+
+    Args:
+        callback: The awaitable of a called callback.
+        seconds: Limits its time.
+
+    Raises:
+        TimeoutError: It takes longer.
+        RuntimeError: It calls `sys.exit` or cancels itself.
+        Exception: Any exception of the callback.
+    """
+    task = asyncio.current_task()
+    try:
+        async with asyncio.timeout(seconds):
+            return await callback
+    except SystemExit as error:
+        raise RuntimeError("the tool called sys.exit") from error
+    except asyncio.CancelledError as error:
+        if task is None or task.cancelling():  # the call was cancelled
+            raise
+        raise RuntimeError("the tool cancelled itself") from error

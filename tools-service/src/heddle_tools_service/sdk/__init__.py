@@ -42,8 +42,16 @@ from heddle_tools_service.routing import (
     TreeData,
     Trigger,
 )
-from heddle_tools_service.sdk.calls import Mode, OfferContext, ToolCall
-from heddle_tools_service.sdk.context import Assistant, Caller, EarlierResult
+from heddle_tools_service.sdk.calls import (
+    Assistant,
+    Caller,
+    EarlierResult,
+    FileChange,
+    Mode,
+    OfferContext,
+    ReportStatus,
+    ToolCall,
+)
 from heddle_tools_service.sdk.definition import Tool, tool
 from heddle_tools_service.sdk.functions import (
     CalledFunction,
@@ -52,7 +60,6 @@ from heddle_tools_service.sdk.functions import (
     HeldBackFunction,
 )
 from heddle_tools_service.sdk.results import Source, ToolError, ToolResult, ToolUnavailableError
-from heddle_tools_service.sdk.status import FileChange, ReportStatus
 
 __all__ = [
     "SCHEMA_DIALECT",

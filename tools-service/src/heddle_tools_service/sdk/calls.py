@@ -1,15 +1,13 @@
-"""What a tool is called with."""
+"""The call of a tool: the conversation, the assistant, the caller, and how to report statuses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, Protocol
 
 from typing_extensions import TypeVar
 
 from heddle_tools_service.routing import Environment, TreeData
-from heddle_tools_service.sdk.context import Assistant, Caller, EarlierResult
-from heddle_tools_service.sdk.status import ReportStatus
 
 Mode = Literal["augment", "function", "agent"]
 
@@ -25,6 +23,68 @@ ConfigT = TypeVar("ConfigT")
 
 
 ArgumentsT = TypeVar("ArgumentsT", default=Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    """The assistant that answers."""
+
+    id: str = ""
+    name: str = ""
+    title: str = ""
+    description: str = ""
+    owner: str = ""
+    """Decides what the assistant may read; usually an e-mail address."""
+    organization: str = ""
+    system_prompt: str = ""
+    prompt_template: str = ""
+    connector: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The user who sends the request, as the gateway authenticated it.
+
+    Never taken from a request's content.
+    """
+
+    subject: str = "anonymous"
+    organization: str = ""
+    scopes: tuple[str, ...] = ()
+    client_user: str = ""
+    """The user's number at a trusted client that sends no e-mail address; else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierResult:
+    """What another tool of the same run put into its slot. Only if tools run one by one."""
+
+    id: str
+    tool: str
+    slot: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A change that a tool made to a file."""
+
+    path: str
+    reason: str = ""
+    first: int = 0
+    """The first line that was replaced, from 1; 0 if the change has no line range."""
+    last: int = 0
+    """The last line that was replaced; `first` - 1 if lines were only inserted."""
+    diff: str = ""
+    """The unified diff of all changes of the file; on the first of them only."""
+
+
+class ReportStatus(Protocol):
+    """Reports to the waiting user what a tool is doing."""
+
+    def __call__(self, message: str, change: FileChange | None = None, /) -> None:
+        """Report one short phrase without secrets, with the file change it is about."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import asyncio
 import html
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,16 +32,6 @@ class Span:
         return cls(now, now - days_past * _DAY, now + days_future * _DAY)
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    id: int
-    name: str
-    course: Course
-    due: int
-    """0 if there is no date."""
-    cutoff: int
-
-
 async def examine(
     call: CallFunction, user: int, courses: Sequence[Course], span: Span, limit: int
 ) -> Assignments:
@@ -65,10 +55,10 @@ async def examine(
         courseids=[course.id for course in courses],
         includenotenrolledcourses=1,  # the token's own account need not be enrolled
     )
-    listed = sorted(_listed(answer, courses, span), key=lambda each: _distance(each, span))
+    listed = sorted(_listed(answer, courses, span), key=lambda each: _distance(each, span.now))
     gate = asyncio.Semaphore(_CONCURRENT_CALLS)
 
-    async def one(each: _Listed) -> Assignment | ToolError | None:
+    async def one(each: Assignment) -> Assignment | ToolError | None:
         async with gate:
             try:
                 status = await call(
@@ -93,7 +83,7 @@ def _listed(
     answer: object,
     courses: Sequence[Course],
     span: Span,
-) -> Iterator[_Listed]:
+) -> Iterator[Assignment]:
     known = {course.id: course for course in courses}
     members = answer if isinstance(answer, Mapping) else {}
     for listed in objects(members.get("courses"), "courses"):
@@ -104,31 +94,31 @@ def _listed(
             number, due = whole(each.get("id")), whole(each.get("duedate"))
             if number and (not due or span.begin <= due <= span.end):
                 name = html.unescape(str(each.get("name") or ""))
-                cutoff = whole(each.get("cutoffdate"))
-                yield _Listed(number, name, course, due, cutoff)
+                cutoff = _time(whole(each.get("cutoffdate")))
+                yield Assignment(number, name, course, "due", _time(due), cutoff)
 
 
-def _distance(listed: _Listed, span: Span) -> tuple[bool, float]:
-    """Return what assignments are ordered by: the nearest first, those without a date last."""
-    return not listed.due, abs(listed.due - span.now)
+def _distance(assignment: Assignment, now: float) -> tuple[bool, float]:
+    """Return the sort key of assignments: the nearest first, those without a date last."""
+    due = assignment.due
+    return due is None, abs(due.timestamp() - now) if due else 0.0
 
 
-def _judged(listed: _Listed, submission: object, now: float) -> Assignment | None:
-    """Return an assignment with its status; None if the person has nothing to hand in."""
+def _judged(assignment: Assignment, submission: object, now: float) -> Assignment | None:
+    """Return an assignment with its status; None if the user has nothing to submit."""
     attempt = submission.get("lastattempt") if isinstance(submission, Mapping) else None
     if not isinstance(attempt, Mapping):  # for teachers
         return None
-    due = max(listed.due, whole(attempt.get("extensionduedate"))) if listed.due else 0
+    extension = _time(whole(attempt.get("extensionduedate")))
+    due = max(assignment.due, extension or assignment.due) if assignment.due else None
     status: Status = "due"
     if _is_completed(attempt):
         status = "completed"
     elif attempt.get("submissionsenabled") is False:  # marked on paper, or in class
         return None
-    elif due and due < now:
+    elif due and due.timestamp() < now:
         status = "missed"
-    return Assignment(
-        listed.id, listed.name, listed.course, status, _time(due), _time(listed.cutoff)
-    )
+    return replace(assignment, status=status, due=due)
 
 
 def _is_completed(attempt: Mapping[str, Any]) -> bool:
