@@ -220,7 +220,7 @@ async def test_a_tool_of_endless_description_is_held_back(
 
     [held] = found.held_back
     assert not held.pin
-    assert "at such length" in held.reason
+    assert "too long a description" in held.reason
 
 
 EVIL = "^(a+)+$"

@@ -235,7 +235,7 @@ class TestSeven:
     ) -> None:
         before = seven.read_text()
 
-        with pytest.raises(WorkspaceError, match="Nobody waits"):
+        with pytest.raises(WorkspaceError, match="was cancelled"):
             workspace.patch([FileEdits("seven.py", (Edit("x", "    pass", 2, 2),))], lambda: False)
 
         assert seven.read_text() == before
