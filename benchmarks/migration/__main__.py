@@ -19,6 +19,12 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.migration", description=__doc__)
     parser.add_argument("--database", choices=(*NAMES, "both"), default="both", help="[both]")
     parser.add_argument("--rows", type=int, default=100_000, help="rows of a batch job [100000]")
+    parser.add_argument(
+        "--import",
+        dest="importing",
+        action="store_true",
+        help="begin with an import of the rows from a LAMB database",
+    )
     parser.add_argument("--get", action="store_true", help="measure single reads instead")
     parser.add_argument("--assistants", type=int, default=200, help="how many are read [200]")
     parser.add_argument("--rounds", type=int, default=7, help="rounds of reads [7]")
@@ -41,7 +47,7 @@ def main() -> int:
     jobs = []
     for name in names:
         with TemporaryDirectory(prefix="heddle-bench-") as folder:
-            jobs += batch_jobs.measure(name, flags.rows, Path(folder))
+            jobs += batch_jobs.measure(name, flags.rows, Path(folder), importing=flags.importing)
     print(report.batch_jobs(jobs))
     _keep(flags, "migration.json", {"batch_jobs": jobs})
     return 0

@@ -10,21 +10,23 @@ import msgspec
 
 from benchmarks.gateway import accounting
 from benchmarks.gateway.processes import environment
+from benchmarks.migration import lamb
 from benchmarks.migration.databases import fill, fingerprint, fresh
 from benchmarks.migration.rows import rows
 from benchmarks.migration.service import SECRET, Service, serving, watched
 
+IMPORT = ("import-lamb",)
 BATCH_JOBS = {
-    "dry run": ("--dry-run",),
-    "migrate": ("--all",),
-    "migrate again": ("--all",),
-    "roll back": ("--rollback",),
+    "dry run": ("migrate", "--dry-run"),
+    "migrate": ("migrate", "--all"),
+    "migrate again": ("migrate", "--all"),
+    "roll back": ("migrate", "--rollback"),
 }
 REFUSED = 1  # the exit code of a batch job that met broken rows
 
 
 class BatchJob(msgspec.Struct, frozen=True):
-    """One `heddle migrate` over all rows."""
+    """One `heddle migrate` or `heddle import-lamb` over all rows."""
 
     database: str
     job: str
@@ -49,18 +51,35 @@ class WrongBatchJobError(Exception):
     """Raised when a batch job did not do what it should have. The message says what."""
 
 
-def measure(name: str, count: int, folder: Path) -> list[BatchJob]:
-    """Migrate and roll back `count` rows of a fresh database."""
+def measure(name: str, count: int, folder: Path, *, importing: bool) -> list[BatchJob]:
+    """Migrate and roll back `count` rows of a fresh database.
+
+    Args:
+        name: The kind of the database.
+        count: The number of rows.
+        folder: Where files may be written.
+        importing: Whether the rows come from a LAMB database through the services.
+    """
+    settings: dict[str, str] = {}
     with fresh(name, folder) as url:
-        _say(f"{name}: filling {count} rows")
-        fill(url, rows(count))
-        before = fingerprint(url)
-        with serving(url, folder) as service:
+        _say(f"{name}: writing {count} rows")
+        if importing:
+            before = lamb.write(folder / "lamb.db", rows(count))
+            settings["HEDDLE_MIGRATION_LAMB_DATABASE"] = str(folder / "lamb.db")
+        else:
+            fill(url, rows(count))
+            before = fingerprint(url)
+        with serving(url, folder, **settings) as service:
             jobs = []
+            if importing:
+                _say(f"{name}: import")
+                jobs.append(_run(name, "import", IMPORT, service))
+                if (jobs[0].changed, fingerprint(url)) != (count, before):
+                    raise WrongBatchJobError(f"The import changed rows, or left some out: {jobs}")
             for job, arguments in BATCH_JOBS.items():
                 _say(f"{name}: {job}")
                 jobs.append(_run(name, job, arguments, service))
-        _check(jobs, count, same=fingerprint(url) == before)
+        _check(jobs[-len(BATCH_JOBS) :], count, same=fingerprint(url) == before)
     return jobs
 
 
@@ -88,15 +107,20 @@ def _run(database: str, job: str, arguments: tuple[str, ...], service: Service) 
 
 def _command(address: str, arguments: tuple[str, ...]) -> dict[str, int]:
     done = subprocess.run(  # noqa: S603 - our own command
-        [sys.executable, "-m", "heddle_cli", "migrate", "--json", *arguments],
+        [sys.executable, "-m", "heddle_cli", *arguments, "--json"],
         env=environment() | {"HEDDLE_MIGRATION_ADDRESS": address, "HEDDLE_IDENTITY_SECRET": SECRET},
         stdout=subprocess.PIPE,
         check=False,
         text=True,
     )
     if done.returncode not in (0, REFUSED) or not done.stdout:
-        raise WrongBatchJobError(f"heddle migrate {' '.join(arguments)} failed; it said why above.")
-    counts: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+        raise WrongBatchJobError(f"heddle {' '.join(arguments)} failed; it said why above.")
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    counts: dict[str, int] = next(
+        record
+        for record in reversed(records)
+        if record["kind"] == "counts" and record["table"] in ("", "assistants")
+    )
     return counts
 
 

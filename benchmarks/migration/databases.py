@@ -74,5 +74,6 @@ async def _fingerprint(url: str) -> str:
     async with open_database(url) as database, database.reading() as connection:
         while batch := (await connection.execute(query.where(assistants.c.id > last))).all():
             last = batch[-1].id
-            digest.update(repr(batch).encode())
+            for row in batch:
+                digest.update(repr(tuple(row)).encode())
     return digest.hexdigest()

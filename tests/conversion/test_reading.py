@@ -15,7 +15,8 @@ from heddle_conversion import (
     to_contract,
 )
 from heddle_conversion.columns import LegacyColumns
-from heddle_conversion.json_text import DEEPEST, checked
+from heddle_conversion.json_text import checked
+from heddle_runtime.limits import MAX_JSON_DEPTH
 from heddle_runtime.struct_codec import from_struct
 from heddle_runtime.validation import missing_fields
 
@@ -169,7 +170,7 @@ def test_numbers_that_no_message_holds_become_texts_for_tools_only() -> None:
 
 def test_the_deepest_configuration_still_crosses_the_wire() -> None:
     config: dict[str, Any] = {}
-    for _ in range(DEEPEST - 3):
+    for _ in range(MAX_JSON_DEPTH - 3):
         config = {"a": config}
     metadata = {"tools": [{**TOOL, "config": config}]}
     with pytest.raises(MalformedMetadataError):

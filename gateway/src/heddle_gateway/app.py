@@ -37,6 +37,7 @@ from heddle_gateway.lamb import assistants as lamb_assistants
 from heddle_gateway.lamb import (
     catalog,
     creator_defaults,
+    imports,
     knowledge_base_files,
     knowledge_bases,
 )
@@ -74,7 +75,7 @@ _EXPOSED_HEADERS = (
 )
 _MODULES = (
     *(completions, images, generated_images, page_images, models),
-    *(assistants, rubrics, usage, catalog, lamb_assistants, creator_defaults),
+    *(assistants, rubrics, usage, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health),
 )

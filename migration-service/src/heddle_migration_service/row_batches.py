@@ -3,29 +3,45 @@
 A batch job may take longer than the caller's token is valid, so the calls carry this service's own.
 """
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import grpc
+import structlog
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.errors import from_rpc
+from heddle_runtime.errors import UnavailableError, from_rpc
 from heddle_runtime.service_credentials import ServiceCredentials
 
 if TYPE_CHECKING:
     from heddle.assistant.v1.rows_pb2_grpc import RowBatchServiceAsyncStub
 
+log = structlog.get_logger(__name__)
 _TIMEOUT_SECONDS = 120.0
+_PAUSE_SECONDS = 0.5
 ResponseT = TypeVar("ResponseT")
 
 
 class RowBatches:
-    """Reads and writes batches of rows. Each method raises a `HeddleError` if the call fails."""
+    """Reads and writes batches of rows. Each method raises a `HeddleError` if the call fails.
 
-    def __init__(self, stub: "RowBatchServiceAsyncStub", credentials: ServiceCredentials) -> None:
+    While the assistants service is not available, calls are repeated. That is safe: a write names
+    the version that was read, and an import leaves rows that are there as they are. Rows that were
+    written before the connection broke count as unchanged.
+    """
+
+    def __init__(
+        self,
+        stub: "RowBatchServiceAsyncStub",
+        credentials: ServiceCredentials,
+        patience_seconds: float = 60.0,
+    ) -> None:
         self._stub = stub
         self._credentials = credentials
+        self._patience_seconds = patience_seconds
 
     async def read(self, request: pb.ReadRowsRequest) -> pb.ReadRowsResponse:
         """Return a batch of rows."""
@@ -51,8 +67,14 @@ class RowBatches:
     async def _call(
         self, method: Callable[..., Awaitable[ResponseT]], request: Message
     ) -> ResponseT:
-        try:
-            with self._credentials.as_service():
-                return await method(request, **new_call_options(_TIMEOUT_SECONDS))
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc(error) from error
+        until = time.monotonic() + self._patience_seconds
+        while True:
+            try:
+                with self._credentials.as_service():
+                    return await method(request, **new_call_options(_TIMEOUT_SECONDS))
+            except grpc.aio.AioRpcError as rpc_error:
+                error = from_rpc(rpc_error)
+                if not isinstance(error, UnavailableError) or time.monotonic() > until:
+                    raise error from rpc_error
+                log.warning("batch repeated", method=type(request).__name__, cause=error.message)
+            await asyncio.sleep(_PAUSE_SECONDS)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 from assistants.stored import keep
-from heddle_assistants import access
+from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations
 from heddle_runtime import permissions
@@ -53,23 +53,25 @@ async def test_python_and_sql_say_the_same_of_every_row(database: Database) -> N
         }
         assert len(things) == 18
         for caller in CALLERS:
-            usable = {thing for thing in things if access.may_use(caller, thing)}
-            assert await those(access.usable(caller)) == usable, caller
-            assert await those(access.offered(caller)) == {t for t in usable if t.published}, caller
+            usable = {thing for thing in things if permissions.may_use(caller, thing)}
+            assert await those(ASSISTANTS.usable(caller)) == usable, caller
+            assert await those(ASSISTANTS.offered(caller)) == {t for t in usable if t.published}, (
+                caller
+            )
             changeable = {thing for thing in things if permissions.may_change(caller, thing)}
-            assert await those(access.changeable(caller)) == changeable, caller
+            assert await those(ASSISTANTS.changeable(caller)) == changeable, caller
             owned = {thing for thing in things if permissions.owns(caller, thing)}
-            assert await those(access.owned(caller)) == owned, caller
+            assert await those(ASSISTANTS.owned(caller)) == owned, caller
 
 
 @pytest.mark.parametrize("caller", CALLERS)
 def test_only_administrators_may_do_everything(caller: Identity) -> None:
     if caller == ANONYMOUS or "admin" in caller.scopes:
-        access.require_administrator(caller)
+        permissions.require_administrator(caller)
         return
     with pytest.raises(PermissionDeniedError, match="scope 'admin'"):
-        access.require_administrator(caller)
+        permissions.require_administrator(caller)
 
 
 def test_what_nobody_owns_is_nobodys_own() -> None:
-    assert not access.may_use(Identity("", "uni"), Thing(1, "", "uni", published=False))
+    assert not permissions.may_use(Identity("", "uni"), Thing(1, "", "uni", published=False))

@@ -140,19 +140,6 @@ async def test_lamb_s_clients_see_them_too(beside: Service) -> None:
         await beside.as_(ADA).record("hidden")
 
 
-async def test_whoever_owns_one_may_export_it(beside: Service) -> None:
-    request = pb.ExportAssistantRequest(id="hidden")
-    eve = beside.as_(EVE)
-    document = await eve.ask(eve.assistants.ExportAssistant, request)
-    assert EVE.subject not in document.document_json
-    brought = pb.ImportAssistantRequest(document_json=document.document_json, name="own")
-    made = await eve.ask(eve.assistants.ImportAssistant, brought)
-    assert made.assistant.model == pb.ModelRef(connector="local", model="m")
-    ada = beside.as_(ADA)
-    with pytest.raises(NotFoundError):
-        await ada.ask(ada.assistants.ExportAssistant, request)
-
-
 async def test_a_slot_that_templates_can_name_is_taken(tmp_path: Path) -> None:
     write(tmp_path, "1", "tools: [{type: a, slot: 1_context}]\n")
     write(tmp_path, "2", "tools: [{type: a, slot: user_input}]\n")

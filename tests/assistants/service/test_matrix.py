@@ -54,9 +54,6 @@ CHANGE: dict[str, Call] = {
         caller.assistants.PublishAssistant,
         pb.PublishAssistantRequest(id=number, published=True, group_id="g"),
     ),
-    "ExportAssistant": lambda caller, number: caller.ask(
-        caller.assistants.ExportAssistant, pb.ExportAssistantRequest(id=number)
-    ),
     "GetUsage": lambda caller, number: caller.used(number),
     "DeleteAssistant": lambda caller, number: caller.ask(
         caller.assistants.DeleteAssistant, pb.DeleteAssistantRequest(id=number)

@@ -83,7 +83,7 @@ async def test_using_it_again_writes_nothing(service: Service, database: Databas
     assert await everything(database) == before
 
 
-@pytest.mark.parametrize("way", ["record", "get by name", "export"])
+@pytest.mark.parametrize("way", ["record", "get by name"])
 async def test_every_way_to_use_it_migrates_it(
     service: Service, database: Database, way: str
 ) -> None:
@@ -91,8 +91,6 @@ async def test_every_way_to_use_it_migrates_it(
     ada = service.as_(ADA)
     if way == "record":
         await ada.record(number)
-    elif way == "export":
-        await ada.ask(ada.assistants.ExportAssistant, pb.ExportAssistantRequest(id=number))
     else:
         await ada.get("LAMB:1_tutor")
     assert json.loads((await kept(database, number)).metadata)["_format_version"] == 2
@@ -133,7 +131,6 @@ async def test_what_cannot_be_understood_is_refused_and_left_alone(
         ada.edit(number, description="x"),
         ada.edit(number, metadata_json="{}"),
         ada.update(pb.Assistant(id=number, name="1_tutor", model=MODEL)),
-        ada.ask(ada.assistants.ExportAssistant, pb.ExportAssistantRequest(id=number)),
     ]
     for call in calls:
         with pytest.raises(error, match=f"Assistant {number} cannot be used") as refused:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
 from pydantic import ConfigDict, Field
 
-from heddle_gateway.http.models import MAX_EXACT_NUMBER, Model, StrictModel, Text, Timestamp
+from heddle_gateway.http.models import MAX_EXACT_NUMBER, StrictModel, Text, Timestamp
 from heddle_gateway.openai.models import Capabilities
 
 _Visible = Annotated[str, Field(pattern=r"\S")]
@@ -142,18 +142,3 @@ class StoredAssistant(AssistantBody):
     cite_sources: bool
     max_tool_rounds: int
     extra: dict[str, Any]
-
-
-class AssistantFile(Model):
-    """An assistant as a file, of Heddle or of LAMB. It has no owner and no secrets."""
-
-    format: Literal["heddle.assistant/1"] = "heddle.assistant/1"
-    name: AssistantName = ""
-    description: Text | None = None
-    system_prompt: Text | None = None
-    prompt_template: Text | None = None
-    RAG_Top_k: int | str | None = None
-    RAG_collections: Text | None = None
-    metadata: dict[str, Any] | str | None = Field(
-        default=None, description="An object, or the text of one."
-    )

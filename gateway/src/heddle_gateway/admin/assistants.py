@@ -15,9 +15,10 @@ from heddle_conversion.assistant_json import (
     write_assistant,
 )
 from pydantic import Field
-from starlette.responses import Response
 
-from heddle_gateway.admin.assistant_schema import AssistantBody, AssistantFile, StoredAssistant
+from heddle_gateway.admin.assistant_schema import AssistantBody, StoredAssistant
+from heddle_gateway.admin.exports import exported
+from heddle_gateway.auth.permissions import check_may_change
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import (
@@ -36,7 +37,6 @@ from heddle_gateway.services import call
 SAVE = {"Content-Disposition": "The name of the file."}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 AssistantJson = Annotated[dict[str, Any], DocumentedAs(AssistantBody)]
-AssistantFileJson = Annotated[dict[str, Any], DocumentedAs(AssistantFile)]
 StoredJson = Annotated[dict[str, Any], DocumentedAs(StoredAssistant)]
 routes = Routes("assistants")
 
@@ -77,16 +77,6 @@ class AssistantQuery(Model):
     )
     text: str = Field(
         default="", description="Only assistants whose name or title contains it, in any case."
-    )
-
-
-class ImportQuery(Model):
-    """The query of an import."""
-
-    name: str = Field(
-        default="",
-        description="The name of the new assistant, by default the one in the file.",
-        json_schema_extra={"pattern": "^([A-Za-z0-9][A-Za-z0-9_-]{0,127})?$"},
     )
 
 
@@ -134,27 +124,13 @@ async def get(api: Call, id_: AssistantId) -> StoredJson:
 )
 async def create(api: Call, body: AssistantJson) -> StoredJson:
     """Create an assistant. `id` and `organization` are ignored."""
-    new = _assistant(body, api.json)
+    new = read_body(body, api.json)
     published = body.get("published")
     if not isinstance(published, bool | None):
         raise invalid("published", "must be true or false")
     request = pb.CreateAssistantRequest(assistant=new, published=bool(published))
     response = await call(api.services.assistants.CreateAssistant, request)
-    return _created(api, response, published=bool(published))
-
-
-@routes.post(
-    "/assistants/import",
-    status=201,
-    errors=(409, 422),
-    headers={**ETAG, **LOCATION},
-)
-async def import_assistant(api: Call, query: ImportQuery, body: AssistantFileJson) -> StoredJson:
-    """Create an assistant of the caller from an export of Heddle or of LAMB."""
-    del body  # the service reads the exact text
-    request = pb.ImportAssistantRequest(document_json=api.json.text(), name=query.name)
-    response = await call(api.services.assistants.ImportAssistant, request)
-    return _created(api, response, published=response.published)
+    return created(api, response, published=bool(published))
 
 
 @routes.put(
@@ -168,7 +144,7 @@ async def update(api: Call, id_: AssistantId, body: AssistantJson) -> StoredJson
 
     `owner`, `organization`, `created` and `published` may be sent back and are not changed.
     """
-    changed = _assistant(body, api.json)
+    changed = read_body(body, api.json)
     if changed.id and changed.id != id_:
         raise invalid("id", "is not the assistant of the path")
     changed.id = id_
@@ -194,13 +170,15 @@ async def publish(api: Call, id_: AssistantId, body: Publication) -> PublishedAs
     return PublishedAssistant(id=id_, published=body.published)
 
 
-@routes.get("/assistants/{id}/export", errors=(400, 404, 422), headers=SAVE, returns=AssistantFile)
-async def export(api: Call, id_: AssistantId) -> Response:
-    """Get an assistant as a file that can be imported elsewhere."""
-    request = pb.ExportAssistantRequest(id=id_)
-    response = await call(api.services.assistants.ExportAssistant, request)
+@routes.get("/assistants/{id}/export", errors=(400, 404, 422), headers=SAVE, returns=AssistantBody)
+async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
+    """Get an assistant that the caller may change as a file, without its owner and secrets."""
+    reference = f"{PREFIX}{id_}"
+    request = pb.GetAssistantRequest(reference=reference)
+    response = await call(api.services.assistants.GetAssistant, request)
+    check_may_change(response.assistant, reference)
     api.save_as(filename(id_))
-    return Response(response.document_json, media_type="application/json")
+    return exported(response.assistant)
 
 
 def filename(identifier: str) -> str:
@@ -208,7 +186,7 @@ def filename(identifier: str) -> str:
     return f"assistant_{_UNSAFE.sub('_', identifier)}.json"
 
 
-def _assistant(body: dict[str, Any], place: Place) -> pb.Assistant:
+def read_body(body: dict[str, Any], place: Place) -> pb.Assistant:
     """Return the assistant that a body describes, whole: what it lacks is empty."""
     try:
         return read_assistant(body, lambda path, _: place.at(*path).text())
@@ -216,12 +194,13 @@ def _assistant(body: dict[str, Any], place: Place) -> pb.Assistant:
         raise place.at(*error.path).invalid(error.problem) from None
 
 
-def _created(
+def created(
     api: Call,
-    response: pb.CreateAssistantResponse | pb.ImportAssistantResponse,
+    response: pb.CreateAssistantResponse | pb.GetAssistantResponse,
     *,
     published: bool,
 ) -> dict[str, Any]:
+    """Return the response about a new assistant."""
     api.headers["location"] = f"/assistants/{response.assistant.id}"
     return _stored(api, response.assistant, response.etag, published=published)
 

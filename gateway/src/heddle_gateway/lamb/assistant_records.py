@@ -6,6 +6,7 @@ frontend reads at the top level. LAMB puts the number of the creator before new 
 not: names are unique per owner.
 """
 
+import json
 import re
 from typing import Any
 
@@ -14,6 +15,7 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import may_change
 
+from heddle_gateway.admin.exports import without_owner, without_secrets
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 
@@ -40,6 +42,7 @@ _GROUP = ("group_id", "group_name", "oauth_consumer_name")
 _CREATOR_PREFIX = re.compile(r"[0-9]+_")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _MAX_CHANGED_NAME = 50
+_EXPORTED_TEXTS = ("name", "description", "system_prompt", "prompt_template")
 
 
 def to_record(members: dict[str, Any], place: Place) -> Record:
@@ -85,23 +88,51 @@ def edited_name(stored: str, name: str) -> str:
 
     LAMB's editor hides the creator's number before a name, and sends the name without it.
     """
-    match = _CREATOR_PREFIX.match(stored)
-    prefix = match[0] if match else ""
+    prefix = _creator_prefix(stored)
     if name in (stored, stored.removeprefix(prefix)):
         return stored
     name = valid_name(name)
     return name if name.startswith(prefix) else prefix + name
 
 
-def exported(document_json: str) -> dict[str, Any]:
-    """Return an exported assistant as LAMB's frontend reads it: with its metadata as text."""
-    document, exact = parse(document_json.encode())
-    metadata = Place(exact).at("metadata").text()
-    return (
-        document
-        | {"metadata": metadata, "api_callback": metadata}
-        | _top_level(document["metadata"])
-    )
+def imported(export: dict[str, Any], edit: dict[str, Any], place: Place) -> Record:
+    """Return the record of an export of LAMB, whose metadata may lack members of the top level.
+
+    Args:
+        export: The export.
+        edit: Its validated members that `to_record` reads.
+        place: Its place.
+
+    Raises:
+        InvalidRequestError: The export is invalid.
+    """
+    record = to_record(edit, place)
+    promoted = _top_level(export)
+    metadata = _members(record.metadata_json)
+    if promoted.keys() - metadata.keys():
+        record.metadata_json = json.dumps(promoted | metadata)
+    return record
+
+
+def exported(record: Record) -> dict[str, Any]:
+    """Return a record as LAMB exports it, without owner and secrets."""
+    metadata = without_secrets(_members(record.metadata_json))
+    text = json.dumps(metadata)
+    texts = {name: without_owner(getattr(record, name), record.owner) for name in _EXPORTED_TEXTS}
+    return {
+        **texts,
+        "name": texts["name"].removeprefix(_creator_prefix(record.name)),
+        "RAG_Top_k": _whole(record.rag_top_k),
+        "RAG_collections": record.rag_collections or None,
+        "metadata": text,
+        "api_callback": text,
+        **_top_level(metadata),
+    }
+
+
+def _creator_prefix(name: str) -> str:
+    match = _CREATOR_PREFIX.match(name)
+    return match[0] if match else ""
 
 
 def to_lamb(record: Record, identity: Identity) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from heddle_runtime.errors import AlreadyExistsError
 from pydantic import BeforeValidator, Field
 
 from heddle_gateway.admin.assistants import SAVE, filename
+from heddle_gateway.auth.permissions import check_may_change
 from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.lamb import assistant_records as records
 from heddle_gateway.openai.chat.completions import AssistantId
@@ -214,10 +215,10 @@ async def delete(api: Call, id_: AssistantId) -> Message:
 @routes.get(f"{_PREFIX}/export/{{id}}", errors=(400, 404, 422), headers=SAVE)
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     """Get an assistant as a file that can be imported elsewhere."""
-    request = pb.ExportAssistantRequest(id=id_)
-    response = await call(api.services.assistants.ExportAssistant, request)
+    record = (await _record(api, id_)).record
+    check_may_change(record, id_)
     api.save_as(filename(id_))
-    return records.exported(response.document_json)
+    return records.exported(record)
 
 
 @routes.put(f"{_PREFIX}/publish/{{id}}", errors=(404, 409, 422), headers=ETAG)

@@ -8,13 +8,13 @@ from typing import Protocol
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2 as rows
 from heddle.migration.v1 import migration_pb2 as pb
+from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import HeddleError, NotFoundError, UnavailableError, to_status
 
 from heddle_migration_service.row_batches import RowBatches
 
 _BATCH = 500
 _MAX_TRIES = 10
-_LARGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class BatchJob:
         """Go through some assistants in the same way."""
         unique = dict.fromkeys(identifiers)
         report = Report(pb.Progress(total=len(unique)))
-        numbers = sorted(number for each in unique if (number := _row_id(each)))
+        numbers = sorted(number for each in unique if (number := row_id(each)))
         existing: set[str] = set()
         for start in range(0, len(numbers), _BATCH):
             batch = (await self._read(ids=numbers[start : start + _BATCH])).rows
@@ -147,11 +147,3 @@ def _count(changes: Sequence[Change], report: Report) -> None:
         for change in changes
         if change.notes
     ]
-
-
-def _row_id(identifier: str) -> int | None:
-    """Return the number that the identifier of a row is, None if it is no row's."""
-    if not (identifier.isascii() and identifier.isdecimal()) or len(identifier) > len("9" * 19):
-        return None
-    number = int(identifier)
-    return number if str(number) == identifier and 0 < number <= _LARGEST_ID else None

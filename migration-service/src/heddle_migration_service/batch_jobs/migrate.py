@@ -33,6 +33,8 @@ class Migrate:
 
     def change(self, row: rows.StoredRow) -> Change | None:
         """Return the new metadata, None if the row is of the newest format already."""
+        if row.is_current:
+            return None
         conversion = convert_row(ConvertibleMessage.of(row.id, row.row))
         if not conversion.changed:
             return None

@@ -18,13 +18,8 @@ from heddle_conversion import (
     to_contract,
 )
 from heddle_runtime.call_metadata import call_options, caller
-from heddle_runtime.errors import (
-    InvalidRequestError,
-    NotSetUpError,
-    PermissionDeniedError,
-    Violation,
-)
-from heddle_runtime.identity import ADMIN, ANONYMOUS
+from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
+from heddle_runtime.permissions import require_administrator
 from heddle_runtime.server_interceptor import Context
 
 from heddle_migration_service.batch_jobs.job import BatchJob
@@ -59,7 +54,7 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         self, request: pb.ConvertAssistantRequest, context: Context
     ) -> pb.ConvertAssistantResponse:
         """Return what a migration would make of an assistant."""
-        _require_administrator()
+        require_administrator(caller().identity)
         match request.WhichOneof("source"):
             case "id":
                 conversion, assistant = await self._convert_stored(request.id, context)
@@ -108,7 +103,7 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         self, request: pb.ImportLambRequest, context: Context
     ) -> AsyncGenerator[pb.ImportLambResponse]:
         """Copy the contents of a LAMB database."""
-        _require_administrator()
+        require_administrator(caller().identity)
         if self._importer is None:
             raise NotSetUpError(
                 "No LAMB database is set up. Set HEDDLE_MIGRATION_LAMB_DATABASE to its path."
@@ -137,15 +132,8 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         return conversion, to_contract(conversion.metadata, columns)
 
 
-def _require_administrator() -> None:
-    identity = caller().identity
-    # Without an identity secret, on one machine, there is nobody else.
-    if not (identity == ANONYMOUS or ADMIN in identity.scopes):
-        raise PermissionDeniedError("Only a caller with the scope 'admin' may do this.")
-
-
 def _check(ids: Sequence[str]) -> None:
-    _require_administrator()
+    require_administrator(caller().identity)
     if len(ids) > _MAX_IDS:
         violation = Violation("ids", f"must be at most {_MAX_IDS}")
         raise InvalidRequestError("The request names too many assistants.", [violation])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heddle.assistant.v1 import rows_pb2
+from heddle_conversion.identifiers import DELETED_OWNER
 
 from heddle_migration_service.lamb import publications, users
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
@@ -17,8 +18,6 @@ from heddle_migration_service.lamb.values import LambRow
 TABLE = "assistants"
 _DELETED = re.compile(r"_deleted_(\d{1,11})$", re.ASCII)
 _SHARES = "assistant_shares"
-DELETED_OWNER = "deleted_assistant@owi.com"
-"""Who owns deleted assistants."""
 _TEXTS = {
     "description": "description",
     "api_callback": "metadata",

@@ -7,13 +7,12 @@ from typing import Any
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import migration_pb2 as pb
+from heddle_conversion.identifiers import MAX_ROW_ID
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 
 from heddle_migration_service.lamb.organizations import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
-
-_LARGEST_ID = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -72,7 +71,7 @@ class Kind:
 def drafted(row: LambRow, name: str | None, values: dict[str, Any]) -> Draft:
     """Return the draft of a row; refused if it has no id that Heddle could store."""
     identifier = row.whole("id")
-    if identifier is not None and 0 < identifier <= _LARGEST_ID:
+    if identifier is not None and 0 < identifier <= MAX_ROW_ID:
         return Draft(identifier, name or "", {"id": identifier, **values}, row.notes)
     draft = Draft(0, name or "", values, row.notes)
     draft.refuse("Its id is no positive whole number.")

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from heddle_conversion.identifiers import LAST_SECOND
+
 _LARGEST = 2**63
 _TRUE = frozenset({"1", "true", "t", "yes"})
-_LATEST = 253_402_300_799  # the end of the year 9999, which is as far as other programs can count
 UNREADABLE = "\N{REPLACEMENT CHARACTER}"
 """What stands for what is no text."""
 Value = bytes | int | float | None
@@ -58,11 +59,11 @@ class LambRow:
         match self.values.get(name):
             case bytes() as value if not value.isdigit():
                 number = _date(value)
-            case float() as value if 0 <= value <= _LATEST:
+            case float() as value if 0 <= value <= LAST_SECOND:
                 number = int(value)
             case _:
                 number = self.whole(name)
-        return number if number is not None and 0 <= number <= _LATEST else None
+        return number if number is not None and 0 <= number <= LAST_SECOND else None
 
     def untyped(self, name: str) -> str | int | float | None:
         """Return a number as a number and a text as a text."""

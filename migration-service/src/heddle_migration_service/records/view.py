@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import record_pb2 as pb
 from heddle_conversion import (
@@ -16,6 +15,7 @@ from heddle_conversion import (
     parse,
     version_of,
 )
+from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import (
     InvalidRequestError,
     MalformedAssistantError,
@@ -31,7 +31,6 @@ _COLUMNS = (
 )
 _SHARED = ("id", "organization", "owner", "published", *_COLUMNS)
 _GROUP = ("group_id", "group_name", "oauth_consumer_name")
-_LAST_SECOND = 253_402_300_799  # of the year 9999; timestamps end there
 _MAX_DIGITS = 18
 
 
@@ -41,9 +40,9 @@ def record_of_row(row: rows_pb2.AssistantRow) -> pb.Record:
     record = pb.Record(
         **{name: getattr(row, name) for name in _SHARED if name in present},
         **{name: getattr(row, name) for name in _GROUP},
-        create_time=_timestamp(row.created_at),
-        update_time=_timestamp(row.updated_at),
-        publish_time=_timestamp(row.published_at),
+        create_time=timestamp(row.created_at),
+        update_time=timestamp(row.updated_at),
+        publish_time=timestamp(row.published_at),
     )
     columns = columns_of_row(row)
     if "metadata" in present:
@@ -118,10 +117,6 @@ def wrong_metadata() -> Iterator[None]:
         what = error.violations[0].description
         violation = Violation("record.metadata_json", what)
         raise InvalidRequestError(f"The metadata {what}.", [violation]) from None
-
-
-def _timestamp(seconds: int) -> Timestamp | None:
-    return Timestamp(seconds=seconds) if 0 < seconds <= _LAST_SECOND else None
 
 
 def _number(text: str) -> int | str:

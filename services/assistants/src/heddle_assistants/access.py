@@ -1,77 +1,53 @@
-"""Permissions for assistants, to Python and to SQL.
+"""The rules of `heddle_runtime.permissions` as conditions of queries."""
 
-`heddle_runtime.permissions` says who may change one; all members of the organisation may use a
-published one.
-"""
+from dataclasses import dataclass
+from typing import Any
 
-from typing import Protocol
-
-from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity import ORGANIZATION_ADMIN, SERVICE, Identity, home
-from heddle_runtime.permissions import Owned, may_administer, may_change
-from sqlalchemy import ColumnElement, and_, or_, select, true
+from heddle_runtime.permissions import may_administer
+from sqlalchemy import Column, ColumnElement, and_, or_, select, true
 
-from heddle_assistants.database.schema import assistants, organizations
-
-_KEY = "key:"
+from heddle_assistants.database.schema import assistants, organizations, rubrics
 
 
-class Publishable(Owned, Protocol):
-    """Something that an owner lets others use."""
+@dataclass(frozen=True, slots=True)
+class OwnedRows:
+    """The columns of a table that permissions depend on."""
 
-    @property
-    def published(self) -> bool:
-        """Whether others of the organisation may use it."""
+    owner: Column[Any]
+    published: Column[bool]
+    organization_id: Column[Any]
 
+    def changeable(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of rows that `identity` may change."""
+        if may_administer(identity):
+            return true()
+        at_home = ORGANIZATION_ADMIN in identity.scopes
+        return self._at_home(identity) if at_home else self.owned(identity)
 
-def may_use(identity: Identity, it: Publishable) -> bool:
-    """Say whether `identity` may use an assistant."""
-    if SERVICE in identity.scopes or may_change(identity, it):
-        return True
-    return it.published and it.organization in ("", home(identity))
+    def owned(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of rows that `identity` owns."""
+        return and_(self.owner == identity.subject, self._at_home(identity))
 
+    def offered(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of published rows that `identity` may use."""
+        if SERVICE in identity.scopes or may_administer(identity):
+            return self.published
+        return and_(self.published, self._at_home(identity))
 
-def may_own(identity: Identity) -> bool:
-    """Say whether `identity` is somebody; a key of an organisation is not."""
-    return not identity.subject.startswith(_KEY)
+    def usable(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of rows that `identity` may use."""
+        return true() if SERVICE in identity.scopes else self.readable(identity)
 
+    def readable(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of rows that `identity` may read."""
+        published_at_home = and_(self.published, self._at_home(identity))
+        return or_(self.changeable(identity), published_at_home)
 
-def require_administrator(identity: Identity) -> None:
-    """Refuse everybody who may not do everything.
-
-    Raises:
-        PermissionDeniedError: `identity` may not.
-    """
-    if not may_administer(identity):
-        raise PermissionDeniedError("Only a caller with the scope 'admin' may do this.")
-
-
-def changeable(identity: Identity) -> ColumnElement[bool]:
-    """Return the condition of rows that `identity` may change."""
-    if may_administer(identity):
-        return true()
-    return _at_home(identity) if ORGANIZATION_ADMIN in identity.scopes else owned(identity)
-
-
-def owned(identity: Identity) -> ColumnElement[bool]:
-    """Return the condition of rows that `identity` owns."""
-    return and_(assistants.c.owner == identity.subject, _at_home(identity))
+    def _at_home(self, identity: Identity) -> ColumnElement[bool]:
+        query = select(organizations.c.id).where(organizations.c.slug == home(identity))
+        return self.organization_id == query.scalar_subquery()
 
 
-def offered(identity: Identity) -> ColumnElement[bool]:
-    """Return the condition of published rows that `identity` may use."""
-    if SERVICE in identity.scopes or may_administer(identity):
-        return assistants.c.published
-    return and_(assistants.c.published, _at_home(identity))
-
-
-def usable(identity: Identity) -> ColumnElement[bool]:
-    """Return the condition of rows that `identity` may use."""
-    if SERVICE in identity.scopes:
-        return true()
-    return or_(changeable(identity), offered(identity))
-
-
-def _at_home(identity: Identity) -> ColumnElement[bool]:
-    slug = organizations.c.slug == home(identity)
-    return assistants.c.organization_id == select(organizations.c.id).where(slug).scalar_subquery()
+ASSISTANTS = OwnedRows(assistants.c.owner, assistants.c.published, assistants.c.organization_id)
+RUBRICS = OwnedRows(rubrics.c.owner_email, rubrics.c.is_public, rubrics.c.organization_id)

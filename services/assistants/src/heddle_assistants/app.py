@@ -19,7 +19,6 @@ from heddle_assistants.accounts.bootstrap import (
     encryption_keys,
 )
 from heddle_assistants.assistants.catalog import Catalog
-from heddle_assistants.assistants.exporting import Exporter
 from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
@@ -88,14 +87,13 @@ async def app(settings: AssistantsSettings) -> AsyncGenerator[Sequence[Binding]]
         reader = Reader(rows, Migrations(database, enabled=settings.migrate_on_read))
         catalog = Catalog(FolderAssistants(settings.assistants_dir), rows, reader)
         price_lookup = PriceLookup(database, keys, prices)
-        exporter, budgets = Exporter(catalog, rows, reader), Budgets(database, price_lookup)
         batches = Batches(database, migrates=settings.migrate_on_read)
         importer = RowImport(database, keys, Egress(settings.private_networks))
         yield [
             bind(
                 assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
                 assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
-                AssistantServicer(catalog, writer, exporter, budgets),
+                AssistantServicer(catalog, writer, Budgets(database, price_lookup)),
             ),
             bind(
                 rows_pb2.DESCRIPTOR.services_by_name["RowService"],

@@ -3,15 +3,14 @@
 import re
 from collections.abc import Mapping
 
+from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import InvalidRequestError, Violation
-
-from heddle_assistants.repository.row import DELETED_OWNER
+from heddle_runtime.limits import MAX_OWNER_CHARACTERS
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 """LAMB's names begin with the number of whoever made them, `7_tutor`."""
 _RULE = "must be at most 128 letters, digits, - or _, the first one a letter or digit"
 NO_USER = "is not the e-mail address of a user"
-_LONGEST_OWNER = 320
 _NUL = "must not contain the character NUL"
 
 
@@ -28,7 +27,7 @@ def require_name(name: str, field: str) -> None:
 
 def may_be_user(owner: str) -> bool:
     """Say whether a new assistant's owner can be a user: what is deleted belongs to none."""
-    return owner != DELETED_OWNER and len(owner) <= _LONGEST_OWNER
+    return owner != DELETED_OWNER and len(owner) <= MAX_OWNER_CHARACTERS
 
 
 def refuse_nul(texts: Mapping[str, object], prefix: str) -> None:

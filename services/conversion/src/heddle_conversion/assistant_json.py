@@ -15,19 +15,16 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
+from heddle_runtime.limits import MAX_JSON_DEPTH, MAX_TOOL_ROUNDS, MAX_TOOL_SECONDS, MAX_TOOLS
 from heddle_runtime.struct_codec import from_struct, to_struct
+
+from heddle_conversion.identifiers import LAST_SECOND
 
 FORMAT_VERSION = 2
 VERSION_MEMBER = "_format_version"
 PUBLISHED_MEMBER = "published"
-MAX_TIMEOUT_SECONDS = 86_400.0
 _MIN_TIMEOUT_SECONDS = 0.001
-_MAX_DEPTH = 32
-"""Levels of a tool's configuration. A level costs three of the 100 nested messages that protobuf
-reads."""
 _MAX_INT = 2**31 - 1
-_LAST_SECOND = 253_402_300_799  # of the year 9999; timestamps end there
 _MEMBERS = {"tool": "type", "disabled": "enabled", "create_time": "created", "extra_json": "extra"}
 """Where a member has another name than the field. `enabled` is the opposite of `disabled`."""
 _MAXIMA = {"max_tool_rounds": MAX_TOOL_ROUNDS, "tools": MAX_TOOLS}
@@ -127,7 +124,7 @@ def _read_message(message: Message, value: object, path: Path, exact: ExactText)
             seconds = _number(value, path)
             message.FromNanoseconds(round(seconds * 1e9))
         case Timestamp():
-            message.FromSeconds(_whole(value, path, _LAST_SECOND))
+            message.FromSeconds(_whole(value, path, LAST_SECOND))
         case _:
             message.SetInParent()
             _read(message, _mapping(value, path), path, exact)
@@ -221,7 +218,7 @@ def _whole(value: object, path: Path, maximum: int) -> int:
 
 
 def _number(value: object, path: Path) -> float:
-    low, high = _MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS
+    low, high = _MIN_TIMEOUT_SECONDS, MAX_TOOL_SECONDS
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise FieldError(path, f"must be a number from {low:g} to {high:g}")
     return float(value)
@@ -235,10 +232,10 @@ def read_struct(value: object, path: Path = ()) -> Struct:
     """
     members = _mapping(value, path)
     level: list[object] = [members]
-    for _ in range(_MAX_DEPTH + 1):
+    for _ in range(MAX_JSON_DEPTH + 1):
         level = [item for each in level for item in _inner(each, path)]
     if level:
-        raise FieldError(path, f"is nested more than {_MAX_DEPTH} levels deep")
+        raise FieldError(path, f"is nested more than {MAX_JSON_DEPTH} levels deep")
     try:
         return to_struct(members)
     except ValueError:

@@ -10,12 +10,13 @@ left to its default.
 from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.limits import MAX_TOOL_ROUNDS
 
 from heddle_conversion import contract_tools
 from heddle_conversion.bindings import normal
 from heddle_conversion.contract_tools import text
+from heddle_conversion.identifiers import timestamp
 from heddle_conversion.json_text import dump, parse, same
 from heddle_conversion.unmapped_fields import set_aside
 from heddle_conversion.versions import VERSION_KEY
@@ -28,8 +29,6 @@ _ALWAYS = (VERSION_KEY, "connector", "llm", "prompt_processor", "tools")
 # Names of the same thing: LAMB's default that was never there, and the one of its branch for many
 # tools, whose slots every template has here.
 _PROMPT_PROCESSORS = {"default", "default_processor", "multi_augment"}
-MOST_ROUNDS = 50
-_LAST_SECOND = 253_402_300_799  # of the year 9999; timestamps end there
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,8 @@ def to_contract(metadata: dict[str, Any], row: StoredColumns) -> pb.Assistant:
     assistant.organization = "" if row.organization is None else text(str(row.organization))
     assistant.system_prompt = text(row.system_prompt)
     assistant.prompt_template = text(row.prompt_template)
-    if isinstance(row.created_at, int) and 0 < row.created_at <= _LAST_SECOND:
-        assistant.create_time.CopyFrom(Timestamp(seconds=row.created_at))
+    if created := timestamp(row.created_at):
+        assistant.create_time.CopyFrom(created)
     if extra := _unmodelled(metadata, _members(assistant)):
         assistant.extra_json = dump(extra)
     return assistant
@@ -147,7 +146,7 @@ def _members(assistant: pb.Assistant) -> dict[str, Any]:
 def _rounds(value: object) -> int:
     """Return a number of rounds that an assistant can have; 0 leaves it to the service."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else 0
-    return number if 0 < number <= MOST_ROUNDS else 0
+    return number if 0 < number <= MAX_TOOL_ROUNDS else 0
 
 
 def text_or_default(metadata: dict[str, Any], key: str, default: str) -> str:

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.limits import MAX_TOOL_SECONDS
 from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_conversion.bindings import normal, numbered
 from heddle_conversion.json_text import dump, parse, same
 
 _LARGEST_EXACT = 2**53
-_LONGEST_TIMEOUT = 86_400.0  # seconds
 _MODES = {
     "augment": pb.MODE_AUGMENT,
     "function": pb.MODE_FUNCTION,
@@ -144,7 +144,7 @@ def _members(binding: pb.ToolBinding) -> dict[str, Any]:
 def _seconds(value: object) -> float:
     """Return a limit that a tool can have; 0 if it has none."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value if 0 < value <= _LONGEST_TIMEOUT else 0
+        return value if 0 < value <= MAX_TOOL_SECONDS else 0
     return 0
 
 

@@ -5,13 +5,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from heddle_runtime.limits import MAX_JSON_DEPTH
+
 from heddle_conversion.errors import MalformedMetadataError
 
-DEEPEST = 32
-"""Levels of objects and lists. A tool's configuration must fit the 100 nested messages that
-protobuf reads, and costs three of them a level."""
 _LONGEST_NUMBER = 14_280  # bits; Python neither reads nor writes more than 4,300 digits
-_DEEP = f"is nested more than {DEEPEST} levels deep"
+_DEEP = f"is nested more than {MAX_JSON_DEPTH} levels deep"
 _LONG = "holds a number of more than 4,300 digits"
 
 
@@ -54,7 +53,7 @@ def checked(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise MalformedMetadataError("is not a JSON object")
     level: list[object] = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_JSON_DEPTH + 1):
         level = [inner for each in level for inner in _inside(each)]
         if not level:
             return value

@@ -7,7 +7,7 @@ from heddle_runtime import errors
 from heddle_conversion.columns import LegacyColumns
 from heddle_conversion.contract_tools import text
 from heddle_conversion.json_text import parse
-from heddle_conversion.versions import Conversion, convert
+from heddle_conversion.versions import Conversion, convert_checked
 
 
 class ConvertibleRow(Protocol):
@@ -34,7 +34,7 @@ def convert_row(row: ConvertibleRow) -> Conversion:
         NewerFormatError: It is of a newer format.
     """
     try:
-        return convert(parse(row.metadata), row.legacy)
+        return convert_checked(parse(row.metadata), row.legacy)
     except errors.NewerFormatError as error:
         raise errors.NewerFormatError(*_named(row, error), assistant=str(row.id)) from error
     except errors.MalformedAssistantError as error:

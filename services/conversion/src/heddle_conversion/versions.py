@@ -1,6 +1,5 @@
 """Bringing metadata from the version it has to the newest one, a pure step per version."""
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -74,7 +73,19 @@ def convert(
         MalformedMetadataError: It is not an object that JSON can write.
         NewerFormatError: It is of a version that `steps` do not know.
     """
-    converted = copy.deepcopy(checked(metadata))
+    return convert_checked(checked(metadata), columns, steps)
+
+
+def convert_checked(
+    metadata: dict[str, Any], columns: LegacyColumns, steps: Mapping[int, Step] = STEPS
+) -> Conversion:
+    """Return what `convert` does of metadata that `parse` or `checked` returned.
+
+    Raises:
+        MalformedMetadataError: Its version is not a whole number.
+        NewerFormatError: It is of a version that `steps` do not know.
+    """
+    converted = metadata
     first = version = version_of(converted)
     if version > newest(steps):
         raise NewerFormatError(version, newest(steps))

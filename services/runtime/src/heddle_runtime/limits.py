@@ -8,3 +8,10 @@ DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000
 """Items of one page of a list."""
 DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE = 50, 200
 """Items of one page of a list that is usually short, such as that of the tools."""
+MAX_TOOL_SECONDS = 86_400
+"""Time limit of one tool."""
+MAX_JSON_DEPTH = 32
+"""Levels of objects and lists in metadata. A tool's configuration must fit the 100 nested messages
+that protobuf reads, and costs three of them a level."""
+MAX_OWNER_CHARACTERS = 320
+"""Of an e-mail address."""

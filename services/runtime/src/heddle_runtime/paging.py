@@ -1,11 +1,16 @@
 """Pages of lists, by the same rules for every `List…` call."""
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.limits import DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE
+from heddle_runtime.limits import (
+    DEFAULT_PAGE_SIZE,
+    DEFAULT_SHORT_PAGE_SIZE,
+    MAX_PAGE_SIZE,
+    MAX_SHORT_PAGE_SIZE,
+)
 
 ItemT = TypeVar("ItemT")
 
@@ -31,7 +36,7 @@ def page(
     return items_of_page, write_token(key(items_of_page[-1])) if len(rest) > limit else ""
 
 
-def page_size(size: int, default: int, maximum: int) -> int:
+def page_size(size: int, default: int = DEFAULT_PAGE_SIZE, maximum: int = MAX_PAGE_SIZE) -> int:
     """Return the number of items of a page; a requested size of 0 means the default.
 
     Raises:
@@ -41,6 +46,14 @@ def page_size(size: int, default: int, maximum: int) -> int:
         violation = Violation("page_size", f"must be between 0 and {maximum}")
         raise InvalidRequestError("The page size is negative.", [violation])
     return min(size, maximum) or default
+
+
+def cut(
+    items: Sequence[ItemT], size: int, key: Callable[[ItemT], str]
+) -> tuple[Sequence[ItemT], str]:
+    """Return the page of `items`, read with one item more than it holds, and the next token."""
+    shown = items[:size]
+    return shown, write_token(key(shown[-1])) if len(items) > size else ""
 
 
 def write_token(key: str) -> str:

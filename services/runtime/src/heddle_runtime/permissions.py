@@ -1,29 +1,48 @@
-"""Permissions for objects that belong to a user or to an organisation.
+"""Who may do what with things that have an owner and an organisation.
 
-The owner and the administrators of the organisation may change an object. Two users of two
-organisations may have the same name, so an owner is one only within its organisation.
+The owner and the administrators of the owner's organisation may change a thing, everybody of the
+organisation may use a published one. Users of two organisations may have one name, so an owner
+counts only in the own organisation.
 """
 
 from typing import Protocol
 
-from heddle_runtime.identity import ADMIN, ANONYMOUS, ORGANIZATION_ADMIN, Identity, home
+from heddle_runtime.errors import PermissionDeniedError
+from heddle_runtime.identity import (
+    ADMIN,
+    ANONYMOUS,
+    ORGANIZATION_ADMIN,
+    SERVICE,
+    Identity,
+    home,
+)
+
+_KEY = "key:"
 
 
 class Owned(Protocol):
-    """An object with an owner."""
+    """Something that somebody owns."""
 
     @property
     def owner(self) -> str:
-        """The user; empty if it belongs to the organisation."""
+        """The owner's e-mail address."""
 
     @property
     def organization(self) -> str:
-        """The slug of the organisation; empty if it belongs to all."""
+        """The slug of the organisation that it is in; everybody's if empty."""
+
+
+class Publishable(Owned, Protocol):
+    """Something that an owner lets others use."""
+
+    @property
+    def published(self) -> bool:
+        """Whether others of the organisation may use it."""
 
 
 def may_administer(identity: Identity) -> bool:
     """Return whether `identity` may do everything."""
-    # Without a secret, on one machine, there is no other identity.
+    # Without a secret, on one machine, there is nobody else.
     return identity == ANONYMOUS or ADMIN in identity.scopes
 
 
@@ -35,11 +54,48 @@ def may_administer_in(identity: Identity, organization: str) -> bool:
 
 
 def owns(identity: Identity, it: Owned) -> bool:
-    """Return whether `identity` is the owner of an object."""
+    """Return whether `identity` is the owner."""
     at_home = it.organization in ("", home(identity))
     return at_home and bool(it.owner) and it.owner == identity.subject
 
 
 def may_change(identity: Identity, it: Owned) -> bool:
-    """Return whether `identity` may change an object."""
+    """Return whether `identity` may change something."""
     return may_administer_in(identity, it.organization) or owns(identity, it)
+
+
+def may_read(identity: Identity, it: Publishable) -> bool:
+    """Return whether `identity` may read something."""
+    if may_change(identity, it):
+        return True
+    return it.published and it.organization in ("", home(identity))
+
+
+def may_use(identity: Identity, it: Publishable) -> bool:
+    """Return whether `identity` may use something, as services may for others."""
+    return SERVICE in identity.scopes or may_read(identity, it)
+
+
+def may_own(identity: Identity) -> bool:
+    """Return whether `identity` is somebody; a key of an organisation is not."""
+    return not identity.subject.startswith(_KEY)
+
+
+def require_administrator(identity: Identity) -> None:
+    """Reject everybody who may not do everything.
+
+    Raises:
+        PermissionDeniedError: `identity` may not.
+    """
+    if not may_administer(identity):
+        raise PermissionDeniedError("Only a caller with the scope 'admin' may do this.")
+
+
+def require_service(identity: Identity) -> None:
+    """Reject everybody but services that act for themselves.
+
+    Raises:
+        PermissionDeniedError: `identity` is not a service.
+    """
+    if identity != ANONYMOUS and SERVICE not in identity.scopes:
+        raise PermissionDeniedError("Only Heddle's own services may ask for this.")

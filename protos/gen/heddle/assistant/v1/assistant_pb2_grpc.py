@@ -71,16 +71,6 @@ class AssistantServiceStub:
                 request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.SerializeToString,
                 response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.FromString,
                 _registered_method=True)
-        self.ExportAssistant = channel.unary_unary(
-                '/heddle.assistant.v1.AssistantService/ExportAssistant',
-                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantRequest.SerializeToString,
-                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantResponse.FromString,
-                _registered_method=True)
-        self.ImportAssistant = channel.unary_unary(
-                '/heddle.assistant.v1.AssistantService/ImportAssistant',
-                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantRequest.SerializeToString,
-                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantResponse.FromString,
-                _registered_method=True)
 
 
 class AssistantServiceServicer:
@@ -143,21 +133,6 @@ class AssistantServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ExportAssistant(self, request, context):
-        """Returns an assistant as a document for a file or another installation.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ImportAssistant(self, request, context):
-        """Creates an assistant of the caller from what `ExportAssistant` returned, or from LAMB's export.
-        Fails like `CreateAssistant`.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_AssistantServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -190,16 +165,6 @@ def add_AssistantServiceServicer_to_server(servicer, server):
                     servicer.PublishAssistant,
                     request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.FromString,
                     response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.SerializeToString,
-            ),
-            'ExportAssistant': grpc.unary_unary_rpc_method_handler(
-                    servicer.ExportAssistant,
-                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantRequest.FromString,
-                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantResponse.SerializeToString,
-            ),
-            'ImportAssistant': grpc.unary_unary_rpc_method_handler(
-                    servicer.ImportAssistant,
-                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantRequest.FromString,
-                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -371,60 +336,6 @@ class AssistantService:
             '/heddle.assistant.v1.AssistantService/PublishAssistant',
             heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.SerializeToString,
             heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ExportAssistant(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/heddle.assistant.v1.AssistantService/ExportAssistant',
-            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantRequest.SerializeToString,
-            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ExportAssistantResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ImportAssistant(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/heddle.assistant.v1.AssistantService/ImportAssistant',
-            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantRequest.SerializeToString,
-            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ImportAssistantResponse.FromString,
             options,
             channel_credentials,
             insecure,

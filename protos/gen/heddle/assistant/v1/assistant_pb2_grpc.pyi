@@ -64,12 +64,6 @@ class AssistantServiceStub:
     """
     PublishAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]
     """Publishes an assistant to the organisation, or withdraws it."""
-    ExportAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ExportAssistantRequest, _assistant_pb2.ExportAssistantResponse]
-    """Returns an assistant as a document for a file or another installation."""
-    ImportAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ImportAssistantRequest, _assistant_pb2.ImportAssistantResponse]
-    """Creates an assistant of the caller from what `ExportAssistant` returned, or from LAMB's export.
-    Fails like `CreateAssistant`.
-    """
 
 @_typing.type_check_only
 class AssistantServiceAsyncStub(AssistantServiceStub):
@@ -107,12 +101,6 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     """
     PublishAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]  # type: ignore[assignment]
     """Publishes an assistant to the organisation, or withdraws it."""
-    ExportAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ExportAssistantRequest, _assistant_pb2.ExportAssistantResponse]  # type: ignore[assignment]
-    """Returns an assistant as a document for a file or another installation."""
-    ImportAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ImportAssistantRequest, _assistant_pb2.ImportAssistantResponse]  # type: ignore[assignment]
-    """Creates an assistant of the caller from what `ExportAssistant` returned, or from LAMB's export.
-    Fails like `CreateAssistant`.
-    """
 
 class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     """Stores assistants. For callers who may not see an assistant, it does not exist.
@@ -183,23 +171,5 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.PublishAssistantResponse, _abc.Awaitable[_assistant_pb2.PublishAssistantResponse]]:
         """Publishes an assistant to the organisation, or withdraws it."""
-
-    @_abc_1.abstractmethod
-    def ExportAssistant(
-        self,
-        request: _assistant_pb2.ExportAssistantRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_assistant_pb2.ExportAssistantResponse, _abc.Awaitable[_assistant_pb2.ExportAssistantResponse]]:
-        """Returns an assistant as a document for a file or another installation."""
-
-    @_abc_1.abstractmethod
-    def ImportAssistant(
-        self,
-        request: _assistant_pb2.ImportAssistantRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_assistant_pb2.ImportAssistantResponse, _abc.Awaitable[_assistant_pb2.ImportAssistantResponse]]:
-        """Creates an assistant of the caller from what `ExportAssistant` returned, or from LAMB's export.
-        Fails like `CreateAssistant`.
-        """
 
 def add_AssistantServiceServicer_to_server(servicer: AssistantServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

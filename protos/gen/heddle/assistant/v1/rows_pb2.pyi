@@ -523,17 +523,24 @@ class StoredRow(_message.Message):
     ROW_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     ORIGINAL_FIELD_NUMBER: _builtins.int
+    IS_CURRENT_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """The identifier."""
     version: _builtins.str
     """Changes whenever the row or its metadata does, by whatever means."""
+    is_current: _builtins.bool
+    """Whether the metadata is what a migration to the newest format made. Only set in
+    `ROW_VIEW_CONVERSION`, which leaves everything else but the id out then.
+    """
     @_builtins.property
     def row(self) -> Global___AssistantRow:
         """The columns of the requested view."""
 
     @_builtins.property
     def original(self) -> Global___Original:
-        """What the assistant was before its migration. Not set if nothing is stored."""
+        """What the assistant was before its migration. Only set in `ROW_VIEW_ORIGINAL`, if an original
+        is stored.
+        """
 
     def __init__(
         self,
@@ -542,10 +549,11 @@ class StoredRow(_message.Message):
         row: Global___AssistantRow | None = ...,
         version: _builtins.str = ...,
         original: Global___Original | None = ...,
+        is_current: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["original", b"original", "row", b"row"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "original", b"original", "row", b"row", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "is_current", b"is_current", "original", b"original", "row", b"row", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

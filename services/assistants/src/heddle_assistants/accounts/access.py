@@ -4,14 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heddle_runtime.errors import NotFoundError, PermissionDeniedError
-from heddle_runtime.identity import (
-    ADMIN,
-    ANONYMOUS,
-    ORGANIZATION_ADMIN,
-    SERVICE,
-    Identity,
-    home,
-)
+from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, home
 from heddle_runtime.permissions import may_administer, may_administer_in
 
 GRANTABLE_SCOPES = (ORGANIZATION_ADMIN, ADMIN)
@@ -50,12 +43,6 @@ def visible_organization(identity: Identity) -> str | None:
     if may_administer(identity):
         return None
     return home(identity) if may_administer_in(identity, home(identity)) else ""
-
-
-def require_service(identity: Identity) -> None:
-    """Refuse whoever is not a service that acts for itself."""
-    if identity != ANONYMOUS and SERVICE not in identity.scopes:
-        raise PermissionDeniedError("Only Heddle's own services may ask for this.")
 
 
 def require_administrator(identity: Identity, organization: str) -> None:

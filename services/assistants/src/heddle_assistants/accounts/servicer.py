@@ -2,10 +2,11 @@
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_conversion.identifiers import row_id
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
-from heddle_runtime.paging import page_size, read_token, write_token
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.paging import cut, page_size, read_token
+from heddle_runtime.permissions import may_administer, require_service
 from heddle_runtime.server_interceptor import Context
 
 from heddle_assistants.accounts import access, checks, messages
@@ -16,10 +17,6 @@ from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.settings_text import parsed
 from heddle_assistants.accounts.users import User, Users
-from heddle_assistants.repository.row import row_id
-
-_DEFAULT_PAGE = 100
-_LARGEST_PAGE = 1000
 
 
 class AccountServicer(pb_grpc.AccountServiceServicer):
@@ -45,7 +42,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         self, request: pb.ResolveKeyRequest, context: Context
     ) -> pb.ResolveKeyResponse:
         """Tell whom a key stands for."""
-        access.require_service(caller().identity)
+        require_service(caller().identity)
         holder = await self._keys.holder(request.key)
         if holder is None:
             # The member tells the caller apart from the case that he himself is not known.
@@ -76,15 +73,12 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
 
     async def ListKeys(self, request: pb.ListKeysRequest, context: Context) -> pb.ListKeysResponse:
         """List the keys that the caller may see."""
-        limit = page_size(request.page_size, _DEFAULT_PAGE, _LARGEST_PAGE)
+        limit = page_size(request.page_size)
         of = access.visible_keys(caller().identity).within(request.organization)
         after = _after(request.page_token)
         keys = await self._keys.listed(of, after, limit + 1) if of else []
-        last = keys[limit - 1] if len(keys) > limit else None
-        return pb.ListKeysResponse(
-            keys=[messages.key_message(key) for key in keys[:limit]],
-            next_page_token=write_token(f"{last.created_at} {last.id}") if last else "",
-        )
+        shown, token = cut(keys, limit, lambda key: f"{key.created_at} {key.id}")
+        return pb.ListKeysResponse(keys=map(messages.key_message, shown), next_page_token=token)
 
     async def RevokeKey(
         self, request: pb.RevokeKeyRequest, context: Context
@@ -108,17 +102,15 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         self, request: pb.ListOrganizationsRequest, context: Context
     ) -> pb.ListOrganizationsResponse:
         """List the organisations that the caller administers."""
-        limit = page_size(request.page_size, _DEFAULT_PAGE, _LARGEST_PAGE)
+        limit = page_size(request.page_size)
         after = read_token(request.page_token)
         only = access.visible_organization(caller().identity)
         organizations = (
             [] if only == "" else await self._organizations.listed(only, after, limit + 1)
         )
+        shown, token = cut(organizations, limit, lambda each: each.slug)
         return pb.ListOrganizationsResponse(
-            organizations=[messages.organization_summary(item) for item in organizations[:limit]],
-            next_page_token=write_token(organizations[limit - 1].slug)
-            if len(organizations) > limit
-            else "",
+            organizations=map(messages.organization_summary, shown), next_page_token=token
         )
 
     async def PutOrganization(
@@ -162,7 +154,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         self, request: pb.ResolveUserRequest, context: Context
     ) -> pb.ResolveUserResponse:
         """Tell what somebody is to an organisation."""
-        access.require_service(caller().identity)
+        require_service(caller().identity)
         standing = await self._users.standing(request.email, request.organization)
         return pb.ResolveUserResponse(standing=standing)
 
@@ -170,7 +162,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         self, request: pb.ResolveSettingsRequest, context: Context
     ) -> pb.ResolveSettingsResponse:
         """Return what an organisation has set up, with its secrets if they are wanted."""
-        access.require_service(caller().identity)
+        require_service(caller().identity)
         reaching = not request.without_servers
         match request.WhichOneof("whose"):
             case "owner":
@@ -186,7 +178,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         self, request: pb.ResolveCollectionsRequest, context: Context
     ) -> pb.ResolveCollectionsResponse:
         """Tell which collections are somebody else's."""
-        access.require_service(caller().identity)
+        require_service(caller().identity)
         checks.check_collections(request)
         withheld = await self._collections.withheld(
             request.ids, request.owner, request.organization

@@ -5,6 +5,7 @@ from functools import partial
 
 import structlog
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import (
     AlreadyExistsError,
     InvalidRequestError,
@@ -12,15 +13,14 @@ from heddle_runtime.errors import (
     Violation,
 )
 from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import owns
+from heddle_runtime.permissions import may_use, owns
 from sqlalchemy import ColumnElement, and_, true
 
-from heddle_assistants.access import changeable, may_use, offered, owned
+from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.assistants.summaries import summary_of_row, summary_of_stored
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.folder import Contents, FolderAssistants
 from heddle_assistants.repository.reader import Reader
-from heddle_assistants.repository.row import row_id
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
 from heddle_assistants.store import StoredAssistant, candidates
@@ -28,10 +28,10 @@ from heddle_assistants.store import StoredAssistant, candidates
 log = structlog.get_logger(__name__)
 _BATCH = 200
 _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
-    pb.SELECTION_UNSPECIFIED: offered,
-    pb.SELECTION_USABLE: offered,
-    pb.SELECTION_OWN: owned,
-    pb.SELECTION_MANAGED: changeable,
+    pb.SELECTION_UNSPECIFIED: ASSISTANTS.offered,
+    pb.SELECTION_USABLE: ASSISTANTS.offered,
+    pb.SELECTION_OWN: ASSISTANTS.owned,
+    pb.SELECTION_MANAGED: ASSISTANTS.changeable,
 }
 
 

@@ -17,12 +17,11 @@ from heddle_conversion.bindings import fillable, numbered
 from heddle_conversion.contract import PROMPT_PROCESSOR
 from heddle_conversion.json_text import checked, same
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.limits import MAX_TOOL_SECONDS, MAX_TOOLS
 from heddle_runtime.struct_codec import from_struct
 
 from heddle_assistants.field_checks import NO_USER, may_be_user, refuse_nul, require_name
 
-_MOST_TOOLS = 64
-_LONGEST_TIMEOUT = 86_400  # seconds
 _FILE_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}"
 _TEXTS = ("name", "title", "description", "owner", "system_prompt", "prompt_template")
 
@@ -95,8 +94,8 @@ def _violations(assistant: pb.Assistant) -> Iterator[Violation]:
     for name in ("connector", "model"):
         if not getattr(assistant.model, name).strip():
             yield Violation(f"assistant.model.{name}", "is required")
-    if len(assistant.tools) > _MOST_TOOLS:
-        yield Violation("assistant.tools", f"must be at most {_MOST_TOOLS}")
+    if len(assistant.tools) > MAX_TOOLS:
+        yield Violation("assistant.tools", f"must be at most {MAX_TOOLS}")
     ids = Counter(binding.id for binding in assistant.tools)
     for index, binding in enumerate(assistant.tools):
         field = f"assistant.tools[{index}]"
@@ -121,5 +120,5 @@ def _of_binding(binding: pb.ToolBinding, field: str) -> Iterator[Violation]:
         yield Violation(f"{field}.config", "holds a number that JSON cannot write")
     if binding.HasField("timeout"):
         seconds = binding.timeout.seconds + binding.timeout.nanos / 1e9
-        if not 0 < seconds <= _LONGEST_TIMEOUT:
+        if not 0 < seconds <= MAX_TOOL_SECONDS:
             yield Violation(f"{field}.timeout", "must be above 0 s and at most a day")

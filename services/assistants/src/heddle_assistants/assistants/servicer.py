@@ -12,8 +12,6 @@ from heddle_runtime.server_interceptor import Context
 
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.checking import document_of
-from heddle_assistants.assistants.exporting import Exporter
-from heddle_assistants.exchange import exported, imported
 from heddle_assistants.field_checks import refuse_nul, require_name
 from heddle_assistants.repository.deleting import delete
 from heddle_assistants.repository.migrating import Stored
@@ -29,12 +27,9 @@ _LONGEST_TEXT = 200
 class AssistantServicer(pb_grpc.AssistantServiceServicer):
     """Translates between the contract and what keeps assistants."""
 
-    def __init__(
-        self, catalog: Catalog, writer: Writer, exporter: Exporter, budgets: Budgets
-    ) -> None:
+    def __init__(self, catalog: Catalog, writer: Writer, budgets: Budgets) -> None:
         self._catalog = catalog
         self._writer = writer
-        self._exporter = exporter
         self._budgets = budgets
 
     async def GetAssistant(
@@ -56,7 +51,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         if len(request.text) > _LONGEST_TEXT:
             violation = Violation("text", f"must be at most {_LONGEST_TEXT} characters")
             raise InvalidRequestError("The text is too long.", [violation])
-        size = page_size(request.page_size, default=100, maximum=1000)
+        size = page_size(request.page_size)
         after = read_token(request.page_token)
         summaries = await self._catalog.listed(
             caller().identity, request.selection, request.text, after, size + 1
@@ -72,7 +67,11 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         columns = _columns(request.assistant) | {"owner": request.assistant.owner}
         if request.published:
             columns |= {"published": True, "published_at": int(time.time())}
-        stored = await self._new(document_of(request.assistant), columns)
+        document, identity = document_of(request.assistant), caller().identity
+        require_name(columns["name"], "assistant.name")
+        await self._catalog.refuse_name(columns["name"], identity)
+        taken = await self._catalog.taken()
+        stored = await self._writer.insert(document, columns, identity, taken)
         return pb.CreateAssistantResponse(assistant=contract(stored), etag=stored.row.etag)
 
     async def UpdateAssistant(
@@ -119,30 +118,6 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
 
         row = await self._writer.change(request.id, caller().identity, "", publish)
         return pb.PublishAssistantResponse(etag=row.etag)
-
-    async def ExportAssistant(
-        self, request: pb.ExportAssistantRequest, context: Context
-    ) -> pb.ExportAssistantResponse:
-        """Return an assistant as the text of a file."""
-        exportable = await self._exporter.exportable(request.id, caller().identity)
-        return pb.ExportAssistantResponse(document_json=exported(exportable))
-
-    async def ImportAssistant(
-        self, request: pb.ImportAssistantRequest, context: Context
-    ) -> pb.ImportAssistantResponse:
-        """Keep the assistant of a file."""
-        document, columns = imported(request.document_json)
-        name = request.name or columns["name"]
-        stored = await self._new(document, {**columns, "name": name, "owner": ""})
-        return pb.ImportAssistantResponse(
-            assistant=contract(stored), etag=stored.row.etag, published=stored.row.published
-        )
-
-    async def _new(self, document: dict[str, Any], columns: dict[str, Any]) -> Stored:
-        identity = caller().identity
-        require_name(columns["name"], "assistant.name")
-        await self._catalog.refuse_name(columns["name"], identity)
-        return await self._writer.insert(document, columns, identity, await self._catalog.taken())
 
 
 def _columns(assistant: pb.Assistant) -> dict[str, Any]:

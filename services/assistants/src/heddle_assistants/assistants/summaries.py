@@ -3,9 +3,10 @@
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import newest, parse, version_of
 from heddle_conversion.contract_tools import text
+from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import MalformedAssistantError
 
-from heddle_assistants.repository.row import Row, timestamp
+from heddle_assistants.repository.row import Row
 from heddle_assistants.store import StoredAssistant
 
 _LARGEST_VERSION = 2**31 - 1

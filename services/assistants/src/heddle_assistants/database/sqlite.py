@@ -5,19 +5,17 @@ import random
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Select
+from sqlalchemy import Select, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from heddle_assistants.database.failures import busy, passes, translated_errors
 from heddle_assistants.database.rows import ReadRow, Row, row_query
 from heddle_assistants.database.semaphore import FairSemaphore
-from heddle_assistants.database.sqlite_driver import SqliteConnection
 from heddle_assistants.database.sqlite_file import connect, prepare
 
 _READERS = 16
@@ -85,29 +83,32 @@ class SqliteDatabase:
 async def open_sqlite(path: Path, patience: float = 10) -> AsyncGenerator[SqliteDatabase]:
     """Open a file, which is made if there is none; whoever waits for a turn has `patience`."""
     await asyncio.to_thread(prepare, path)
-    with ThreadPoolExecutor(1, "sqlite-commit") as commits:
-        readers = _engine(path, commits, _READERS, _READER)
-        writer = _engine(path, commits, 1, _WRITER)
-        rows = connect(path, _READER)
-        try:
-            yield SqliteDatabase(str(path), readers, writer, rows, patience)
-        finally:
-            rows.close()
-            await readers.dispose()
-            await writer.dispose()
+    readers = _engine(path, _READERS, _READER)
+    writer = _engine(path, 1, _WRITER)
+    rows = connect(path, _READER)
+    try:
+        yield SqliteDatabase(str(path), readers, writer, rows, patience)
+    finally:
+        rows.close()
+        await readers.dispose()
+        await writer.dispose()
 
 
-def _engine(path: Path, commits: Executor, size: int, pragmas: Mapping[str, object]) -> AsyncEngine:
-    async def make() -> SqliteConnection:
-        return SqliteConnection(connect(path, pragmas), commits)
-
-    return create_async_engine(
-        "sqlite+aiosqlite:///unused",  # a file, so that it is a pool; `make` knows which
-        async_creator=make,
+def _engine(path: Path, size: int, pragmas: Mapping[str, object]) -> AsyncEngine:
+    engine = create_async_engine(
+        f"sqlite+aiosqlite:///{path}",
+        connect_args={"isolation_level": None},  # no transaction of the driver's own accord
         pool_size=size,
         max_overflow=0,
         pool_reset_on_return=None,  # both ways in end their transaction themselves
     )
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def _set_pragmas(connection: Any, _: object) -> None:  # noqa: ANN401 - the adapted driver's
+        for name, value in pragmas.items():
+            connection.execute(f"PRAGMA {name} = {value}")
+
+    return engine
 
 
 async def _begin_immediate(connection: AsyncConnection, patience: float) -> None:

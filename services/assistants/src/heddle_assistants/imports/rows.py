@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from heddle.assistant.v1 import rows_pb2 as pb
+from heddle_conversion.identifiers import MAX_ROW_ID
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import InvalidRequestError, Violation, to_status
 from sqlalchemy import select
@@ -24,7 +25,6 @@ from heddle_assistants.imports.kinds import KINDS, Kind
 from heddle_assistants.rows.messages import column_values
 
 _ORGANIZATIONS = "organizations"
-_LARGEST_ID = 2**63 - 1
 
 
 class RowImport:
@@ -87,7 +87,7 @@ def _check_ids(drafts: Sequence[Draft]) -> None:
             draft.values["id"] = int(draft.values["id"])
         except ValueError:
             draft.values["id"] = 0
-        if not 0 < draft.id <= _LARGEST_ID:
+        if not 0 < draft.id <= MAX_ROW_ID:
             violation = Violation(f"rows[{index}].id", "must be a positive whole number")
             raise InvalidRequestError("The batch is not valid.", [violation])
 

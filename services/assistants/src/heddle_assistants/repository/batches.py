@@ -6,11 +6,11 @@ A row is written only if its revision and its metadata are what the caller read.
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from heddle_conversion import Conversion, LegacyColumns, displayed_title, parse
+from heddle_conversion import Conversion, displayed_title, newest, parse
 from heddle_runtime.errors import NotSetUpError
-from sqlalchemy import Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Row, Select, Text, bindparam, delete, func, select, type_coerce, update
 
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, originals
@@ -38,17 +38,18 @@ class BatchRow(NamedTuple):
     name: str
     owner: str
     metadata: str | None
-    rag_top_k: Any
+    rag_top_k_json: str | None
     rag_collections: str | None
     revision: int
-    has_original: bool
+    migrated_to: int | None
+    """The version that the migration wrote; None if no original is stored."""
     edited: bool
     """Whether the metadata differs from what the migration wrote."""
 
     @property
-    def legacy(self) -> LegacyColumns:
-        """The columns that held a part of the configuration before version 2."""
-        return LegacyColumns(self.rag_top_k, self.rag_collections)
+    def is_current(self) -> bool:
+        """Whether the metadata is what a migration to the newest version wrote."""
+        return self.migrated_to == newest() and not self.edited
 
     @property
     def version(self) -> str:
@@ -66,8 +67,11 @@ class Replacement(NamedTuple):
 
 
 _ROWS = select(
-    *(assistants.c[name] for name in BatchRow._fields[:7]),
-    originals.c.assistant_id.is_not(None),
+    *(assistants.c[name] for name in BatchRow._fields[:4]),
+    type_coerce(assistants.c.rag_top_k, Text),
+    assistants.c.rag_collections,
+    assistants.c.revision,
+    originals.c.to_version,
     assistants.c.metadata.is_distinct_from(originals.c.migrated),
 ).outerjoin(originals, originals.c.assistant_id == assistants.c.id)
 
@@ -122,7 +126,15 @@ class Batches:
             ]
             if rows:
                 changes = [by_id[row.id] for row in rows]
-                await connection.execute(_UPDATE, [_new_values(change) for change in changes])
+                values = [
+                    {
+                        "row_id": change.id,
+                        "new_metadata": change.text,
+                        "new_title": displayed_title(change.conversion.metadata),
+                    }
+                    for change in changes
+                ]
+                await connection.execute(_UPDATE, values)
                 stored = [
                     original(row, change.conversion, change.text)
                     for row, change in zip(rows, changes, strict=True)
@@ -152,7 +164,10 @@ class Batches:
                 if _version(revision, metadata) == versions[number]
             }
             if restored:
-                values = [_values(number, text, parse(text)) for number, text in restored.items()]
+                values = [
+                    {"row_id": number, "new_metadata": text, "new_title": _title(text)}
+                    for number, text in restored.items()
+                ]
                 await connection.execute(_UPDATE, values)
                 query_of_originals = originals.c.assistant_id.in_(restored)
                 await connection.execute(delete(originals).where(query_of_originals))
@@ -181,16 +196,9 @@ def _fitting(sizes: Sequence[Row[int, int]]) -> list[int]:
     return ids
 
 
-def _new_values(change: Replacement) -> dict[str, Any]:
-    return _values(change.id, change.text, change.conversion.metadata)
-
-
-def _values(number: int, text: str | None, document: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "row_id": number,
-        "new_metadata": text,
-        "new_title": displayed_title(document),
-    }
+def _title(text: str | None) -> str:
+    # Most originals have none, and to parse one takes longer than to restore it.
+    return displayed_title(parse(text)) if text and "title" in text else ""
 
 
 def _log(rows: Sequence[BatchRow], changes: Mapping[int, Replacement]) -> None:

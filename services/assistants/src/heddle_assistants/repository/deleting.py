@@ -2,10 +2,11 @@
 
 import time
 
+from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import AlreadyExistsError
 from heddle_runtime.identity import Identity
 
-from heddle_assistants.repository.row import DELETED_OWNER, Row
+from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.writer import Columns, Writer
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from heddle_conversion import Conversion, parse
 from heddle_runtime.redaction import redact
 
-from heddle_assistants.repository.row import Convertible
+from heddle_assistants.repository.row import MigratedRow
 
 log = logging.getLogger("lamb.migration")
 _PEPPER = secrets.token_bytes(16)
@@ -23,7 +23,7 @@ _LONGEST_NAME = 60
 _DIGITS = 16
 
 
-def log_migration(row: Convertible, conversion: Conversion, migrated: str | None) -> None:
+def log_migration(row: MigratedRow, conversion: Conversion, migrated: str | None) -> None:
     """Tell that `row` was brought to the newest format. Call it when that is on disk.
 
     Args:

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, originals
 from heddle_assistants.repository.journal import log_migration
-from heddle_assistants.repository.row import Convertible, Row
+from heddle_assistants.repository.row import MigratedRow, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ async def migrate(connection: AsyncConnection, row: Row, conversion: Conversion)
     return row._replace(metadata=migrated, revision=row.revision + 1)
 
 
-def original(row: Convertible, conversion: Conversion, migrated: str) -> dict[str, Any]:
+def original(row: MigratedRow, conversion: Conversion, migrated: str) -> dict[str, Any]:
     """Return the values of the row that keeps what an assistant was."""
     return {
         "assistant_id": row.id,

@@ -2,10 +2,9 @@
 
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity import Identity, home
-from heddle_runtime.permissions import may_administer, may_administer_in
+from heddle_runtime.permissions import may_administer, may_administer_in, may_own
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.access import may_own
 from heddle_assistants.repository.organizations import organization_of
 
 

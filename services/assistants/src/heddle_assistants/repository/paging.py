@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from google.protobuf.message import Message
+from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.paging import read_token
-
-from heddle_assistants.repository.row import row_id
 
 MessageT = TypeVar("MessageT", bound=Message)
 _LARGEST_PAGE = 16 * 1024 * 1024  # bytes, half of what a message may have

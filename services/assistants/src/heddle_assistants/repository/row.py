@@ -1,22 +1,16 @@
 """One assistant as the database keeps it."""
 
-from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from google.protobuf.timestamp_pb2 import Timestamp
 from heddle_conversion import LegacyColumns
+from heddle_conversion.identifiers import DELETED_OWNER
 from sqlalchemy import and_, select
 
 from heddle_assistants.database.schema import assistants, organizations
 
-DELETED_OWNER = "deleted_assistant@owi.com"
-"""Who owns deleted assistants, in LAMB too."""
-_LARGEST_ID = 2**63 - 1
-_LAST_SECOND = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
-
-class Convertible(Protocol):
-    """What a migration looks at, and what its log tells."""
+class MigratedRow(Protocol):
+    """The columns of a migrated row that its original and its log line hold."""
 
     @property
     def id(self) -> int:
@@ -33,10 +27,6 @@ class Convertible(Protocol):
     @property
     def metadata(self) -> str | None:
         """The document, as it is kept."""
-
-    @property
-    def legacy(self) -> LegacyColumns:
-        """The columns that told a part of the configuration before version 2."""
 
 
 class Row(NamedTuple):
@@ -92,16 +82,3 @@ ROWS = select(
 """All rows, the deleted ones too."""
 LIVING = and_(assistants.c.deleted_at.is_(None), assistants.c.owner != DELETED_OWNER)
 """The condition of those that are not deleted."""
-
-
-def row_id(identifier: str) -> int | None:
-    """Return the number that an assistant's identifier is, None if it can be no row's."""
-    if not (identifier.isascii() and identifier.isdecimal()) or len(identifier) > len("9" * 19):
-        return None
-    number = int(identifier)
-    return number if str(number) == identifier and number <= _LARGEST_ID else None
-
-
-def timestamp(seconds: int | None) -> Timestamp | None:
-    """Return a time of a row as the contract tells it, None if it is none."""
-    return Timestamp(seconds=seconds) if seconds and 0 < seconds <= _LAST_SECOND else None

@@ -1,13 +1,14 @@
 """Reading rows."""
 
+from heddle_conversion.identifiers import row_id
 from heddle_runtime.identity import Identity
 from sqlalchemy import ColumnElement, bindparam, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.access import owned, usable
+from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.database.engine import Database
-from heddle_assistants.database.schema import assistants, users
-from heddle_assistants.repository.row import LIVING, ROWS, Row, row_id
+from heddle_assistants.database.schema import assistants
+from heddle_assistants.repository.row import LIVING, ROWS, Row
 
 
 class Rows:
@@ -28,9 +29,9 @@ class Rows:
         """Return rows of a name that `identity` may use: its own, else the first two."""
         if not _is_storable(name):
             return []
-        mine = owned(identity)
+        mine = ASSISTANTS.owned(identity)
         query = (
-            ROWS.where(assistants.c.name == name, LIVING, usable(identity))
+            ROWS.where(assistants.c.name == name, LIVING, ASSISTANTS.usable(identity))
             .order_by(mine.desc(), assistants.c.id)
             .limit(2)
             .add_columns(mine)
@@ -68,13 +69,6 @@ class Rows:
         query = select(func.count()).select_from(assistants).where(LIVING, where)
         async with self._database.reading() as connection:
             return await connection.scalar(query) or 0
-
-    async def owner_number(self, owner: str) -> int | None:
-        """Return the id of a user, if the user is known."""
-        query = select(users.c.id).where(users.c.email == owner)
-        async with self._database.reading() as connection:
-            number: int | None = await connection.scalar(query)
-        return number
 
 
 async def locked(connection: AsyncConnection, identifier: str) -> Row | None:

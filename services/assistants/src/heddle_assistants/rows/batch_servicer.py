@@ -11,7 +11,6 @@ from heddle_runtime.server_interceptor import Context
 
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import MAX_ROWS, Batches, BatchRow, Replacement
-from heddle_assistants.rows.messages import top_k_json
 
 
 class RowBatchServicer(pb_grpc.RowBatchServiceServicer):
@@ -78,23 +77,24 @@ def _require_size(size: int, field: str) -> None:
 
 
 def _conversion_message(row: BatchRow) -> pb.StoredRow:
+    if row.is_current:
+        return pb.StoredRow(id=row.id, is_current=True)
     columns = pb.AssistantRow(
         name=row.name,
         owner=row.owner,
         metadata=row.metadata,
-        rag_top_k_json=top_k_json(row.rag_top_k),
+        rag_top_k_json=row.rag_top_k_json,
         rag_collections=row.rag_collections,
     )
     return pb.StoredRow(id=row.id, row=columns, version=row.version)
 
 
 def _original_message(row: BatchRow) -> pb.StoredRow:
-    return pb.StoredRow(
-        id=row.id,
-        row=pb.AssistantRow(name=row.name),
-        version=row.version,
-        original=pb.Original(edited=row.edited) if row.has_original else None,
-    )
+    if row.migrated_to is None:
+        return pb.StoredRow(id=row.id)
+    original = pb.Original(edited=row.edited)
+    columns = pb.AssistantRow(name=row.name)
+    return pb.StoredRow(id=row.id, row=columns, version=row.version, original=original)
 
 
 def _replacement(message: pb.Replacement, field: str) -> Replacement:

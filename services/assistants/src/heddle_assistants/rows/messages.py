@@ -24,7 +24,7 @@ def row_message(row: Row, metadata: str | None) -> pb.AssistantRow:
         id=str(row.id),
         organization=row.organization,
         metadata=metadata,
-        rag_top_k_json=top_k_json(row.rag_top_k),
+        rag_top_k_json=None if row.rag_top_k is None else json.dumps(row.rag_top_k),
         **{name: getattr(row, name) for name in _COLUMNS},
     )
 
@@ -63,8 +63,3 @@ def column_values(message: Message) -> dict[str, Any]:
         text = values.pop(_TOP_K)
         values["rag_top_k"] = None if text is None else json.loads(text)
     return values
-
-
-def top_k_json(value: object) -> str | None:
-    """Return a value of the column `rag_top_k` as JSON."""
-    return None if value is None else json.dumps(value)

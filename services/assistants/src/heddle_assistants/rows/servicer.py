@@ -10,11 +10,11 @@ from heddle_conversion import convert_row, newest, parse, version_of
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from heddle_runtime.paging import page_size, write_token
-from heddle_runtime.permissions import may_change
+from heddle_runtime.permissions import may_change, may_use
 from heddle_runtime.server_interceptor import Context
 from sqlalchemy import and_
 
-from heddle_assistants.access import changeable, may_use
+from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.field_checks import NO_USER, may_be_user, refuse_nul, require_name
 from heddle_assistants.repository.migrating import Stored
@@ -65,12 +65,12 @@ class RowServicer(pb_grpc.RowServiceServicer):
 
     async def ListRows(self, request: pb.ListRowsRequest, context: Context) -> pb.ListRowsResponse:
         """List rows as they are stored."""
-        size = page_size(request.page_size, default=100, maximum=1000)
+        size = page_size(request.page_size)
         after = row_before(request.page_token)
         if request.skip < 0:
             violation = Violation("skip", "must not be negative")
             raise InvalidRequestError("The request is not valid.", [violation])
-        where = and_(await self._catalog.in_sight(), changeable(caller().identity))
+        where = and_(await self._catalog.in_sight(), ASSISTANTS.changeable(caller().identity))
         rows = await self._rows.after(after, size + 1, where, skip=request.skip)
         page = fitting(row_message(row, row.metadata) for row in rows[:size])
         return pb.ListRowsResponse(

@@ -22,7 +22,8 @@ class Row(NamedTuple):
     description: str | None
     content: str
     """The text of a JSON object, unless LAMB kept something else."""
-    public: bool
+    published: bool
+    """Whether others of the organisation may read it."""
     created_at: int
     updated_at: int
 

@@ -5,21 +5,20 @@ from typing import Any
 
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
+from heddle_conversion.identifiers import timestamp
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.identity import Identity
+from heddle_runtime.limits import MAX_OWNER_CHARACTERS
 from heddle_runtime.paging import page_size, write_token
+from heddle_runtime.permissions import may_read, require_service
 from heddle_runtime.server_interceptor import Context
 
-from heddle_assistants.accounts.access import require_service
 from heddle_assistants.field_checks import refuse_nul
 from heddle_assistants.repository.paging import fitting, row_before
-from heddle_assistants.repository.row import timestamp
 from heddle_assistants.rubrics.content import check, completed, is_unchanged, read
-from heddle_assistants.rubrics.rights import Allowed, Owner, may_read
 from heddle_assistants.rubrics.row import Row
-from heddle_assistants.rubrics.store import Columns, Rubrics
-
-_LONGEST_OWNER = 320
+from heddle_assistants.rubrics.store import Allowed, Columns, Rubrics
 
 
 class RubricServicer(pb_grpc.RubricServiceServicer):
@@ -39,7 +38,7 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         self, request: pb.ListRubricsRequest, context: Context
     ) -> pb.ListRubricsResponse:
         """List the rubrics that the caller may read."""
-        size = page_size(request.page_size, default=100, maximum=1000)
+        size = page_size(request.page_size)
         after = row_before(request.page_token)
         rows = await self._rubrics.listed(caller().identity, after, size + 1, own=request.own)
         shown = fitting(map(_summary, rows[:size]))
@@ -74,7 +73,7 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         content = read(rubric.content_json)
 
         def change(row: Row, now: int) -> Columns:
-            public = {} if row.public == rubric.public else {"is_public": rubric.public}
+            public = {} if row.published == rubric.public else {"is_public": rubric.public}
             if is_unchanged(content, row.content):
                 return public
             check(content)
@@ -96,7 +95,9 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
             return partial(may_read, identity)
         require_service(identity)
         whose = request.on_behalf_of
-        return Owner(whose.owner, whose.organization or await self._rubrics.home(whose.owner)).reads
+        organization = whose.organization or await self._rubrics.home(whose.owner)
+        # Without the scopes of the caller: an assistant has no more rights than its owner.
+        return partial(may_read, Identity(whose.owner, organization))
 
 
 def _columns(
@@ -111,7 +112,7 @@ def _columns(
 
 def _check_owner(owner: str) -> None:
     refuse_nul({"owner": owner}, "rubric.")
-    if len(owner) > _LONGEST_OWNER:
+    if len(owner) > MAX_OWNER_CHARACTERS:
         violation = Violation("rubric.owner", "is not the e-mail address of a user")
         raise InvalidRequestError("The rubric is not valid.", [violation])
 
@@ -127,7 +128,7 @@ def _summary(row: Row) -> pb.Rubric:
         id=row.id,
         owner=row.owner,
         organization=row.organization,
-        public=row.public,
+        public=row.published,
         title=row.title,
         description=row.description or "",
         create_time=timestamp(row.created_at),

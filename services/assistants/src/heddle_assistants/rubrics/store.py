@@ -8,16 +8,18 @@ from typing import Any
 from heddle_runtime.errors import ConflictError, NotFoundError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION, Identity
 from heddle_runtime.permissions import may_change
-from sqlalchemy import bindparam, delete, insert, true, update
+from sqlalchemy import bindparam, delete, insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.access import RUBRICS
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import rubrics
 from heddle_assistants.repository.organizations import organization_id, organization_of
 from heddle_assistants.repository.owners import owner_of_new
-from heddle_assistants.rubrics.rights import Allowed, owned, readable
 from heddle_assistants.rubrics.row import ROWS, Row
 
+Allowed = Callable[[Row], bool]
+"""Returns whether somebody may read a rubric."""
 Columns = Mapping[str, Any]
 """New values by the names of columns."""
 
@@ -55,8 +57,8 @@ class Rubrics:
             limit: The most to return.
             own: Only those that `identity` owns.
         """
-        which = owned(identity) if own else true()
-        query = ROWS.where(rubrics.c.id > after, readable(identity), which)
+        which = RUBRICS.owned(identity) if own else RUBRICS.readable(identity)
+        query = ROWS.where(rubrics.c.id > after, which)
         async with self._database.reading() as connection:
             records = await connection.execute(query.order_by(rubrics.c.id).limit(limit))
             return [Row._make(each) for each in records]

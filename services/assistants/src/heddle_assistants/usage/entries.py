@@ -3,9 +3,8 @@
 from dataclasses import astuple, dataclass
 
 from heddle.usage.v1 import usage_pb2 as pb
+from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import InvalidRequestError, Violation
-
-from heddle_assistants.repository.row import row_id
 
 MOST = 5000
 _LARGEST = 10**12

@@ -9,12 +9,12 @@ from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import convert_row
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
 from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_administer_in, may_change
+from heddle_runtime.permissions import may_administer_in, may_change, may_use
 from sqlalchemy import Row as UsageRow
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.access import changeable, may_use
+from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations, usage
@@ -69,7 +69,7 @@ class Reports:
         query = ROWS.where(
             assistants.c.id > after,
             assistants.c.id.in_(select(usage.c.assistant_id)),
-            changeable(identity),
+            ASSISTANTS.changeable(identity),
         )
         if "\0" in organization:  # which PostgreSQL neither keeps nor compares
             return []

@@ -3,10 +3,10 @@
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1 import usage_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import caller
-from heddle_runtime.paging import page_size, write_token
+from heddle_runtime.paging import cut, page_size
+from heddle_runtime.permissions import require_service
 from heddle_runtime.server_interceptor import Context
 
-from heddle_assistants.accounts.access import require_service
 from heddle_assistants.repository.paging import row_before
 from heddle_assistants.usage.entries import entries_of, highest_number
 from heddle_assistants.usage.recording import Recording
@@ -38,13 +38,13 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         self, request: pb.ListUsageRequest, context: Context
     ) -> pb.ListUsageResponse:
         """List what assistants consumed."""
-        size = page_size(request.page_size, default=100, maximum=1000)
+        size = page_size(request.page_size)
         after = row_before(request.page_token)
         usages = await self._reports.listed(
             caller().identity, request.organization, after, size + 1
         )
-        token = write_token(usages[size - 1].assistant_id) if len(usages) > size else ""
-        return pb.ListUsageResponse(assistants=usages[:size], next_page_token=token)
+        shown, token = cut(usages, size, lambda each: each.assistant_id)
+        return pb.ListUsageResponse(assistants=shown, next_page_token=token)
 
     async def ResetUsage(
         self, request: pb.ResetUsageRequest, context: Context

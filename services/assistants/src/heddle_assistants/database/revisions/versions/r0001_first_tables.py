@@ -89,6 +89,7 @@ def upgrade() -> None:
         _optional_integer("revoked_at"),
         sa.Index(None, "organization_id", "id"),
     )
+    _make_usage()
 
 
 def _make_assistants() -> None:
@@ -131,6 +132,29 @@ def _make_assistants() -> None:
         sa.Column("to_version", sa.Integer, nullable=False),
         _text("migrated"),
         _integer("created_at"),
+    )
+
+
+def _make_usage() -> None:
+    op.create_table(
+        "usage",
+        sa.Column(
+            "assistant_id",
+            _INTEGER,
+            sa.ForeignKey("assistants.id"),
+            primary_key=True,
+            autoincrement=False,
+        ),
+        sa.Column("connector", sa.Text, primary_key=True),
+        sa.Column("model", sa.Text, primary_key=True),
+        *map(_integer, ("requests", "usage_unknown")),
+        *map(_integer, ("prompt_tokens", "cached_tokens", "completion_tokens")),
+        *map(_integer, ("unpriced_tokens", "cost_picos")),
+    )
+    op.create_table(
+        "usage_recorders",
+        sa.Column("recorder", sa.Text, primary_key=True),
+        *map(_integer, ("last_number", "recorded_at")),
     )
 
 

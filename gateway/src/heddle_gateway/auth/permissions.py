@@ -1,0 +1,15 @@
+"""Permissions that the gateway itself checks. Services check their own."""
+
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import NotFoundError
+from heddle_runtime.permissions import Owned, may_change
+
+
+def check_may_change(it: Owned, reference: str) -> None:
+    """Answer about an assistant that the caller may not change as if there were none.
+
+    Raises:
+        NotFoundError: The caller may not change it.
+    """
+    if not may_change(caller().identity, it):
+        raise NotFoundError(f"No assistant is named {reference!r}.", assistant=reference)
