@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from heddle.knowledge.v1.knowledge_pb2 import InterpretPageResponse
+
 from heddle_tools_service.capabilities.passages import FailedSearch
+
+__all__ = ["InterpretPageResponse", "PageMatch", "PageMatches", "Pages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +44,6 @@ class PageMatches:
     """Whether it sees pictures, and not only the words on them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interpretation:
-    """What was made of the picture of a page."""
-
-    text: str
-    model: str
-    """What looked at it."""
-    visual: bool
-    """Whether that sees pictures. If not, `text` is what is written on the page."""
-
-
 class Pages(Protocol):
     """The pages of the collections that the assistant may search."""
 
@@ -77,7 +70,7 @@ class Pages(Protocol):
             ToolError: It is no such address, or of a page elsewhere; which of the two is not told.
         """
 
-    async def interpret(self, page: PageMatch, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageMatch, prompt: str) -> InterpretPageResponse:
         """Let the vision model look at the picture of a page.
 
         Args:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from heddle.knowledge.v1.knowledge_pb2 import InterpretPageResponse
+
 from heddle_knowledge.errors import BackendError, BackendUnavailableError, EmbeddingError
 from heddle_knowledge.models.server import ModelServer
 
@@ -35,25 +37,10 @@ class PageText:
     figures: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Interpretation:
-    """What a model sees on a page; without a vision model, its text.
-
-    Attributes:
-        text: The answer.
-        model: The model's name.
-        visual: Whether the model saw the picture.
-    """
-
-    text: str
-    model: str
-    visual: bool
-
-
 class Interpreter(Protocol):
     """Answers prompts about the picture of a page."""
 
-    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> InterpretPageResponse:
         """Answer a prompt about a page.
 
         Args:
@@ -66,7 +53,7 @@ class Interpreter(Protocol):
 class TextInterpreter:
     """Tells what is written on a page, and that nobody has looked at it."""
 
-    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> InterpretPageResponse:
         """Return the text of the page and of its figures, under a note that it is no more."""
         note = (
             "No vision model is configured, so nobody has looked at the picture. This is the text "
@@ -76,7 +63,7 @@ class TextInterpreter:
         if page.figures:
             figures = "\n".join(f"- {figure}" for figure in page.figures)
             parts.append(f"In its figures and tables:\n{figures}")
-        return Interpretation("\n\n".join(parts), NO_MODEL, visual=False)
+        return InterpretPageResponse(text="\n\n".join(parts), model=NO_MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +72,7 @@ class VisionModel:
 
     server: ModelServer
 
-    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> InterpretPageResponse:
         """Show it the picture.
 
         Raises:
@@ -110,7 +97,7 @@ class VisionModel:
         text = _text(found)
         if not text:
             raise BackendError(f"{self.server.who} said nothing about the page.")
-        return Interpretation(text, self.server.model, visual=True)
+        return InterpretPageResponse(text=text, model=self.server.model, visual=True)
 
 
 def _text(found: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -96,8 +96,7 @@ class PageCalls(Calls):
         message = page_message(collection, document, page)
         text = PageText(document.title, request.page, page.text, figure_texts(message))
         prompt = request.prompt[:_MAX_PROMPT_CHARACTERS]
-        seen = await self._interpreter.interpret(text, picture.data, prompt)
-        return pb.InterpretPageResponse(text=seen.text, model=seen.model, visual=seen.visual)
+        return await self._interpreter.interpret(text, picture.data, prompt)
 
     async def GetPagePicture(
         self, request: pb.GetPagePictureRequest, context: Context

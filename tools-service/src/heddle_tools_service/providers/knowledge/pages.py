@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_tools_service.capabilities.pages import Interpretation, PageMatch, PageMatches
+from heddle_tools_service.capabilities.pages import PageMatch, PageMatches
 from heddle_tools_service.providers.knowledge.client import (
     NOT_FOUND,
     KnowledgeClient,
@@ -63,7 +63,7 @@ class PageSearch:
             raise ToolError(NO_PAGE, kind="no_such_page") from error
         return _page(response.page, 0.0)
 
-    async def interpret(self, page: PageMatch, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageMatch, prompt: str) -> pb.InterpretPageResponse:
         """Let the vision model look at the picture of a page."""
         address = _address(page.picture_uri)
         request = pb.InterpretPageRequest(
@@ -73,12 +73,11 @@ class PageSearch:
             prompt=prompt,
         )
         try:
-            response = await self.client.ask(self.client.service.InterpretPage, request)
+            return await self.client.ask(self.client.service.InterpretPage, request)
         except ToolError as error:
             if error.kind == NOT_FOUND:
                 raise ToolError(NO_PAGE, kind="no_such_page") from error
             raise
-        return Interpretation(response.text, response.model, response.visual)
 
 
 def _address(uri: str) -> PageAddress:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heddle_tools_service.capabilities.pages import Interpretation, PageMatch, PageMatches
+from heddle_tools_service.capabilities.pages import InterpretPageResponse, PageMatch, PageMatches
 from heddle_tools_service.capabilities.passages import (
     NO_OPTIONS,
     FailedSearch,
@@ -88,9 +88,10 @@ class ScriptedPages:
                 return page
         raise ToolError("There is no such page.")
 
-    async def interpret(self, page: PageMatch, prompt: str) -> Interpretation:
+    async def interpret(self, page: PageMatch, prompt: str) -> InterpretPageResponse:
         """Return a text that names the page and the prompt."""
-        return Interpretation(f"Seen on {page.page}: {prompt}", "scripted", visual=True)
+        text = f"Seen on {page.page}: {prompt}"
+        return InterpretPageResponse(text=text, model="scripted", visual=True)
 
 
 @dataclass
