@@ -50,7 +50,7 @@ class Call:
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     """Headers of the response."""
-    json: Place = field(default_factory=lambda: Place.of(b"{}"))
+    json: Place = field(default_factory=lambda: Place(b"{}"))
     """The JSON body, whose members can be read byte for byte."""
 
     @property
@@ -171,8 +171,7 @@ async def _arguments(operation: Operation, call: Call) -> dict[str, Any]:
         request = Request(call.raw.scope, _replay(body))
         arguments["form"] = validate(model, await read_form(request), "The field")
     elif (model := operation.body) is not None:
-        members, exact = parse(body)
-        call.json = Place(exact)
+        members, call.json = parse(body)
         arguments["body"] = validate(model, members)
     return arguments
 

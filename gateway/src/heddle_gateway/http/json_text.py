@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterable
+from functools import reduce
 from typing import Any, NoReturn
 
 import msgspec
@@ -25,36 +26,6 @@ class _AmbiguousError(ValueError):
     pass
 
 
-class Exact:
-    """JSON text with access to the exact text of its parts."""
-
-    __slots__ = ("_parts", "_split", "_text")
-
-    def __init__(self, text: "str | bytes | msgspec.Raw") -> None:
-        self._text = text
-        self._split: Any = None  # the members, or the items, as they were written
-        self._parts: dict[str | int, Exact] = {}
-
-    def __str__(self) -> str:
-        return self._text if isinstance(self._text, str) else bytes(self._text).decode()
-
-    def part(self, step: str | int) -> "Exact":
-        """Return the member of an object, or the item of an array."""
-        part = self._parts.get(step)
-        if part is None:
-            if self._split is None:
-                kind = _members if isinstance(step, str) else _items
-                self._split = kind.decode(self._text)
-            part = self._parts[step] = Exact(self._split[step])
-        return part
-
-    def members(self, names: Iterable[str]) -> str:
-        """Return an object of these members of this one."""
-        if self._split is None:
-            self._split = _members.decode(self._text)
-        return _encode({name: self._split[name] for name in names}).decode()
-
-
 def path_text(steps: Iterable[str | int]) -> str:
     """Return a path as OpenAI writes it, for example `messages[0].content`."""
     parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
@@ -62,52 +33,71 @@ def path_text(steps: Iterable[str | int]) -> str:
 
 
 class Place:
-    """A place in a request's body."""
+    """A place in JSON text, with access to the exact text there. It need not exist."""
 
-    __slots__ = ("_body", "_path")
+    __slots__ = ("_parent", "_split", "_step", "_text")
 
-    def __init__(self, body: Exact, path: tuple[str | int, ...] = ()) -> None:
-        self._body = body
-        self._path = path
-
-    @classmethod
-    def of(cls, text: bytes) -> "Place":
-        """Return the root of a JSON text."""
-        return cls(Exact(text))
+    def __init__(
+        self,
+        text: "str | bytes | msgspec.Raw | None",
+        parent: "Place | None" = None,
+        step: str | int = "",
+    ) -> None:
+        """Take the text, or a place and the step from it to this one."""
+        self._text = text
+        self._parent = parent
+        self._step = step
+        self._split: Any = None  # the members, or the items, as they were written
 
     def __truediv__(self, step: str | int) -> "Place":
-        return Place(self._body, (*self._path, step))
+        return Place(None, self, step)
 
     def at(self, *steps: str | int) -> "Place":
         """Return a place below this one."""
-        return Place(self._body, self._path + steps)
+        return reduce(Place.__truediv__, steps, self)
 
     def __str__(self) -> str:
         """Return the path of the place."""
-        return path_text(self._path)
+        steps: list[str | int] = []
+        place = self
+        while place._parent is not None:
+            steps.append(place._step)
+            place = place._parent
+        return path_text(reversed(steps))
 
     def text(self) -> str:
         """Return the exact text of the value."""
-        return str(self._exact())
+        text = self._exact()
+        return text if isinstance(text, str) else bytes(text).decode()
 
     def members(self, names: Collection[str]) -> str:
         """Return the members of these names as JSON text; an empty string if there are no names."""
-        return self._exact().members(names) if names else ""
+        if not names:
+            return ""
+        return _encode({name: self.part(name) for name in names}).decode()
 
     def invalid(self, reason: str) -> InvalidRequestError:
         """Return the error for an invalid value at this place."""
         path = str(self)
         return InvalidRequestError(f"{path or 'The body'} {reason}.", [Violation(path, reason)])
 
-    def _exact(self) -> Exact:
-        part = self._body
-        for step in self._path:
-            part = part.part(step)
+    def _exact(self) -> "str | bytes | msgspec.Raw":
+        if self._text is None:
+            assert self._parent is not None  # noqa: S101 - the root has a text
+            self._text = self._parent.part(self._step)
+        return self._text
+
+    def part(self, step: str | int) -> msgspec.Raw:
+        """Return the exact text of a member of an object, or of an item of an array."""
+        if self._split is None:
+            kind = _members if isinstance(step, str) else _items
+            self._split = kind.decode(self._exact())
+        part: msgspec.Raw = self._split[step]
         return part
 
 
-def parse(body: bytes) -> tuple[dict[str, Any], Exact]:
-    """Return the members of a JSON object, and the same object as text.
+def parse(body: bytes) -> tuple[dict[str, Any], Place]:
+    """Return the members of a JSON object, and the place of the same object as text.
 
     Stricter than `json.loads`: text that two parsers could read differently is rejected. Lone
     surrogates, which clients produce by cutting text, become U+FFFD.
@@ -118,7 +108,7 @@ def parse(body: bytes) -> tuple[dict[str, Any], Exact]:
     try:
         value = _decode(body)
         if isinstance(value, dict) and _is_complete(value, body):
-            return value, Exact(body)
+            return value, Place(body)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass  # the strict parser finds the error, if there is one
     return _parse_strictly(body)
@@ -135,7 +125,7 @@ def _is_complete(value: object, body: bytes) -> bool:
     return _encode(value).count(b":") == body.count(b":")
 
 
-def _parse_strictly(body: bytes) -> tuple[dict[str, Any], Exact]:
+def _parse_strictly(body: bytes) -> tuple[dict[str, Any], Place]:
     """Parse like `parse`, ten times as slowly, a body that may be invalid."""
     try:
         text = body.decode()
@@ -154,7 +144,7 @@ def _parse_strictly(body: bytes) -> tuple[dict[str, Any], Exact]:
         raise InvalidRequestError("The body is not valid JSON in UTF-8.") from None
     if not isinstance(value, dict):
         raise InvalidRequestError("The body must be a JSON object.")
-    return value, Exact(text)
+    return value, Place(text)
 
 
 def _replace_surrogate(escape: re.Match[str]) -> str:

@@ -53,8 +53,7 @@ def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     Raises:
         InvalidRequestError: The body is invalid; the first violation's field is OpenAI's `param`.
     """
-    members, exact = parse(body)
-    place = Place(exact)
+    members, place = parse(body)
     used = _replace_prompt(members, place)
     _check_parts(members.get("messages"), place)
     chat = validate(LambChatBody if assistant else ChatBody, members)
