@@ -93,14 +93,14 @@ class LanceEngine:
 
     async def names(self) -> list[str]:
         """Return the names of the tables."""
-        found: list[str] = []
+        tables: list[str] = []
         token: str | None = None
         while True:
             page = await self._database.list_tables(page_token=token)
-            found += page.tables
+            tables += page.tables
             token = page.page_token
             if not token:
-                return found
+                return tables
 
     async def make(self, name: str, layout: Layout) -> LanceTable:
         """Make an empty table with its indexes, on disk.
@@ -130,8 +130,8 @@ class LanceEngine:
             versions = await table.list_versions()  # type: ignore[no-untyped-call]  # no annotations there
         except self.failures:
             return False  # somebody else drops it
-        made = versions[-1]["timestamp"].astimezone(UTC)
-        return bool(datetime.now(UTC) - made > _SETTLED)
+        created_at = versions[-1]["timestamp"].astimezone(UTC)
+        return bool(datetime.now(UTC) - created_at > _SETTLED)
 
     def _table(self, opened: AsyncTable, name: str, layout: Layout) -> LanceTable:
         committing = partial(self.locks.committing, name)

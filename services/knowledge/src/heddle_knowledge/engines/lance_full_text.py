@@ -26,6 +26,6 @@ def words_index(language: str) -> FTS:
 
 def is_of(details: Mapping[str, object], language: str) -> bool:
     """Say whether an index, by its details as LanceDB tells them, is one of a language."""
-    wanted = words_index(language)
+    config = words_index(language)
     names = ("base_tokenizer", "language", "stem", "remove_stop_words")
-    return all(details.get(name) == getattr(wanted, name) for name in names)
+    return all(details.get(name) == getattr(config, name) for name in names)

@@ -29,8 +29,8 @@ def where_sql(condition: Condition) -> str:  # noqa: PLR0911 - one for each kind
         case In(column, values):
             return f"{column} IN ({', '.join(map(_literal, values))})"
         case Tag(key, values):
-            wanted = [f"array_has({LABELS}, {quoted(label(key, value))})" for value in values]
-            return _joined(wanted, "OR")
+            tests = [f"array_has({LABELS}, {quoted(label(key, value))})" for value in values]
+            return _joined(tests, "OR")
         case Ordered():
             return _ordered(condition)
         case Not(inner):

@@ -31,7 +31,7 @@ _REFINE = 2
 # a search visits all parts. To make the index anew takes 1.4 s for 100,000 rows.
 _MAX_PARTS = 10
 # Longer than any query runs, so that no reader of an older version loses its files.
-_KEPT_VERSIONS = timedelta(minutes=10)
+_VERSION_LIFETIME = timedelta(minutes=10)
 _ATTEMPTS = 20
 _LONGEST_PAUSE = 0.5
 
@@ -98,8 +98,8 @@ class LanceTable:
         self, words: str, columns: Sequence[str], where: Condition, limit: int
     ) -> pa.Table:
         """Find the rows of those that match whose words fit best."""
-        asked = MatchQuery(words, self._layout.words)  # type: ignore[call-arg]  # the others have defaults
-        fit = _chosen(self.opened.query().nearest_to_text(asked), [*columns, SCORE], where)
+        match_query = MatchQuery(words, self._layout.words)  # type: ignore[call-arg]  # the others have defaults
+        fit = _chosen(self.opened.query().nearest_to_text(match_query), [*columns, SCORE], where)
         return await fit.limit(limit).to_arrow()
 
     async def at(self, keys: Sequence[int], columns: Sequence[str]) -> pa.Table:
@@ -148,7 +148,7 @@ class LanceTable:
                 await self._index(words, words_index(language))
             if await self._are_vectors_due(indexes.get(vector), ann_rows):
                 await self._index(vector, IvfSq(distance_type="cosine"))
-            await self._commit(lambda: self.opened.optimize(cleanup_older_than=_KEPT_VERSIONS))
+            await self._commit(lambda: self.opened.optimize(cleanup_older_than=_VERSION_LIFETIME))
 
     async def has_vector_index(self) -> bool:
         """Say whether it has an index of vectors."""

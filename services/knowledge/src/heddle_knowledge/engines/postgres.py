@@ -70,11 +70,11 @@ async def _set_up(url: str) -> str:
             await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             await connection.execute(_TABLES)
-        found = await connection.fetchval(
+        extension_schema = await connection.fetchval(
             "SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
             "WHERE extname = 'vector'"
         )
-        return str(found)
+        return str(extension_schema)
     finally:
         await connection.close()
 

@@ -44,7 +44,7 @@ def words_sql(name: str, language: str, columns: Sequence[str], chosen: str, lim
         chosen: The condition on rows.
         limit: The parameter that says how many rows.
     """
-    wanted = ", ".join(f"t.{column}" for column in columns)
+    selection = ", ".join(f"t.{column}" for column in columns)
     return f"""
 WITH asked AS MATERIALIZED (
   SELECT word, quote_literal(word)::tsquery AS query
@@ -71,6 +71,6 @@ WITH asked AS MATERIALIZED (
   FROM times JOIN rarity USING (word) CROSS JOIN everything
   GROUP BY times._rowid ORDER BY score DESC, times._rowid LIMIT {limit}::bigint
 )
-SELECT {wanted}, ranked.score::real AS {SCORE}
+SELECT {selection}, ranked.score::real AS {SCORE}
 FROM ranked JOIN {name} t USING (_rowid) ORDER BY ranked.score DESC, t._rowid
 """  # noqa: S608 - only names of ours

@@ -13,10 +13,10 @@ def statements(name: str, layout: Layout) -> list[str]:
     if layout.words:
         columns.append(_words(layout.words, layout.language))
     columns.append(f"PRIMARY KEY ({', '.join(layout.keys)})")
-    made = [f"CREATE TABLE {name} ({', '.join(columns)})"]
+    created = [f"CREATE TABLE {name} ({', '.join(columns)})"]
     if layout.words:
-        made.append(_words_index(name))
-    return [*made, *(_index(name, layout.schema.field(column)) for column in layout.chosen)]
+        created.append(_words_index(name))
+    return [*created, *(_index(name, layout.schema.field(column)) for column in layout.chosen)]
 
 
 def cut_anew(name: str, layout: Layout, language: str) -> list[str]:
@@ -42,5 +42,5 @@ def _column(field: pa.Field) -> str:
 
 def _index(name: str, field: pa.Field) -> str:
     kind = "gin" if pa.types.is_list(field.type) else "btree"
-    made = f"{name}_{field.name}"
-    return f"CREATE INDEX {made} ON {name} USING {kind} ({field.name})"
+    index = f"{name}_{field.name}"
+    return f"CREATE INDEX {index} ON {name} USING {kind} ({field.name})"

@@ -41,8 +41,8 @@ def where_sql(condition: Condition, parameters: Parameters) -> str:  # noqa: PLR
             kind = "text" if isinstance(values[0], str) else "bigint"
             return f"{column} = ANY({parameters.add(list(values))}::{kind}[])"
         case Tag(key, values):
-            wanted = [label(key, value) for value in values]
-            return f"coalesce({LABELS} && {parameters.add(wanted)}::text[], false)"
+            labels = [label(key, value) for value in values]
+            return f"coalesce({LABELS} && {parameters.add(labels)}::text[], false)"
         case Ordered():
             return _ordered(condition, parameters)
         case Not(inner):

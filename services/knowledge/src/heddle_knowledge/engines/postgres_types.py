@@ -49,11 +49,11 @@ def records(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*columns, strict=True)
 
 
-def table(found: Sequence[Any], schema: pa.Schema) -> pa.Table:
+def table(fetched: Sequence[Any], schema: pa.Schema) -> pa.Table:
     """Return what was found as an Arrow table of the columns of a schema, in its order."""
     arrays = []
     for at, field in enumerate(schema):
-        values = [record[at] for record in found]
+        values = [record[at] for record in fetched]
         if pa.types.is_fixed_size_list(field.type):
             dim = field.type.list_size
             flat = np.concatenate(values) if values else np.empty(0, np.float32)

@@ -25,7 +25,7 @@ def bookmarks_by_page(document: pypdfium2.PdfDocument) -> dict[int, list[Bookmar
     Bookmarks that lead back, into another document, or nowhere are left out: what follows a
     page would not be their section.
     """
-    found: dict[int, list[Bookmark]] = defaultdict(list)
+    by_page: dict[int, list[Bookmark]] = defaultdict(list)
     last = 0
     for mark in islice(document.get_toc(), _MOST):
         target = mark.get_dest()
@@ -35,5 +35,5 @@ def bookmarks_by_page(document: pypdfium2.PdfDocument) -> dict[int, list[Bookmar
             title = " ".join(mark.get_title().split())[:_LONGEST]
         if title and page is not None and last <= page < len(document):
             last = page
-            found[page].append(Bookmark(title, mark.level + 1))
-    return found
+            by_page[page].append(Bookmark(title, mark.level + 1))
+    return by_page

@@ -26,8 +26,8 @@ def read_markdown(text: str) -> ParsedDocument:
     """
     outline = Outline()
     front = _FRONT_MATTER.match(text)
-    told = _read_front_matter(front[1]) if front else {}
-    title = told.get("title", "")
+    metadata = _read_front_matter(front[1]) if front else {}
+    title = metadata.get("title", "")
     if front:
         outline.add(front[1])
         text = text[front.end() :]
@@ -51,7 +51,7 @@ def read_markdown(text: str) -> ParsedDocument:
                 header = "\n".join(lines[start : start + _TABLE_HEADER])
             outline.add("\n".join(lines[start:end]), header=header)
     outline.add("\n".join(lines[done:]))
-    time = first_date(*(told.get(key, "") for key in _DATES))
+    time = first_date(*(metadata.get(key, "") for key in _DATES))
     return ParsedDocument(title, outline.finish(), time)
 
 
@@ -59,14 +59,14 @@ def _read_front_matter(text: str) -> Mapping[str, str]:
     """Return the simple entries of YAML, keys in small letters; nothing of what is no YAML."""
     try:
         # The base loader makes texts of everything, and resolves no tags.
-        told = yaml.load(text[:_LONGEST_FRONT_MATTER], yaml.BaseLoader)  # noqa: S506 (it is as safe as the safe one)
+        metadata = yaml.load(text[:_LONGEST_FRONT_MATTER], yaml.BaseLoader)  # noqa: S506 (it is as safe as the safe one)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
-    if not isinstance(told, dict):
+    if not isinstance(metadata, dict):
         return {}
     return {
         key.lower(): " ".join(value.split())
-        for key, value in told.items()
+        for key, value in metadata.items()
         if isinstance(key, str) and isinstance(value, str)
     }
 

@@ -56,16 +56,16 @@ def read_pdf(
 
 
 def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> ParsedDocument:
-    told = document.get_metadata_dict()
+    info = document.get_metadata_dict()
     sections = bookmarks_by_page(document)
     outline = Outline(titled_text=True)
     for number in range(len(document)):
         text = scanned.get(number + 1) or page_text(document, number)
         _add_page(outline, text, number + 1, sections.get(number, []))
     return ParsedDocument(
-        title=" ".join(str(told.get("Title", "")).split()),
+        title=" ".join(str(info.get("Title", "")).split()),
         blocks=outline.finish(),
-        time=first_date(str(told.get("ModDate", "")), str(told.get("CreationDate", ""))),
+        time=first_date(str(info.get("ModDate", "")), str(info.get("CreationDate", ""))),
         pages=len(document),
     )
 

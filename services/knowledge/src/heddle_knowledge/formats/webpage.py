@@ -57,10 +57,10 @@ def _content(tree: LexborHTMLParser) -> LexborNode | None:
 
 
 def _date(tree: LexborHTMLParser) -> datetime | None:
-    told: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for node in tree.css("meta[content]"):
         names = (node.attributes.get(key) for key in ("property", "name", "itemprop", "http-equiv"))
-        told.setdefault(next(filter(None, names), "").lower(), node.attributes["content"] or "")
+        metadata.setdefault(next(filter(None, names), "").lower(), node.attributes["content"] or "")
     first = tree.css_first("time[datetime]")
     shown = (first.attributes["datetime"] or "") if first else ""
-    return first_date(*(told.get(key.lower(), "") for key in _DATES), shown)
+    return first_date(*(metadata.get(key.lower(), "") for key in _DATES), shown)

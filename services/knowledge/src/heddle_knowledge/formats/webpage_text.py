@@ -141,13 +141,13 @@ class PageText:
         lines = [
             " ".join(line.split()).removeprefix("| ") for line in "".join(self._line).split("\n")
         ]
-        kept = [line.replace("\0", " ") for line in lines if line.strip("\0") not in {"", "-"}]
+        written = [line.replace("\0", " ") for line in lines if line.strip("\0") not in {"", "-"}]
         header = None
         if self._rows:
             named = next((at for at, names in enumerate(self._rows) if not names), 1)
             above = sum(
                 1 for line in lines[: 1 + named] if line
             )  # what precedes the first row, too
-            header = "\n".join(kept[:above]) if named else ""
+            header = "\n".join(written[:above]) if named else ""
         self._line, self._rows, self._labelled = [], [], 0
-        self._outline.add("\n".join(kept), header=header)
+        self._outline.add("\n".join(written), header=header)

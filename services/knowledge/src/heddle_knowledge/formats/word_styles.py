@@ -53,8 +53,8 @@ class Styles:
         for _ in range(_INHERITED):
             if source is None:
                 break
-            if found := value(source, f"w:pPr/{path}"):
-                return found
+            if setting := value(source, f"w:pPr/{path}"):
+                return setting
             source = self._styles.get(value(source, reference))
             reference = "w:basedOn"
         return ""

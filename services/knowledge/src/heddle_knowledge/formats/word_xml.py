@@ -32,5 +32,5 @@ def has(element: Element, path: str) -> bool:
 
 def value(element: Element, path: str) -> str:
     """Return the value of the property of a path, or an empty text."""
-    found = element.find(path, nsmap)
-    return "" if found is None else found.get(VAL, "")
+    property_ = element.find(path, nsmap)
+    return "" if property_ is None else property_.get(VAL, "")

@@ -47,10 +47,10 @@ async def _embed_all(
 ) -> list[Sequence[EmbeddedText]]:
     every = [text for texts in group for text in texts]
     if words and isinstance(embedder, WordEmbedder):
-        made = iter(map(EmbeddedText, *await embedder.embed_with_words(every)))
+        results = iter(map(EmbeddedText, *await embedder.embed_with_words(every)))
     else:
-        made = iter(map(EmbeddedText, await embedder.embed(every, "passage")))
-    return [[next(made) for _ in texts] for texts in group]
+        results = iter(map(EmbeddedText, await embedder.embed(every, "passage")))
+    return [[next(results) for _ in texts] for texts in group]
 
 
 def _fitting(waiting: Sequence[Sequence[str]]) -> int:

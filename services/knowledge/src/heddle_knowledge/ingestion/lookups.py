@@ -25,12 +25,12 @@ class Lookups:
             StorageError: The engine failed.
         """
 
-        async def found(names: Sequence[str]) -> list[Document | None]:
+        async def find_all(names: Sequence[str]) -> list[Document | None]:
             known = await find_documents(handle.table, names)
             return [known.get(each) for each in names]
 
         return await self._groups.ask(
-            handle.collection.id, lambda: Together(found, _fitting, turn=handle.using), name
+            handle.collection.id, lambda: Together(find_all, _fitting, turn=handle.using), name
         )
 
     async def aclose(self) -> None:

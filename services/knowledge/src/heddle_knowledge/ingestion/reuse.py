@@ -30,16 +30,16 @@ async def known_texts(table: Table, document: str, *, words: bool) -> dict[str, 
         document: Its name.
         words: Whether a text counts only if the vectors of its words are there as well.
     """
-    wanted = ["indexed", "vector", *([TOKENS] if words else [])]
-    rows = await table.rows(wanted, Compare("document", "=", document))
+    columns = ["indexed", "vector", *([TOKENS] if words else [])]
+    rows = await table.rows(columns, Compare("document", "=", document))
     if not rows.num_rows:
         return {}
     flat = rows.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
     vectors = flat.reshape(rows.num_rows, -1)
     packed = rows.column(TOKENS).to_pylist() if words else [None] * rows.num_rows
-    found = zip(rows.column("indexed").to_pylist(), vectors, packed, strict=True)
+    embedded = zip(rows.column("indexed").to_pylist(), vectors, packed, strict=True)
     return {
         text: EmbeddedText(vector, of_words)
-        for text, vector, of_words in found
+        for text, vector, of_words in embedded
         if of_words is not None or not words
     }

@@ -66,7 +66,8 @@ class RemoteEmbedder:
             placed = sorted((each["index"], each["embedding"]) for each in data)
             vectors = np.array([vector for _, vector in placed], dtype=np.float32)
         except (KeyError, TypeError, ValueError):
-            raise self.server.unreadable("not all of it is vectors of numbers") from None
+            reason = "it holds something else than vectors of numbers"
+            raise self.server.unreadable(reason) from None
         if [index for index, _ in placed] != list(range(count)):
             raise self.server.unreadable("its vectors are not numbered from 0")
         if vectors.shape != (count, self.dimension):

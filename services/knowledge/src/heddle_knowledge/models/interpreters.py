@@ -80,9 +80,9 @@ class VisionModel:
             BackendUnavailableError: It cannot be reached.
         """
         seen = f"data:image/webp;base64,{base64.b64encode(picture).decode('ascii')}"
-        asked = f"Page {page.page} of {page.title!r}. {prompt}"
+        question = f"Page {page.page} of {page.title!r}. {prompt}"
         content = [
-            {"type": "text", "text": asked},
+            {"type": "text", "text": question},
             {"type": "image_url", "image_url": {"url": seen}},
         ]
         messages = [
@@ -91,19 +91,19 @@ class VisionModel:
         ]
         body = {"messages": messages, "max_tokens": _MOST_TOKENS, "stream": False}
         try:
-            found = await self.server.post("chat/completions", body)
+            reply = await self.server.post("chat/completions", body)
         except EmbeddingError as error:
             raise BackendUnavailableError(str(error)) from error
-        text = _text(found)
+        text = _text(reply)
         if not text:
             raise BackendError(f"{self.server.who} said nothing about the page.")
         return InterpretPageResponse(text=text, model=self.server.model, visual=True)
 
 
-def _text(found: Any) -> str:  # noqa: ANN401 - any JSON value
+def _text(reply: Any) -> str:  # noqa: ANN401 - any JSON value
     """Return the text of a completion, empty if it has none."""
     try:
-        content = found["choices"][0]["message"]["content"]
+        content = reply["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
         return ""
     if isinstance(content, list):

@@ -47,7 +47,7 @@ class RemotePageModel:
         for page in pages:
             vectors = np.empty((0, self.dimension), np.float32)
             if page.picture:
-                vectors = await self._asked(*self._of_picture(page.picture))
+                vectors = await self._post(*self._of_picture(page.picture))
             matrices.append(vectors.astype(np.float16))
         return matrices
 
@@ -59,8 +59,8 @@ class RemotePageModel:
         """
         text = query[:_LONGEST_QUERY]
         if self.shape == "jina":
-            return await self._asked("embeddings", _jina({"text": text}, "retrieval.query"))
-        return await self._asked("pooling", {"input": text, "task": "token_embed"})
+            return await self._post("embeddings", _jina({"text": text}, "retrieval.query"))
+        return await self._post("pooling", {"input": text, "task": "token_embed"})
 
     async def aclose(self) -> None:
         """Do nothing: the connections are the service's."""
@@ -74,7 +74,7 @@ class RemotePageModel:
         messages = [{"role": "user", "content": content}]
         return "pooling", {"messages": messages, "task": "token_embed"}
 
-    async def _asked(self, path: str, body: Mapping[str, Any]) -> Vectors:
+    async def _post(self, path: str, body: Mapping[str, Any]) -> Vectors:
         reply = await self.server.post(path, body)
         try:
             (only,) = reply["data"]

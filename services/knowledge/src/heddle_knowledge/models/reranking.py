@@ -33,8 +33,8 @@ class RemoteReranker:
             return np.empty(0, dtype=np.float32)
         # Cohere returns no documents unless it is asked, and its newer versions refuse the member.
         body = {"query": query, "documents": list(texts), "top_n": len(texts)}
-        found = await self.server.post("rerank", body)
-        listed = found.get("results") if isinstance(found, Mapping) else None
+        reply = await self.server.post("rerank", body)
+        listed = reply.get("results") if isinstance(reply, Mapping) else None
         scores = np.full(len(texts), math.nan, dtype=np.float32)
         for each in listed if isinstance(listed, list) else ():
             index, score = _scored(each)

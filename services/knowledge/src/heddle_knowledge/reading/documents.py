@@ -159,10 +159,10 @@ def _decoded(data: bytes, name: str, charset: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _parameter(parameters: str, wanted: str) -> str:
+def _parameter(parameters: str, key_name: str) -> str:
     """Return one parameter of a media type, or an empty text."""
     for parameter in parameters.split(";"):
         key, _, value = parameter.partition("=")
-        if key.strip().lower() == wanted:
+        if key.strip().lower() == key_name:
             return value.strip().strip('"')
     return ""

@@ -39,10 +39,10 @@ def interaction(
         passages: As `packed`; without words, or not kept: 0.
     """
     scores = np.zeros(len(passages), dtype=np.float32)
-    kept = {at: passage for at, passage in enumerate(passages) if passage}
+    known = {at: passage for at, passage in enumerate(passages) if passage}
     if len(question):
         dim = question.shape[1]
-        scores[list(kept)] = maxsim(question, [_unpacked(each, dim) for each in kept.values()])
+        scores[list(known)] = maxsim(question, [_unpacked(each, dim) for each in known.values()])
     return scores
 
 

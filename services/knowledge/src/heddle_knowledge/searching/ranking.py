@@ -40,11 +40,11 @@ def quotation(query: str, text: str) -> float:
 
     Of a single word, whether the text has it.
     """
-    asked = _WORD.findall(query.lower())
+    query_words = _WORD.findall(query.lower())
     words = _WORD.findall(text.lower())
-    if len(asked) < 2:  # noqa: PLR2004 (a pair)
-        return float(bool(asked) and asked[0] in words)
-    pairs = set(pairwise(asked))
+    if len(query_words) < 2:  # noqa: PLR2004 (a pair)
+        return float(bool(query_words) and query_words[0] in words)
+    pairs = set(pairwise(query_words))
     return len(pairs.intersection(pairwise(words))) / len(pairs)
 
 
