@@ -1,10 +1,11 @@
 """What is known of a page."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # a service that stores no documents does not load numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 REVISION = 1
 """Raise it when the same page would be drawn or read otherwise, so that it is made anew."""
@@ -70,7 +71,7 @@ class StoredPage:
     page: int
     text: str
     figures: tuple[Figure, ...]
-    words: NDArray[np.float16]
+    words: "NDArray[np.float16]"
 
 
 @dataclass(frozen=True, slots=True)
