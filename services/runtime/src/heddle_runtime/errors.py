@@ -15,6 +15,7 @@ import grpc
 from google.protobuf import any_pb2
 from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
+from grpc import StatusCode
 
 DOMAIN = "heddle"
 DETAILS_KEY = "grpc-status-details-bin"
@@ -32,8 +33,16 @@ class Violation:
 class HeddleError(Exception):
     """A failure that is reported to the caller. The message must not contain secrets."""
 
-    code: ClassVar[grpc.StatusCode] = grpc.StatusCode.INTERNAL
+    code: ClassVar[StatusCode] = StatusCode.INTERNAL
     reason: ClassVar[str] = "INTERNAL"
+
+    def __init_subclass__(cls, *, code: StatusCode | None = None, reason: str = "") -> None:
+        """Define a kind of failure; without a code, a special case of the base class.
+
+        The reason is the name of the code by default.
+        """
+        if code is not None:
+            cls.code, cls.reason = code, reason or code.name
 
     def __init__(
         self,
@@ -52,125 +61,80 @@ class HeddleError(Exception):
         """Machine-readable details, such as names of the objects concerned."""
 
 
-class InvalidRequestError(HeddleError):
+class InvalidRequestError(HeddleError, code=StatusCode.INVALID_ARGUMENT, reason="INVALID_REQUEST"):
     """The request is invalid; a retry fails as well."""
 
-    code = grpc.StatusCode.INVALID_ARGUMENT
-    reason = "INVALID_REQUEST"
 
-
-class NotFoundError(HeddleError):
+class NotFoundError(HeddleError, code=StatusCode.NOT_FOUND):
     """The object does not exist, or the caller may not see it."""
 
-    code = grpc.StatusCode.NOT_FOUND
-    reason = "NOT_FOUND"
 
-
-class AlreadyExistsError(HeddleError):
+class AlreadyExistsError(HeddleError, code=StatusCode.ALREADY_EXISTS):
     """An object with this name exists."""
 
-    code = grpc.StatusCode.ALREADY_EXISTS
-    reason = "ALREADY_EXISTS"
 
-
-class ConflictError(HeddleError):
+class ConflictError(HeddleError, code=StatusCode.ABORTED, reason="CONFLICT"):
     """The object changed since the caller read it."""
 
-    code = grpc.StatusCode.ABORTED
-    reason = "CONFLICT"
 
-
-class UnauthenticatedError(HeddleError):
+class UnauthenticatedError(HeddleError, code=StatusCode.UNAUTHENTICATED):
     """The call carries no valid identity."""
 
-    code = grpc.StatusCode.UNAUTHENTICATED
-    reason = "UNAUTHENTICATED"
 
-
-class PermissionDeniedError(HeddleError):
+class PermissionDeniedError(HeddleError, code=StatusCode.PERMISSION_DENIED):
     """The caller may not do this."""
 
-    code = grpc.StatusCode.PERMISSION_DENIED
-    reason = "PERMISSION_DENIED"
 
-
-class UnavailableError(HeddleError):
+class UnavailableError(HeddleError, code=StatusCode.UNAVAILABLE, reason="UPSTREAM_UNAVAILABLE"):
     """A dependency of the service is unavailable; a later retry may succeed."""
 
-    code = grpc.StatusCode.UNAVAILABLE
-    reason = "UPSTREAM_UNAVAILABLE"
 
-
-class ResourceExhaustedError(HeddleError):
+class ResourceExhaustedError(HeddleError, code=StatusCode.RESOURCE_EXHAUSTED):
     """There are too many concurrent calls, or a quota is used up."""
 
-    code = grpc.StatusCode.RESOURCE_EXHAUSTED
-    reason = "RESOURCE_EXHAUSTED"
 
-
-class DeadlineError(HeddleError):
+class DeadlineError(HeddleError, code=StatusCode.DEADLINE_EXCEEDED):
     """The deadline has passed."""
 
-    code = grpc.StatusCode.DEADLINE_EXCEEDED
-    reason = "DEADLINE_EXCEEDED"
 
-
-class MalformedAssistantError(HeddleError):
+class MalformedAssistantError(
+    HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="MALFORMED_ASSISTANT"
+):
     """The stored form of an assistant is invalid."""
 
-    code = grpc.StatusCode.FAILED_PRECONDITION
-    reason = "MALFORMED_ASSISTANT"
 
-
-class NewerFormatError(HeddleError):
+class NewerFormatError(HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="NEWER_FORMAT"):
     """The stored form of an assistant has a newer format than the service supports."""
 
-    code = grpc.StatusCode.FAILED_PRECONDITION
-    reason = "NEWER_FORMAT"
 
-
-class NotSetUpError(HeddleError):
+class NotSetUpError(HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="NOT_SET_UP"):
     """The operator has not configured what the call needs."""
 
-    code = grpc.StatusCode.FAILED_PRECONDITION
-    reason = "NOT_SET_UP"
 
-
-class ProviderRefusedError(HeddleError):
+class ProviderRefusedError(
+    HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="PROVIDER_REFUSED"
+):
     """A model provider refused the request; the metadata carries its `http_status`."""
 
-    code = grpc.StatusCode.FAILED_PRECONDITION
-    reason = "PROVIDER_REFUSED"
 
-
-class ProviderGarbledError(HeddleError):
+class ProviderGarbledError(HeddleError, code=StatusCode.DATA_LOSS, reason="PROVIDER_GARBLED"):
     """A model provider violated its protocol."""
 
-    code = grpc.StatusCode.DATA_LOSS
-    reason = "PROVIDER_GARBLED"
 
-
-class ToolFailedError(HeddleError):
+class ToolFailedError(HeddleError, code=StatusCode.UNKNOWN, reason="TOOL_FAILED"):
     """A tool failed."""
 
-    code = grpc.StatusCode.UNKNOWN
-    reason = "TOOL_FAILED"
 
-
-_BY_REASON: dict[str, type[HeddleError]] = {
-    error.reason: error for error in HeddleError.__subclasses__()
-}
-_BY_CODE: dict[grpc.StatusCode, type[HeddleError]] = {
-    error.code: error for error in HeddleError.__subclasses__()
-}
-_CODES = {code.value[0]: code for code in grpc.StatusCode}
+_BY_REASON = {error.reason: error for error in HeddleError.__subclasses__()}
+_BY_CODE = {error.code: error for error in HeddleError.__subclasses__()}
+_CODES = {code.value[0]: code for code in StatusCode}
 # The messages of gRPC contain internal addresses, so callers receive only the code.
 _MESSAGES = {
-    grpc.StatusCode.UNAVAILABLE: "Another service cannot be reached. Try again later.",
-    grpc.StatusCode.DEADLINE_EXCEEDED: "The deadline of the call has passed.",
-    grpc.StatusCode.CANCELLED: "The call was cancelled.",
-    grpc.StatusCode.RESOURCE_EXHAUSTED: "The service is busy, or the message is too large.",
-    grpc.StatusCode.UNIMPLEMENTED: "The service does not offer this call.",
+    StatusCode.UNAVAILABLE: "Another service cannot be reached. Try again later.",
+    StatusCode.DEADLINE_EXCEEDED: "The deadline of the call has passed.",
+    StatusCode.CANCELLED: "The call was cancelled.",
+    StatusCode.RESOURCE_EXHAUSTED: "The service is busy, or the message is too large.",
+    StatusCode.UNIMPLEMENTED: "The service does not offer this call.",
 }
 
 
@@ -198,7 +162,7 @@ def from_status(status: status_pb2.Status) -> HeddleError:
         for known in (info, bad_request, retry):
             if detail.Is(known.DESCRIPTOR):
                 detail.Unpack(known)
-    code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
+    code = _CODES.get(status.code, StatusCode.UNKNOWN)
     kind = _BY_REASON.get(info.reason) or _BY_CODE.get(code, HeddleError)
     error = kind(
         status.message,
@@ -233,7 +197,7 @@ def to_rpc(error: HeddleError) -> grpc.aio.AioRpcError:
 def failed_rpc(status: status_pb2.Status) -> grpc.aio.AioRpcError:
     """Return the exception that a call which ended with `status` raises."""
     trailing = grpc.aio.Metadata((DETAILS_KEY, status.SerializeToString()))
-    code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
+    code = _CODES.get(status.code, StatusCode.UNKNOWN)
     return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, status.message)
 
 
