@@ -20,10 +20,9 @@ from heddle_orchestrator.agent.routers.tool_labels import labels_of
 from heddle_orchestrator.agent.word_matching import words
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions.budget import Budget
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.call_metadata import Context, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.server_interceptor import Context
 from heddle_runtime.settings import ServiceSettings
 
 from benchmarks.agent.questions import Labelled

@@ -15,11 +15,10 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_orchestrator.app import OrchestratorSettings, app, connect
-from heddle_runtime.call_metadata import Caller, caller, new_call_options
+from heddle_runtime.call_metadata import Caller, Context, caller, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import NotFoundError, UnavailableError, to_status
 from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.server_interceptor import Context
 from heddle_runtime.settings import ServiceSettings
 from heddle_runtime.struct_codec import from_struct, to_struct
 

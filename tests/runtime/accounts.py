@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import Identity
 from heddle_runtime.server import Binding, Running, bind, running
-from heddle_runtime.server_interceptor import Context
 from heddle_runtime.settings import ServiceSettings
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]

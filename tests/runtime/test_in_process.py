@@ -10,10 +10,9 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import call_options, new_call_options
+from heddle_runtime.call_metadata import Context, call_options, new_call_options
 from heddle_runtime.errors import DeadlineError, InvalidRequestError, from_rpc
 from heddle_runtime.in_process import InProcessChannel
-from heddle_runtime.server_interceptor import Context
 from patience import until
 
 HI = chat_pb2.Message(role=chat_pb2.ROLE_USER)

@@ -11,8 +11,8 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import HeddleError, ToolFailedError, to_status
-from heddle_runtime.server_interceptor import Context
 from orchestrator.harness import (
     Connector,
     Harness,

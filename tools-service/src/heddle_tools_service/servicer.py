@@ -6,10 +6,9 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from google.rpc import error_details_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import remaining
+from heddle_runtime.call_metadata import Context, remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, to_status
 from heddle_runtime.paging import page
-from heddle_runtime.server_interceptor import Context
 from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.execution import Event, running

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from heddle_runtime import addresses
-from heddle_runtime.egress import EgressSettings
-from heddle_runtime.remote_json import server_address
+from heddle_runtime.egress import EgressSettings, server_address
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 

@@ -17,10 +17,9 @@ from heddle_conversion import (
     parse,
     to_contract,
 )
-from heddle_runtime.call_metadata import call_options, caller
+from heddle_runtime.call_metadata import Context, call_options, caller
 from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
 from heddle_runtime.permissions import require_administrator
-from heddle_runtime.server_interceptor import Context
 
 from heddle_migration_service.batch_jobs.job import BatchJob
 from heddle_migration_service.batch_jobs.migrate import ConvertibleMessage, Migrate

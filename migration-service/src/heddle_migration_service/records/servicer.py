@@ -11,9 +11,8 @@ from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import record_pb2 as pb
 from heddle.migration.v1 import record_pb2_grpc as pb_grpc
 from heddle_conversion import dump, legacy_edit, legacy_new, parse
-from heddle_runtime.call_metadata import call_options
+from heddle_runtime.call_metadata import Context, call_options
 from heddle_runtime.errors import ConflictError, HeddleError, Violation, from_rpc
-from heddle_runtime.server_interceptor import Context
 
 from heddle_migration_service.batch_jobs.migrate import legacy_columns
 from heddle_migration_service.records.view import (

@@ -5,11 +5,10 @@ from collections.abc import AsyncGenerator, Sequence
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import caller, remaining
+from heddle_runtime.call_metadata import Context, caller, remaining
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
-from heddle_runtime.server_interceptor import Context
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.event_encoding import add_events, to_image

@@ -4,9 +4,8 @@ import time
 from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
-from heddle_runtime.call_metadata import caller, new_call_options, remaining
+from heddle_runtime.call_metadata import Context, caller, new_call_options, remaining
 from heddle_runtime.identity import ANONYMOUS, SERVICE, Identity
-from heddle_runtime.server_interceptor import Context
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_orchestrator.metering.budgets import Budget, budget

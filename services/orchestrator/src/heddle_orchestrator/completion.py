@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import grpc
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.call_metadata import call_options, remaining
+from heddle_runtime.call_metadata import Context, call_options, remaining
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import (
     HeddleError,
@@ -19,7 +19,6 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.grants import GrantSigner
-from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.agent import Agents, Route
 from heddle_orchestrator.agent.state import initial_state

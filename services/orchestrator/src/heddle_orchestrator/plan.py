@@ -8,8 +8,8 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State

@@ -5,8 +5,8 @@ from typing import Any
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.call_metadata import Context
 from heddle_runtime.paging import page
-from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS

@@ -10,6 +10,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import NotFoundError
+from heddle_runtime.limits import MAX_JSON_DEPTH, exceeds_depth
 from heddle_runtime.redaction import redact, redact_value
 from heddle_runtime.struct_codec import from_struct, to_struct
 
@@ -17,13 +18,10 @@ from heddle_orchestrator.agent.run_snapshot import snapshot
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.prompts.slots import fill
 from heddle_orchestrator.tools.bindings import BoundTool
-from heddle_orchestrator.tools.function_call import is_deeper
 
 if TYPE_CHECKING:
     from heddle_orchestrator.event_mapping import EventList
 
-_MAX_DEPTH = 32
-"""Levels of arguments. Each costs three of the 100 nested messages that protobuf parses."""
 _MODEL = "model"
 _MODEL_UNKNOWN = NotFoundError.reason
 
@@ -91,7 +89,7 @@ def _step(bound: BoundTool) -> pb.Trace.Step:
 def _input(bound: BoundTool) -> Struct:
     if bound.call is None:
         return to_struct(redact_value(from_struct(bound.binding.config)))
-    if bound.call.arguments is not None and not is_deeper(bound.call.arguments, _MAX_DEPTH):
+    if bound.call.arguments is not None and not exceeds_depth(bound.call.arguments, MAX_JSON_DEPTH):
         with suppress(ValueError):  # a number that a Struct cannot hold, or an unpaired surrogate
             return to_struct(redact_value(bound.call.arguments))
     return to_struct({"malformed": redact(bound.call.proto.arguments_json)})

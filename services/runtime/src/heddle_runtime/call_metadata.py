@@ -35,8 +35,8 @@ _NO_CALLER = Caller("")
 _IDS = random.Random()  # noqa: S311 - an id is not a secret
 
 
-class TimedCall(Protocol):
-    """The part of a call's context that has the deadline."""
+class Context(Protocol):
+    """The part of a call's context that servicers may use."""
 
     def time_remaining(self) -> float | None:
         """Return the seconds until the deadline, at least 0; None without a deadline."""
@@ -59,13 +59,13 @@ def new_request_id() -> str:
     return f"req_{_IDS.getrandbits(96):024x}"
 
 
-def remaining(context: TimedCall, cap: float = float("inf")) -> float:
+def remaining(context: Context, cap: float = float("inf")) -> float:
     """Return the seconds that a call to another service may take: at most `cap`, at least 0."""
     left = context.time_remaining()
     return cap if left is None or left > cap else left
 
 
-def call_options(context: TimedCall, cap: float = float("inf")) -> CallOptions:
+def call_options(context: Context, cap: float = float("inf")) -> CallOptions:
     """Return the timeout and the metadata of a call that is part of another call.
 
     Use as `stub.Method(request, **call_options(context))`. gRPC passes on neither of them.

@@ -19,6 +19,7 @@ from ipaddress import (
     ip_network,
 )
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 from pydantic_settings import NoDecode
@@ -41,6 +42,20 @@ class ForbiddenAddressError(OSError):
 
     def __init__(self) -> None:
         super().__init__(errno.EACCES, "the address is in a private network")
+
+
+def server_address(url: str) -> str:
+    """Return the address of a server without a slash at the end.
+
+    Raises:
+        ValueError: It is no address of a server. The message does not repeat it.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an http or https address")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("must hold no credentials, query or fragment")
+    return url.rstrip("/")
 
 
 class EgressSettings(ServiceSettings):

@@ -6,12 +6,8 @@ from typing import Any, NoReturn
 from jsonschema_rs import Draft202012Validator, ValidationError
 
 from heddle_runtime.bounded_regex import NAMES, Watch, keyword
-from heddle_runtime.schema_references import (
-    BUDGET_KEYWORD,
-    ReferenceBudget,
-    exceeds_depth,
-    limited,
-)
+from heddle_runtime.limits import exceeds_depth
+from heddle_runtime.schema_references import BUDGET_KEYWORD, MAX_DEPTH, ReferenceBudget, limited
 
 _MAX_FOLLOWED = 200_000
 """References followed in one check."""
@@ -80,7 +76,7 @@ class Schema:
             UncheckableError: It is nested too deeply, its text is not Unicode, or its check
                 exceeds the limit of references.
         """
-        if exceeds_depth(value):
+        if exceeds_depth(value, MAX_DEPTH):
             raise UncheckableError("it is nested too deeply")
         self._watch.spent = 0.0
         try:
@@ -106,7 +102,7 @@ class Schema:
         valid = []
         for value in values:
             try:
-                if exceeds_depth(value) or self._budget.exceeded:
+                if exceeds_depth(value, MAX_DEPTH) or self._budget.exceeded:
                     continue
                 if self._validator.is_valid(value) and not self._budget.exceeded:
                     valid.append(value)

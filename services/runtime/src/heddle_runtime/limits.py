@@ -1,5 +1,7 @@
 """Limits that several services check: of an assistant, and of the pages of lists."""
 
+from collections.abc import Mapping
+
 MAX_TOOLS = 64
 """Tools of one assistant."""
 MAX_TOOL_ROUNDS = 50
@@ -15,3 +17,18 @@ MAX_JSON_DEPTH = 32
 that protobuf reads, and costs three of them a level."""
 MAX_OWNER_CHARACTERS = 320
 """Of an e-mail address."""
+
+
+def exceeds_depth(value: object, levels: int) -> bool:
+    """Return whether a JSON value has more than `levels` levels of objects and lists."""
+    inside = [value]
+    for _ in range(levels + 1):
+        outer = [each for each in inside if isinstance(each, Mapping | list | tuple)]
+        if not outer:
+            return False
+        inside = [
+            item
+            for each in outer
+            for item in (each.values() if isinstance(each, Mapping) else each)
+        ]
+    return True

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -47,20 +46,6 @@ class BusyServerError(RemoteUnavailableError):
         """
         super().__init__(message)
         self.wait = wait
-
-
-def server_address(url: str) -> str:
-    """Return the address of a server without a slash at the end.
-
-    Raises:
-        ValueError: It is no address of a server. The message does not repeat it.
-    """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("must be an http or https address")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise ValueError("must hold no credentials, query or fragment")
-    return url.rstrip("/")
 
 
 async def fetch(

@@ -86,22 +86,6 @@ class _Rewriting:
         return self.schema(value, depth)
 
 
-def exceeds_depth(value: object) -> bool:
-    """Return whether a JSON value has more than `MAX_DEPTH` levels."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        inner: list[object] = []
-        for each in level:
-            if isinstance(each, Mapping):
-                inner += each.values()
-            elif isinstance(each, list | tuple):
-                inner += each
-        if not inner:
-            return False
-        level = inner
-    return True
-
-
 def limited(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema in which `BUDGET_KEYWORD` stands before each reference.
 

@@ -8,7 +8,7 @@ a multiplexed stream (`heddle_runtime.multiplex`). A call from the same process
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import structlog
@@ -20,6 +20,7 @@ from heddle_runtime.call_metadata import (
     GRANT,
     REQUEST_ID,
     TRACE,
+    Context,
     Stopwatch,
 )
 from heddle_runtime.errors import (
@@ -39,13 +40,6 @@ if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
 
 log = structlog.get_logger(__name__)
 INTERNAL_FAILURE = "The service failed. Its log contains the cause, with the request id."
-
-
-class Context(Protocol):
-    """The part of a call's context that servicers may use."""
-
-    def time_remaining(self) -> float | None:
-        """Return the seconds until the deadline, or None without one."""
 
 
 Unary = Callable[[Any, Any], Awaitable[Any]]

@@ -3,11 +3,10 @@
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import row_id
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
 from heddle_runtime.paging import cut, page_size, read_token
 from heddle_runtime.permissions import may_administer, require_service
-from heddle_runtime.server_interceptor import Context
 
 from heddle_assistants.accounts import access, checks, messages
 from heddle_assistants.accounts.addresses import Addresses

@@ -5,10 +5,9 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import assistant_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.paging import page_size, read_token, write_token
-from heddle_runtime.server_interceptor import Context
 
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.checking import document_of

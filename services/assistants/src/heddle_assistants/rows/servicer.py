@@ -7,11 +7,10 @@ from typing import Any
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle.assistant.v1 import rows_pb2_grpc as pb_grpc
 from heddle_conversion import convert_row, newest, parse, version_of
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from heddle_runtime.paging import page_size, write_token
 from heddle_runtime.permissions import may_change, may_use
-from heddle_runtime.server_interceptor import Context
 from sqlalchemy import and_
 
 from heddle_assistants.access import ASSISTANTS

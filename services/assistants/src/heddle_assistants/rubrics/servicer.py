@@ -6,13 +6,12 @@ from typing import Any
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import timestamp
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity import Identity
 from heddle_runtime.limits import MAX_OWNER_CHARACTERS
 from heddle_runtime.paging import page_size, write_token
 from heddle_runtime.permissions import may_read, require_service
-from heddle_runtime.server_interceptor import Context
 
 from heddle_assistants.field_checks import refuse_nul
 from heddle_assistants.repository.paging import fitting, row_before

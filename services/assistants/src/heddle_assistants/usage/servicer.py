@@ -2,10 +2,9 @@
 
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1 import usage_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.paging import cut, page_size
 from heddle_runtime.permissions import require_service
-from heddle_runtime.server_interceptor import Context
 
 from heddle_assistants.repository.paging import row_before
 from heddle_assistants.usage.entries import entries_of, highest_number

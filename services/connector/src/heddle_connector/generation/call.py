@@ -7,7 +7,7 @@ import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.call_metadata import TimedCall, caller, remaining
+from heddle_runtime.call_metadata import Context, caller, remaining
 from heddle_runtime.errors import ProviderGarbledError
 from heddle_runtime.openai_messages import members, to_messages, to_tool
 from msgspec import Raw
@@ -68,7 +68,7 @@ class Call:
     def __init__(
         self,
         request: pb.GenerateMessageRequest,
-        context: TimedCall,
+        context: Context,
         images: GeneratedImages,
         *,
         whole: bool = False,

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
-from urllib.parse import urlsplit
 
+from heddle_runtime.egress import server_address
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import BaseSettings, NoDecode
 
@@ -18,16 +18,7 @@ from heddle_connector.http import HttpClient
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
-def _validate_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("is not an http or https URL")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("must not carry a user, a password, a query or a fragment")
-    return url.rstrip("/")
-
-
-BaseUrl = Annotated[str, AfterValidator(_validate_url)]
+BaseUrl = Annotated[str, AfterValidator(server_address)]
 """The type of a setting that holds a provider's address."""
 
 

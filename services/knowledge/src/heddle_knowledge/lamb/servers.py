@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import structlog
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.egress import server_address
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.organization_settings import OrganizationSettings
-from heddle_runtime.remote_json import server_address
 
 from heddle_knowledge.access import Owner
 from heddle_knowledge.errors import (

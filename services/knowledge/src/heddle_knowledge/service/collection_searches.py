@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.server_interceptor import Context
+from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.access import Owner, Reader
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError

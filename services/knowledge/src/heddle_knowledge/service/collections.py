@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.paging import page
-from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.access import caller_of, check_sharing, may_read
 from heddle_knowledge.errors import CollectionNotFoundError

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.server_interceptor import Context
+from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.document_queries.collecting import MAX_DOCUMENTS, collect
 from heddle_knowledge.document_queries.query_workers import QueryWorkers

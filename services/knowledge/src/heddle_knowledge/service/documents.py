@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page_size, read_token, write_token
-from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.service.calls import Calls, refuse

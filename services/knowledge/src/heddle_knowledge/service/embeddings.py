@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
-from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.service.calls import Calls, check_enums, refuse
 

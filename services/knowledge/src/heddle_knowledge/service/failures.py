@@ -6,6 +6,7 @@ from inspect import isasyncgenfunction
 from typing import Any
 
 from google.protobuf.message import Message
+from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -14,7 +15,6 @@ from heddle_runtime.errors import (
     NotSetUpError,
     UnavailableError,
 )
-from heddle_runtime.server_interceptor import Context
 
 from heddle_knowledge.errors import (
     BackendError,

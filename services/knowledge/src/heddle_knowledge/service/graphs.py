@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.server_interceptor import Context
+from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.graph.records import AskPaths, AskThemes

@@ -3,7 +3,7 @@
 import asyncio
 
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.server_interceptor import Context
+from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.calls import FileCalls, now, page_of

@@ -4,7 +4,7 @@ import asyncio
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
-from heddle_runtime.server_interceptor import Context
+from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls

@@ -10,9 +10,8 @@ from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import caller, new_call_options, remaining
+from heddle_runtime.call_metadata import Context, caller, new_call_options, remaining
 from heddle_runtime.errors import DeadlineError, from_rpc, to_status
-from heddle_runtime.server_interceptor import Context
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_orchestrator.tools.bindings import BoundTool

@@ -8,7 +8,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import TimedCall, remaining
+from heddle_runtime.call_metadata import Context, remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
 from heddle_runtime.limits import MAX_TOOLS
 
@@ -67,7 +67,7 @@ class BoundTool:
 
 
 def bound_for(
-    mode: pb.Mode.ValueType, assistant: pb.Assistant, tool_timeout: float, context: TimedCall
+    mode: pb.Mode.ValueType, assistant: pb.Assistant, tool_timeout: float, context: Context
 ) -> list[BoundTool]:
     """Return the tools that are bound in a mode, in the order of the assistant.
 

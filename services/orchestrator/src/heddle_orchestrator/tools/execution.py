@@ -8,10 +8,9 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import CallOptions, call_options
+from heddle_runtime.call_metadata import CallOptions, Context, call_options
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import ProviderGarbledError, from_rpc, to_status
-from heddle_runtime.server_interceptor import Context
 
 from heddle_orchestrator.tools.bindings import BoundTool
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from heddle.chat.v1 import chat_pb2
 from heddle_runtime.frontend_payloads import shown, written
+from heddle_runtime.limits import exceeds_depth
 from heddle_runtime.redaction import redact
 
 _MAX_DEPTH = 200
@@ -31,7 +32,7 @@ class FunctionCall:
             arguments = json.loads(proto.arguments_json)
         except (ValueError, RecursionError):
             arguments = None
-        readable = isinstance(arguments, dict) and not is_deeper(arguments, _MAX_DEPTH)
+        readable = isinstance(arguments, dict) and not exceeds_depth(arguments, _MAX_DEPTH)
         return cls(proto, arguments if readable else None)
 
     @property
@@ -62,16 +63,3 @@ class FunctionCall:
                 return text
         size = len(self.proto.arguments_json)
         return written({"…": f"{len(self.arguments):,} arguments of {size:,} characters"})
-
-
-def is_deeper(value: object, levels: int) -> bool:
-    """Return whether a JSON value has more than `levels` levels of objects and lists."""
-    inside = [value]
-    for _ in range(levels + 1):
-        outer = [each for each in inside if isinstance(each, dict | list)]
-        if not outer:
-            return False
-        inside = [
-            it for each in outer for it in (each.values() if isinstance(each, dict) else each)
-        ]
-    return True

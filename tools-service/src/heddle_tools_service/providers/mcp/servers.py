@@ -7,8 +7,8 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.egress import server_address
 from heddle_runtime.organization_settings import OrganizationSettings
-from heddle_runtime.remote_json import server_address
 
 from heddle_tools_service.capabilities.remote_servers import RemoteServer, RemoteSession
 from heddle_tools_service.providers.mcp.conversations import Conversations

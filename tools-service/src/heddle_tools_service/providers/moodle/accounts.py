@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
+from heddle_runtime.egress import server_address
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.organization_settings import OrganizationSettings
-from heddle_runtime.remote_json import server_address
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_tools_service.capabilities.moodle import Assignments, Course

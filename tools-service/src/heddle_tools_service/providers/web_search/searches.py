@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx
+from heddle_runtime.egress import server_address
 from heddle_runtime.organization_settings import OrganizationSettings
-from heddle_runtime.remote_json import server_address
 
 from heddle_tools_service.capabilities.web_search import WebAnswer
 from heddle_tools_service.providers.owner_settings import settings_of
