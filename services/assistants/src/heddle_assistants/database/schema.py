@@ -1,4 +1,7 @@
-"""The tables. A change here needs a revision in `revisions/versions`; a test compares the two."""
+"""The tables, as a new database gets them.
+
+Once a release has made tables, a change here needs a revision in `revisions/versions` too.
+"""
 
 from sqlalchemy import (
     Boolean,

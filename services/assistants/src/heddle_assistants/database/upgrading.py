@@ -26,6 +26,8 @@ _LOCK = 0x68656464  # any number that nobody else uses for an advisory lock: "he
 async def upgrade(database: Database) -> None:
     """Bring the tables to this version; of several replicas, one does and the others wait.
 
+    An empty database gets the tables of `schema`; an older one is changed by Alembic's revisions.
+
     Raises:
         UnusableDatabaseError: The database is of a newer version, or another program's.
     """
@@ -56,7 +58,11 @@ def _upgrade(connection: Connection, name: str) -> None:
     if set(heads) == set(known.get_heads()):
         return
     _refuse_strangers(connection, known, heads, name)
-    command.upgrade(config, "head")
+    if heads:
+        command.upgrade(config, "head")
+    else:
+        metadata.create_all(connection)
+        command.stamp(config, "head")
 
 
 def _refuse_strangers(
