@@ -13,7 +13,6 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle_orchestrator.agent.decision import Candidate, Decision, UndecidedError, message
 from heddle_orchestrator.agent.policy import is_greeting, respond
-from heddle_orchestrator.agent.repeat_detection import RepeatDetector
 from heddle_orchestrator.agent.routers.registry import Routers
 from heddle_orchestrator.agent.routers.rules import decide_by_rules
 from heddle_orchestrator.agent.state import State, initial_state
@@ -91,7 +90,7 @@ async def measured(
                 if chooser.uses_affinity and similarity is not None:
                     candidates = await compared(similarity, each.text, candidates)
                 choice_ = await chooser.decide(ask, state, candidates)
-                decision = validated(choice_, candidates, RepeatDetector(state))
+                decision = validated(choice_, candidates, state)
             except UndecidedError as error:
                 decision = _by_rules(state, candidates, str(error))
             except Exception as error:  # noqa: BLE001 - as the loop does

@@ -85,24 +85,9 @@ async def test_one_that_cannot_wait_takes_no_answer_with_it() -> None:
     patient = asyncio.create_task(cache.get("a", load, 60))
     with pytest.raises(DeadlineError):
         await cache.get("a", load, 0.01)
-    assert cache.peek("a") is None
     load.free.set()
-    assert await patient == cache.peek("a") == 1
+    assert await patient == 1
     assert await cache.get("a", load, 0) == 1
-
-
-async def test_what_is_known_is_what_would_be_given_again() -> None:
-    cache: TTLCache[str, int] = TTLCache(0.2)
-    load = Loader()
-    assert cache.peek("a") is None
-    await cache.get("a", load)
-    assert cache.peek("a") == 1
-    await asyncio.sleep(0.25)
-    assert cache.peek("a") is None
-    load.failing = True
-    with pytest.raises(KeyError):
-        await cache.get("a", load)
-    assert cache.peek("a") is None
 
 
 async def test_who_has_large_answers_keeps_fewer() -> None:

@@ -14,7 +14,6 @@ from heddle_orchestrator.agent.decision import (
     Question,
     UndecidedError,
 )
-from heddle_orchestrator.agent.repeat_detection import RepeatDetector
 from heddle_orchestrator.agent.routers.arguments import arguments_for
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.agent.validation import validated
@@ -168,7 +167,7 @@ async def test_a_hostile_pattern_of_a_tool_ends(pattern: str) -> None:
 
     await arguments_for(model, f"Look at {'a' * 100}b {'aa ' * 1_000}", candidate)
     with pytest.raises(UndecidedError, match=r"break the rule 'pattern' at code"):
-        validated(Decision((choice,), "why", "model"), [candidate], RepeatDetector(State("x")))
+        validated(Decision((choice,), "why", "model"), [candidate], State("x"))
 
     assert time.process_time() - started < 10  # centuries otherwise
 
@@ -179,9 +178,7 @@ def test_a_choice_is_valid_where_the_schema_of_its_tool_is_broken(
     candidate = tool({"code": {**TEXT, "pattern": "(unbalanced"}})
     choice = Choice("do_it", {"code": "A-1"})
 
-    decision = validated(
-        Decision((choice,), "why", "model"), [candidate], RepeatDetector(State("x"))
-    )
+    decision = validated(Decision((choice,), "why", "model"), [candidate], State("x"))
 
     assert decision.choices == (choice,)
     assert "properties/code/pattern: is no pattern of ECMA-262" in capsys.readouterr().out

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from heddle.connector.v1 import connector_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_orchestrator.agent.repeat_detection import RepeatDetector
+from heddle_orchestrator.agent.repeat_detection import repetition
 from heddle_orchestrator.agent.state import PastRun, State
 from heddle_runtime.errors import UnavailableError
 from orchestrator.agent.scripted_services import FAST, Agent, Model, Run, routed, routing
@@ -156,10 +156,10 @@ async def test_each_function_of_a_server_is_a_tool_of_its_own(agent: Agent) -> N
 def test_only_what_amounts_to_the_same_inputs_is_refused(
     earlier: dict[str, Any], later: dict[str, Any], same: bool
 ) -> None:
-    guard = RepeatDetector(State("x", history=[PastRun(LOOK, earlier, 1, failed=False)]))
+    state = State("x", history=[PastRun(LOOK, earlier, 1, failed=False)])
 
-    assert bool(guard.refuses(LOOK, later)) is same
-    assert not guard.refuses(FAST, later)
+    assert bool(repetition(state, LOOK, later)) is same
+    assert not repetition(state, FAST, later)
 
 
 async def test_the_trace_tells_the_state_in_which_the_run_ended(agent: Agent) -> None:

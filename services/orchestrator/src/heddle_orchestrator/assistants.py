@@ -1,6 +1,7 @@
 """Looks up the assistant of a request, and caches it."""
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2
@@ -30,15 +31,6 @@ class CachedAssistants:
         self._meter = meter
         self._cache: TTLCache[_Key, _Cached] = TTLCache(seconds, _MAX_CACHED)
 
-    def known(self, reference: str) -> assistant_pb2.Assistant | None:
-        """Return the assistant of a reference, if it is cached.
-
-        Raises:
-            ResourceExhaustedError: Its quota is used up.
-        """
-        cached = self._cache.peek((reference, caller().identity))
-        return None if cached is None else _within_quota(cached)
-
     async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
         """Return the assistant of a reference, for the caller.
 
@@ -47,24 +39,19 @@ class CachedAssistants:
             ResourceExhaustedError: Its quota is used up.
             DeadlineError: It could not be read in time.
         """
-
-        async def read() -> _Cached:
-            started = time.monotonic()
-            request = assistant_pb2.GetAssistantRequest(reference=reference)
-            response = await self._service.GetAssistant(
-                request, **new_call_options(_TIMEOUT_SECONDS)
-            )
-            return response.assistant, budget(response, self._meter, started)
-
         key = (reference, caller().identity)
-        return _within_quota(await self._cache.get(key, read, remaining(context)))
+        assistant, quota = await self._cache.get(
+            key, partial(self._read, reference), remaining(context)
+        )
+        if quota is not None:
+            quota.check()
+        return assistant
 
-
-def _within_quota(cached: _Cached) -> assistant_pb2.Assistant:
-    assistant, quota = cached
-    if quota is not None:
-        quota.check()
-    return assistant
+    async def _read(self, reference: str) -> _Cached:
+        started = time.monotonic()
+        request = assistant_pb2.GetAssistantRequest(reference=reference)
+        response = await self._service.GetAssistant(request, **new_call_options(_TIMEOUT_SECONDS))
+        return response.assistant, budget(response, self._meter, started)
 
 
 def owned_by_caller(assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:

@@ -112,15 +112,10 @@ class Completions:
         match request.WhichOneof("target"):
             case "assistant":
                 if request.charged_to:
-                    paying = f"{ID_PREFIX}{request.charged_to}"
-                    if self.assistants.known(paying) is None:
-                        await self.assistants.get(paying, context)
+                    await self.assistants.get(f"{ID_PREFIX}{request.charged_to}", context)
                 assistant = owned_by_caller(request.assistant)
             case "assistant_reference":
-                reference = request.assistant_reference
-                assistant = self.assistants.known(reference) or await self.assistants.get(
-                    reference, context
-                )
+                assistant = await self.assistants.get(request.assistant_reference, context)
             case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])

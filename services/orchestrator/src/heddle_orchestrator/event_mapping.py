@@ -24,18 +24,10 @@ def map_events(events: "Iterable[GenerationEvent]", run: "EventList") -> bool:
         match kind:
             case "text_delta":
                 run.add().text_delta = event.text_delta
-            case "reasoning_delta":
-                run.add().reasoning_delta = event.reasoning_delta
-            case "tool_call":
-                run.add(tool_call=event.tool_call)
-            case "done":
-                run.add().done.CopyFrom(event.done)
-            case "logprobs_json":
-                run.add(logprobs_json=event.logprobs_json)
-            case "model_replaced":
-                run.add(model_replaced=event.model_replaced)
-            case "image":
-                run.add().image.CopyFrom(event.image)
+            case "reasoning_delta" | "logprobs_json":
+                setattr(run.add(), kind, getattr(event, kind))
+            case "tool_call" | "done" | "model_replaced" | "image":
+                getattr(run.add(), kind).CopyFrom(getattr(event, kind))
             case None:
                 continue
         done = kind == "done"

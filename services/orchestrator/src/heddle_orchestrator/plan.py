@@ -1,7 +1,8 @@
 """The plan of a run: the assistant, its tools and its prompt."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
@@ -18,6 +19,8 @@ from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.slots import fill
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
 from heddle_orchestrator.tools.bindings import BoundTool, bound_for, stop_on_failure
+
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(slots=True)
@@ -105,12 +108,14 @@ def plan(
     Raises:
         InvalidRequestError: The assistant is not valid.
     """
-    processor = _processor(assistant.prompt_processor)
+    processor = _named(
+        "prompt_processor", assistant.prompt_processor or prompts.DEFAULT, PROMPT_PROCESSORS
+    )
     equipped = processor.equipped(assistant)
     return Plan(
         request,
         assistant,
-        _strategy(assistant.strategy),
+        _named("strategy", assistant.strategy or strategies.DEFAULT, STRATEGIES),
         processor,
         bound_for(assistant_pb2.MODE_AUGMENT, equipped, tool_timeout, context),
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
@@ -129,24 +134,11 @@ def _check_size(prompt: Sequence[chat_pb2.Message], max_chars: int) -> None:
         raise InvalidRequestError(message, [Violation("messages", "are too long")])
 
 
-def _strategy(name: str) -> Strategy:
-    strategy = STRATEGIES.get(name or strategies.DEFAULT)
-    if strategy is None:
-        raise _unknown("strategy", name, STRATEGIES)
-    return strategy
-
-
-def _processor(name: str) -> SimpleAugment:
-    processor = PROMPT_PROCESSORS.get(name or prompts.DEFAULT)
-    if processor is None:
-        raise _unknown("prompt_processor", name, PROMPT_PROCESSORS)
-    return processor
-
-
-def _unknown(
-    field: str, name: str, known: dict[str, Strategy] | dict[str, SimpleAugment]
-) -> InvalidRequestError:
-    violation = Violation(
-        f"assistant.{field}", f"is {name!r}; known are {', '.join(sorted(known))}"
-    )
-    return InvalidRequestError(f"The assistant's {field} is unknown.", [violation])
+def _named(field: str, name: str, known: Mapping[str, ValueT]) -> ValueT:
+    """Return the part of a run that a field of the assistant names."""
+    if name not in known:
+        violation = Violation(
+            f"assistant.{field}", f"is {name!r}; known are {', '.join(sorted(known))}"
+        )
+        raise InvalidRequestError(f"The assistant's {field} is unknown.", [violation])
+    return known[name]

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
@@ -18,6 +17,7 @@ from heddle_orchestrator.agent.run_snapshot import snapshot
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.prompts.slots import fill
 from heddle_orchestrator.tools.bindings import BoundTool
+from heddle_orchestrator.tools.execution import to_duration
 
 if TYPE_CHECKING:
     from heddle_orchestrator.event_mapping import EventList
@@ -66,8 +66,7 @@ class Tracing:
         """Yield the step of a replaced model, and the step of the generation."""
         if self._replaced is not None:
             yield pb.Trace.Step(name=_MODEL, error_reason=self._replaced.reason or _MODEL_UNKNOWN)
-        elapsed = Duration()
-        elapsed.FromNanoseconds(int(self._watch.seconds() * 1e9))
+        elapsed = to_duration(self._watch.seconds())
         yield pb.Trace.Step(name=_MODEL, elapsed=elapsed, output_chars=self._chars)
 
 

@@ -23,12 +23,9 @@ class _Entry(Generic[ValueT]):
 
     def is_valid(self) -> bool:
         """Return whether the entry may be used. Failures are not cached."""
-        return time.monotonic() < self.expires_at and (not self.task.done() or self.succeeded())
-
-    def succeeded(self) -> bool:
-        """Return whether the value is loaded."""
         task = self.task
-        return task.done() and not task.cancelled() and task.exception() is None
+        failed = task.done() and (task.cancelled() or task.exception() is not None)
+        return time.monotonic() < self.expires_at and not failed
 
 
 class TTLCache(Generic[KeyT, ValueT]):
@@ -38,13 +35,6 @@ class TTLCache(Generic[KeyT, ValueT]):
         self._seconds = seconds
         self._max_entries = max_entries
         self._entries: OrderedDict[KeyT, _Entry[ValueT]] = OrderedDict()
-
-    def peek(self, key: KeyT) -> ValueT | None:
-        """Return the cached value of `key`, or None if there is none. Does not load it."""
-        entry = self._entries.get(key)
-        if entry is None or time.monotonic() >= entry.expires_at or not entry.succeeded():
-            return None
-        return entry.task.result()
 
     async def get(
         self,

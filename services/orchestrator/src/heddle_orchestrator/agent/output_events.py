@@ -2,10 +2,9 @@
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.frontend_payloads import Error, Response, Result, ToolOutput, written
+from heddle_runtime.frontend_payloads import Error, Result, ToolOutput, written
 from heddle_runtime.struct_codec import from_struct
 
-from heddle_orchestrator.agent.context_builder import Citation
 from heddle_orchestrator.agent.environment import members
 
 
@@ -19,11 +18,6 @@ def result(tool: str, tool_result: tool_pb2.ToolResult) -> Result:
 def error(failure: tool_pb2.EnvironmentError) -> Error:
     """Return the error of a tool for frontends."""
     return Error(failure.message, failure.recoverable, failure.suggestion, tool=failure.tool)
-
-
-def response(text: str, citations: tuple[Citation, ...]) -> Response:
-    """Return the answer for frontends."""
-    return Response(text, [each.to_frontend() for each in citations])
 
 
 def event(output: ToolOutput, query_id: str) -> pb.RunEvent:

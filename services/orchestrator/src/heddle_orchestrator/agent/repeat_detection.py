@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from heddle_orchestrator.agent.state import State
@@ -14,36 +13,30 @@ _AMOUNTS = re.compile(r"(?:^|_)(?:limit|top_k|k|max|count|size|threshold)(?:_|$)
 """Names of numbers that limit how much is returned."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatDetector:
-    """Reads the history of one run."""
+def repetition(state: State, tool: str, inputs: Mapping[str, Any]) -> str:
+    """Return why a tool may not run with these inputs, in one sentence; empty if it may.
 
-    state: State
+    A tool runs once with equivalent inputs, and a second time if the first run failed.
+    """
+    tries = 0
+    for past in state.history:
+        if past.tool != tool or not _equivalent(inputs, past.inputs):
+            continue
+        tries += 1
+        if not past.failed or tries > 1:
+            return f"{tool} was already run with what amounts to the same inputs."
+    return ""
 
-    def refuses(self, tool: str, inputs: Mapping[str, Any]) -> str:
-        """Return why a tool may not run with these inputs, in one sentence; empty if it may.
 
-        A tool runs once with equivalent inputs, and a second time if the first run failed.
-        """
-        tries = 0
-        for past in self.state.history:
-            if past.tool != tool or not _equivalent(inputs, past.inputs):
-                continue
-            tries += 1
-            if not past.failed or tries > 1:
-                return f"{tool} was already run with what amounts to the same inputs."
-        return ""
+def standstill(state: State) -> str:
+    """Return why no more tools run, in one phrase; empty if they may.
 
-    def stuck(self) -> str:
-        """Return why no more tools run, in one phrase; empty if they may.
-
-        The run ends after two successful tools in a row without a new object.
-        """
-        succeeded = [past for past in self.state.history if not past.failed]
-        latest = succeeded[-_MAX_STALE_RUNS:]
-        if len(latest) == _MAX_STALE_RUNS and not any(past.new_objects for past in latest):
-            return f"stopped: the last {_MAX_STALE_RUNS} tools found nothing new"
-        return ""
+    The run ends after two successful tools in a row without a new object.
+    """
+    latest = [past for past in state.history if not past.failed][-_MAX_STALE_RUNS:]
+    if len(latest) == _MAX_STALE_RUNS and not any(past.new_objects for past in latest):
+        return f"stopped: the last {_MAX_STALE_RUNS} tools found nothing new"
+    return ""
 
 
 def _equivalent(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

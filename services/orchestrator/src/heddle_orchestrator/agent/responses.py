@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.frontend_payloads import Response
 
 from heddle_orchestrator.agent import output_events
 from heddle_orchestrator.agent.context_builder import Citation, errors, passages, sources
@@ -69,7 +70,7 @@ class TextResponse:
         total.CopyFrom(done)
         if usage.ByteSize():
             add_usage(total.usage, usage)
-        response = output_events.response(text, citations)
+        response = Response(text, [each.to_frontend() for each in citations])
         return [output_events.event(response, self.query_id), pb.RunEvent(done=total)]
 
 

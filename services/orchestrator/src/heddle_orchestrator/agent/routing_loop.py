@@ -8,7 +8,6 @@ from typing import Any
 
 import grpc
 import structlog
-from google.protobuf.duration_pb2 import Duration
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
@@ -36,7 +35,7 @@ from heddle_orchestrator.agent.decision import (
 from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.model_client import ModelClient
 from heddle_orchestrator.agent.policy import is_greeting, respond
-from heddle_orchestrator.agent.repeat_detection import RepeatDetector
+from heddle_orchestrator.agent.repeat_detection import standstill
 from heddle_orchestrator.agent.responses import TextResponse
 from heddle_orchestrator.agent.routers.rules import decide_by_rules
 from heddle_orchestrator.agent.state import PastRun, State
@@ -44,7 +43,7 @@ from heddle_orchestrator.agent.summary import summarize
 from heddle_orchestrator.agent.validation import validated
 from heddle_orchestrator.functions.budget import Budget, add_usage
 from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure
-from heddle_orchestrator.tools.execution import Events, ToolRun, execute
+from heddle_orchestrator.tools.execution import Events, ToolRun, execute, to_duration
 from heddle_orchestrator.tools.function_call import FunctionCall
 
 log = structlog.get_logger(__name__)
@@ -135,7 +134,7 @@ class RoutingLoop:
             return respond(self.budget.stopped.capitalize() + ".")
         if triggered := self._triggered(tools):
             return triggered
-        if reason := RepeatDetector(self.state).stuck():
+        if reason := standstill(self.state):
             return respond(reason.capitalize() + ".")
         if not self.state.history and is_greeting(self.state.prompt):
             return respond("The message contains no question.")
@@ -160,10 +159,9 @@ class RoutingLoop:
 
     async def _decide(self, tools: Sequence[Candidate]) -> Decision:
         """Return the router's decision, or that of the rules if the router's is not valid."""
-        detector = RepeatDetector(self.state)
         try:
             decision = await self.router.decide(self.model, self.state, tools)
-            return validated(decision, tools, detector)
+            return validated(decision, tools, self.state)
         except UndecidedError as error:
             reason = str(error)
         except HeddleError as error:
@@ -178,7 +176,7 @@ class RoutingLoop:
         decision = decide_by_rules(self.state, tools)
         if not decision.ends:
             try:
-                decision = validated(decision, tools, detector)
+                decision = validated(decision, tools, self.state)
             except UndecidedError:
                 decision = respond("There is nothing else to try.", decision.router)
         return replace(decision, rejected=redact(reason)[:_MAX_REJECTION_CHARS])
@@ -268,8 +266,6 @@ class RoutingLoop:
         before: chat_pb2.Usage,
     ) -> pb.RunEvent:
         bindings = {each.name: each.bound.binding_id for each in tools if each.bound is not None}
-        elapsed = Duration()
-        elapsed.FromNanoseconds(int(seconds * 1e9))
         event = pb.Decision(
             iteration=self.state.iterations + 1,
             choices=[
@@ -283,7 +279,7 @@ class RoutingLoop:
             reason=redact(decision.reason),
             router=decision.router,
             rejected=decision.rejected,
-            elapsed=elapsed,
+            elapsed=to_duration(seconds),
         )
         usage = chat_pb2.Usage()
         add_usage(usage, self.model.usage)

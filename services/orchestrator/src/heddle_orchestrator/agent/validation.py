@@ -13,13 +13,14 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
 )
 from heddle_orchestrator.agent.environment import members
-from heddle_orchestrator.agent.repeat_detection import RepeatDetector
+from heddle_orchestrator.agent.repeat_detection import repetition
 from heddle_orchestrator.agent.schema_cache import compiled
+from heddle_orchestrator.agent.state import State
 
 _MAX_NAME_CHARS = 80
 
 
-def validated(decision: Decision, tools: Sequence[Candidate], detector: RepeatDetector) -> Decision:
+def validated(decision: Decision, tools: Sequence[Candidate], state: State) -> Decision:
     """Return a decision with its valid choices only.
 
     A tool that ends the run is chosen only if no other choice is valid.
@@ -34,7 +35,7 @@ def validated(decision: Decision, tools: Sequence[Candidate], detector: RepeatDe
     first_problem = ""
     for each in decision.choices:
         choice = Choice(each.tool, members(written(dict(each.inputs))))
-        problem = _problem(choice, by_name, detector)
+        problem = _problem(choice, by_name, state)
         if not problem and choice not in valid:
             valid.append(choice)
         first_problem = first_problem or problem
@@ -45,7 +46,7 @@ def validated(decision: Decision, tools: Sequence[Candidate], detector: RepeatDe
     return Decision(choices, decision.reason, decision.router, decision.rejected)
 
 
-def _problem(choice: Choice, by_name: Mapping[str, Candidate], detector: RepeatDetector) -> str:
+def _problem(choice: Choice, by_name: Mapping[str, Candidate], state: State) -> str:
     """Return what is wrong with a choice. The text does not contain the values of its inputs."""
     tool = by_name.get(choice.tool)
     if tool is None:
@@ -60,4 +61,4 @@ def _problem(choice: Choice, by_name: Mapping[str, Candidate], detector: RepeatD
         place = ".".join(str(step)[:_MAX_NAME_CHARS] for step in error.instance_path)
         where = f" at {place}" if place else ""
         return f"The inputs of {tool.name!r} break the rule {error.kind.name!r}{where}."
-    return detector.refuses(tool.tool, choice.inputs) if tool.bound is not None else ""
+    return repetition(state, tool.tool, choice.inputs) if tool.bound is not None else ""

@@ -1,7 +1,7 @@
 """Changes the options `tool_choice` and `parallel_tool_calls` between the rounds of a run."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 from heddle.chat.v1 import chat_pb2
@@ -9,7 +9,7 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 
 _CHOICE, _PARALLEL = "tool_choice", "parallel_tool_calls"
 _FREE = ("auto", "none")
-_Members = dict[str, msgspec.Raw]
+_AUTO = msgspec.Raw(b'"auto"')
 
 
 def begin(options: chat_pb2.GenerationOptions) -> None:
@@ -18,43 +18,32 @@ def begin(options: chat_pb2.GenerationOptions) -> None:
     Raises:
         InvalidRequestError: The client's options are not a JSON object.
     """
-
-    def change(members: _Members) -> None:
-        members.setdefault(_CHOICE, msgspec.Raw(b'"auto"'))
-
-    _change(options, change)
+    with _editing(options) as members:
+        members.setdefault(_CHOICE, _AUTO)
 
 
 def go_on(options: chat_pb2.GenerationOptions) -> None:
     """Allow an answer in later rounds, even if the client required a call."""
-
-    def change(members: _Members) -> None:
-        if _decoded(members[_CHOICE]) not in _FREE:
-            members[_CHOICE] = msgspec.Raw(b'"auto"')
-
-    _change(options, change)
+    with _editing(options) as members:
+        if msgspec.json.decode(members[_CHOICE]) not in _FREE:
+            members[_CHOICE] = _AUTO
 
 
 def end(options: chat_pb2.GenerationOptions) -> None:
     """Remove both options: providers reject them in requests without functions."""
-
-    def change(members: _Members) -> None:
+    with _editing(options) as members:
         members.pop(_CHOICE, None)
         members.pop(_PARALLEL, None)
 
-    _change(options, change)
 
-
-def _change(options: chat_pb2.GenerationOptions, change: Callable[[_Members], None]) -> None:
+@contextmanager
+def _editing(options: chat_pb2.GenerationOptions) -> Iterator[dict[str, msgspec.Raw]]:
+    """Yield the members of the client's options, and store them at the end of the block."""
     # Raw: all other members stay unchanged.
     try:
-        members = msgspec.json.decode(options.extra_json or "{}", type=_Members)
+        members = msgspec.json.decode(options.extra_json or "{}", type=dict[str, msgspec.Raw])
     except msgspec.DecodeError as error:
         violation = Violation("options.extra_json", "must be the text of a JSON object")
         raise InvalidRequestError("The request is not valid.", [violation]) from error
-    change(members)
+    yield members
     options.extra_json = msgspec.json.encode(members).decode()
-
-
-def _decoded(raw: msgspec.Raw) -> Any:  # noqa: ANN401 - any JSON value
-    return msgspec.json.decode(raw)

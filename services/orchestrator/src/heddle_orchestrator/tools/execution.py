@@ -107,7 +107,7 @@ def _invocation(bound: BoundTool) -> tool_pb2.ToolInvocation:
         name=bound.tool,
         config=bound.binding.config,
         slot=bound.binding.slot,
-        timeout=_duration(bound.timeout),
+        timeout=to_duration(bound.timeout),
     )
     if bound.call is not None:
         invocation.function_call.name = bound.function
@@ -169,7 +169,8 @@ def finished(bound: BoundTool) -> pb.RunEvent:
     )
 
 
-def _duration(seconds: float) -> Duration:
+def to_duration(seconds: float) -> Duration:
+    """Return seconds as a message."""
     duration = Duration()
     duration.FromNanoseconds(int(seconds * 1e9))
     return duration

@@ -16,7 +16,7 @@ from heddle_orchestrator.agent.routers.selection_matrix import (
     Kind,
 )
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.agent.word_matching import content_words, stems, words
+from heddle_orchestrator.agent.word_matching import content_words, coverage
 
 _QUERY = "query"
 _MATRIX_TOOLS = frozenset((*SEARCHES, VISUAL_INTERPRETATION))
@@ -105,12 +105,10 @@ def _choose_by_words(state: State, tools: Sequence[Candidate]) -> Decision | Non
 
 def word_overlap(request: str, tool: Candidate) -> float:
     """Return which part of a request's words a tool's description and examples contain, 0 to 1."""
-    needed = stems(content_words(request))
-    if not needed:
+    if not content_words(request):
         return 0.0
     texts = [tool.description, tool.name.replace("_", " "), *(text for text, _ in tool.examples)]
-    known = stems(word for text in texts for word in words(text))
-    return len(needed & known) / len(needed)
+    return coverage(request, "\n".join(texts))
 
 
 def _search_again(state: State, by_tool: Mapping[str, Candidate]) -> Decision | None:
