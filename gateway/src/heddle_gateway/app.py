@@ -65,9 +65,12 @@ if TYPE_CHECKING:
 __all__ = ["Gateway", "GatewaySettings", "ServiceClients", "app", "connect"]
 
 log = structlog.get_logger(__name__)
-LAMB_PATHS = ("/creator/assistant", "/collections", "/organizations", "/query", "/ingestion")
+LAMB_PATHS = (
+    *("/creator/assistant", f"{completions.LAMB_PATH}/"),
+    *("/collections", "/organizations", "/query", "/ingestion"),
+)
 """Paths whose errors repeat the message under `detail`, where LAMB's clients read it."""
-_UNEXPECTED = from_exception(Exception())[0].response()
+_UNEXPECTED = from_exception(Exception()).response()
 _CLIENT_GONE = 499  # nginx logs this status for a client that disconnected
 _EXPOSED_HEADERS = (
     *("x-request-id", "retry-after", "x-should-retry", "etag", "location"),
@@ -210,8 +213,7 @@ def _routes(state: State) -> list[Route]:
 
 
 async def _error(request: Request, error: Exception) -> Response:
-    response, close = from_exception(error)
-    return _to_starlette(response, request, close=close)
+    return _to_starlette(from_exception(error), request)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -227,7 +229,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return response
 
 
-def _to_starlette(error: ErrorResponse, request: Request, *, close: bool = False) -> Response:
+def _to_starlette(error: ErrorResponse, request: Request) -> Response:
     detail = request.scope["path"].startswith(LAMB_PATHS)
-    raw = error.response(detail=detail, close=close)
+    raw = error.response(detail=detail)
     return Response(raw.body, raw.status, {name.decode(): it.decode() for name, it in raw.headers})

@@ -165,8 +165,7 @@ async def _arguments(operation: Operation, call: Call) -> dict[str, Any]:
         arguments["query"] = validate(model, query, "The query parameter", strict=False)
     if not operation.reads_body or (operation.body is None and operation.form is None):
         return arguments
-    settings = call.state.settings
-    body = await read_body(call.raw, settings.max_body_bytes, settings.body_timeout_seconds)
+    body = await read_body(call.raw, call.state.settings)
     if (model := operation.form) is not None:
         request = Request(call.raw.scope, _replay(body))
         arguments["form"] = validate(model, await read_form(request), "The field")

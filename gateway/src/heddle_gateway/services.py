@@ -32,21 +32,17 @@ CALL_SECONDS = 60.0
 LIST_SECONDS = 8.0
 """Open WebUI waits ten seconds for a list of models."""
 CHECK_SECONDS = 2.0
+_CONTRACTS: dict[str, tuple[Any, ...]] = {
+    "orchestrator": (orchestrator_pb2,),
+    "tools": (tool_pb2,),
+    "knowledge": (knowledge_pb2, files_pb2),
+    "connector": (connector_pb2,),
+    "assistants": (assistant_pb2, account_pb2, rubric_pb2, usage_pb2),
+    "migration": (record_pb2,),
+}
 SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
-    "orchestrator": (orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],),
-    "tools": (tool_pb2.DESCRIPTOR.services_by_name["ToolService"],),
-    "knowledge": (
-        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-        files_pb2.DESCRIPTOR.services_by_name["FileService"],
-    ),
-    "connector": (connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],),
-    "assistants": (
-        assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
-        account_pb2.DESCRIPTOR.services_by_name["AccountService"],
-        rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
-        usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
-    ),
-    "migration": (record_pb2.DESCRIPTOR.services_by_name["RecordService"],),
+    name: tuple(each for module in modules for each in module.DESCRIPTOR.services_by_name.values())
+    for name, modules in _CONTRACTS.items()
 }
 """The contracts at each address."""
 
@@ -54,16 +50,10 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
 class ServiceClients:
     """Clients of the services that the gateway calls."""
 
-    def __init__(
-        self,
-        orchestrator: grpc.aio.Channel,
-        tools: grpc.aio.Channel,
-        knowledge: grpc.aio.Channel,
-        connector: grpc.aio.Channel,
-        assistants: grpc.aio.Channel,
-        migration: grpc.aio.Channel,
-    ) -> None:
-        """Create the clients for channels to other processes or within this one."""
+    def __init__(self, *channels: grpc.aio.Channel) -> None:
+        """Create the clients for channels, to other processes or within this one, of `SERVICES`."""
+        orchestrator, tools, knowledge, connector, assistants, migration = channels
+        connections: tuple[Any, ...] = channels
         self.orchestrator = orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator)
         self.tools = tool_pb2_grpc.ToolServiceStub(tools)
         self.knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)
@@ -74,17 +64,9 @@ class ServiceClients:
         self.accounts = account_pb2_grpc.AccountServiceStub(assistants)
         self.rubrics = rubric_pb2_grpc.RubricServiceStub(assistants)
         self.usage = usage_pb2_grpc.UsageServiceStub(assistants)
-        channels: tuple[Any, ...] = (
-            orchestrator,
-            tools,
-            knowledge,
-            connector,
-            assistants,
-            migration,
-        )
         self.checks = {
             name: _available if isinstance(each, InProcessChannel) else _check(each)
-            for name, each in zip(SERVICES, channels, strict=True)
+            for name, each in zip(SERVICES, connections, strict=True)
         }
         """By service name, the check whether it is available."""
 

@@ -6,6 +6,7 @@ from starlette.types import Message
 
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
 from heddle_gateway.http.raw import RawRequest
+from heddle_gateway.settings import GatewaySettings
 
 # A slow connection may take longer than the timeout while it delivers at this rate.
 MIN_BYTES_PER_SECOND = 256 * 1024
@@ -18,31 +19,27 @@ class ClientGoneError(Exception):
     """The client closed the connection before it had its response."""
 
 
-async def read_body(request: RawRequest, max_bytes: int, timeout: float) -> bytes:  # noqa: ASYNC109 - it grows with what arrives
-    """Return the body of a request.
-
-    Args:
-        request: The request.
-        max_bytes: The limit of the body's size.
-        timeout: Seconds for the body, in addition to the time of its bytes on a slow connection.
+async def read_body(request: RawRequest, settings: GatewaySettings) -> bytes:
+    """Return the body of a request, within the limits of the settings.
 
     Raises:
         RejectedRequestError: The body is too large or too slow.
         ClientGoneError: The client closed the connection.
     """
+    max_bytes = settings.max_body_bytes
     if request.connection.request_complete:
         body = request.connection.take_body()
     else:
         length = request.header("content-length")
         if request.header("expect") and length.isdecimal() and int(length) > max_bytes:
             raise _too_large(max_bytes)  # the client waits for permission to send the body
-        body = await _read_parts(request, max_bytes, timeout)
+        body = await _read_parts(request, max_bytes, settings.body_timeout_seconds)
     if len(body) > max_bytes:
         raise _too_large(max_bytes)
     return body
 
 
-async def _read_parts(request: RawRequest, max_bytes: int, timeout: float) -> bytes:  # noqa: ASYNC109 - as above
+async def _read_parts(request: RawRequest, max_bytes: int, timeout: float) -> bytes:  # noqa: ASYNC109 - it grows with what arrives
     """Return a body that is still arriving; of one that is too large, more than the limit."""
     started = asyncio.get_running_loop().time()
     parts: list[bytes] = []
@@ -60,8 +57,8 @@ async def _read_parts(request: RawRequest, max_bytes: int, timeout: float) -> by
                 limit.reschedule(started + timeout + length / MIN_BYTES_PER_SECOND)
     except TimeoutError:
         text = "The request's body did not arrive in time."
-        error = ErrorResponse(408, text, code="body_timeout")
-        raise RejectedRequestError(error, close=True) from None
+        error = ErrorResponse(408, text, code="body_timeout", close=True)
+        raise RejectedRequestError(error) from None
 
 
 async def _receive(request: RawRequest) -> Message:
@@ -73,4 +70,4 @@ async def _receive(request: RawRequest) -> Message:
 
 def _too_large(max_bytes: int) -> RejectedRequestError:
     message = f"The request's body is larger than {max_bytes} bytes."
-    return RejectedRequestError(ErrorResponse(413, message, code="request_too_large"), close=True)
+    return RejectedRequestError(ErrorResponse(413, message, code="request_too_large", close=True))

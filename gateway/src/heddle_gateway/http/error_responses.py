@@ -65,8 +65,8 @@ class ErrorResponse:
     """Seconds after which another attempt may succeed, if known."""
     retry: bool = True
     """Whether the client may retry automatically."""
-    detail: str = ""
-    """The message for LAMB's clients."""
+    close: bool = False
+    """Whether the connection cannot be used again."""
 
     def json(self, *, detail: bool = False) -> bytes:
         """Return OpenAI's error object, with all four keys.
@@ -75,18 +75,18 @@ class ErrorResponse:
         """
         members = ("message", "type", "param", "code")
         body: dict[str, Any] = {"error": {name: getattr(self, name) for name in members}}
-        if detail or self.detail:
-            body["detail"] = self.detail or self.message
+        if detail:
+            body["detail"] = self.message
         return msgspec.json.encode(body)
 
-    def response(self, *, detail: bool = False, close: bool = False) -> RawResponse:
-        """Return the error as a whole response; `close` also ends the connection."""
+    def response(self, *, detail: bool = False) -> RawResponse:
+        """Return the error as a whole response."""
         headers = list(JSON)
         if self.retry_after is not None:
             headers.append((b"retry-after", str(math.ceil(self.retry_after)).encode()))
         if not self.retry:
             headers.append((b"x-should-retry", b"false"))
-        if close:
+        if self.close:
             headers.append((b"connection", b"close"))
         return RawResponse(self.status, self.json(detail=detail), tuple(headers))
 
@@ -94,11 +94,9 @@ class ErrorResponse:
 class RejectedRequestError(Exception):
     """A request that the gateway rejects itself, for reasons of HTTP."""
 
-    def __init__(self, error: ErrorResponse, *, close: bool = False) -> None:
+    def __init__(self, error: ErrorResponse) -> None:
         super().__init__(error.message)
         self.error = error
-        self.close = close
-        """Whether the connection cannot be used again."""
 
 
 def invalid(field: str, reason: str, kind: str = "") -> InvalidRequestError:
@@ -107,15 +105,15 @@ def invalid(field: str, reason: str, kind: str = "") -> InvalidRequestError:
     return InvalidRequestError(f"{name} {reason}.", [Violation(field, reason)])
 
 
-def from_exception(error: Exception) -> tuple[ErrorResponse, bool]:
-    """Return the error response of an exception, and whether it ends the connection."""
+def from_exception(error: Exception) -> ErrorResponse:
+    """Return the error response of an exception."""
     match error:
         case HeddleError():
-            return from_error(error), False
+            return from_error(error)
         case RejectedRequestError():
-            return error.error, error.close
+            return error.error
         case _:
-            return ErrorResponse(500, UNEXPECTED, SERVER, code="internal_error"), False
+            return ErrorResponse(500, UNEXPECTED, SERVER, code="internal_error")
 
 
 def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:

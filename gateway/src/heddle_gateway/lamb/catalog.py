@@ -1,8 +1,8 @@
 """The parts of assistants in LAMB's form: tools, connectors, models and strategies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from heddle.assistant.v1 import assistant_pb2
@@ -15,13 +15,12 @@ from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 
 from heddle_gateway.admin.assistant_schema import Setting
-from heddle_gateway.http.error_responses import RejectedRequestError, from_error
 from heddle_gateway.http.models import DocumentedAs, Model, enum_names
 from heddle_gateway.http.operations import Access
 from heddle_gateway.openai.chat.completions import LAMB_PATH
 from heddle_gateway.openai.chat.run_events import members
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import LIST_SECONDS, ResponseT, call, items
+from heddle_gateway.services import LIST_SECONDS, call, items
 
 Mode = Literal["augment", "function", "agent"]
 _MODES = enum_names(assistant_pb2.Mode)
@@ -118,7 +117,8 @@ async def list_tools(api: Call) -> ToolList:
 async def get_tool(api: Call, name: ToolName) -> ToolDefinition:
     """Get one tool."""
     request = tool_pb2.GetToolRequest(name=name)
-    return definition((await _call(api.services.tools.GetTool, request)).tool)
+    with _lamb_error(name):
+        return definition((await call(api.services.tools.GetTool, request, LIST_SECONDS)).tool)
 
 
 @routes.post(f"{LAMB_PATH}/tools/{{name}}/validate", access=Access.KEY, errors=(404,))
@@ -129,7 +129,8 @@ async def validate(api: Call, name: ToolName, body: ToolConfig) -> ToolConfigRep
     except FieldError as error:
         raise api.json.invalid(error.problem) from None
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=config)
-    response = await _call(api.services.tools.ValidateToolConfig, request)
+    with _lamb_error(name):
+        response = await call(api.services.tools.ValidateToolConfig, request, LIST_SECONDS)
     errors = [f"{each.field}: {each.description}" for each in response.violations]
     return ToolConfigReport(valid=not errors, errors=errors)
 
@@ -211,17 +212,10 @@ async def _connectors(api: Call) -> dict[str, Connector]:
     return connectors
 
 
-async def _call(
-    method: Callable[..., Awaitable[ResponseT]],
-    request: tool_pb2.GetToolRequest | tool_pb2.ValidateToolConfigRequest,
-) -> ResponseT:
-    """Return the response of the tool service; the error for a missing tool is also in LAMB's form.
-
-    Raises:
-        RejectedRequestError: There is no such tool.
-    """
+@contextmanager
+def _lamb_error(name: str) -> Generator[None]:
+    """Report a missing tool in the words of LAMB."""
     try:
-        return await call(method, request, LIST_SECONDS)
+        yield
     except NotFoundError as error:
-        response = replace(from_error(error), detail=f"Tool '{request.name}' not found")
-        raise RejectedRequestError(response) from error
+        raise NotFoundError(f"Tool '{name}' not found", tool=name) from error

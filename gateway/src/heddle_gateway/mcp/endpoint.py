@@ -82,8 +82,7 @@ async def message(api: Call) -> None:
     if request.header("content-type").partition(";")[0].strip().lower() != _JSON:
         text = f"The body must be JSON, with the header 'Content-Type: {_JSON}'."
         raise RejectedRequestError(ErrorResponse(415, text, code="unsupported_media_type"))
-    settings = state.settings
-    body = await read_body(request, settings.max_body_bytes, settings.body_timeout_seconds)
+    body = await read_body(request, state.settings)
     watch = state.running.watch(request)
     # The SDK takes a second and 20 MB, which only installations with MCP clients need.
     sdk = await asyncio.to_thread(importlib.import_module, _SERVER)

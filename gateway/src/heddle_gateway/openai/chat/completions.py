@@ -135,7 +135,6 @@ async def _respond(
     state: State, request: RawRequest, assistant: str | None, *, debug: bool = False
 ) -> None:
     """Answer a request for `assistant`: empty if the body names it, None if nothing does."""
-    detail = debug  # where LAMB's clients read the message of an error
     try:
         await state.authenticator.admit(request, required=True)
         response = await _complete(state, request, assistant, debug=debug)
@@ -146,10 +145,9 @@ async def _respond(
             raise
         if not isinstance(error, HeddleError | RejectedRequestError):
             log.exception("unexpected failure", method="chat completions")
-        message, close = from_exception(error)
-        response = message.response(detail=detail, close=close)
+        response = from_exception(error)
     if isinstance(response, ErrorResponse):
-        response = response.response(detail=detail)
+        response = response.response(detail=debug)  # where LAMB's clients read the message
     if response is not None:
         await request.respond(response)
 
@@ -161,7 +159,7 @@ async def _complete(
         raise invalid("assistant", "is required", "The query parameter")
     settings = state.settings
     view = _view(request, settings.events)
-    body = await read_body(request, settings.max_body_bytes, settings.body_timeout_seconds)
+    body = await read_body(request, settings)
     chat_request = parse_request(body, assistant)
     try:
         with state.running.watch(request) as watcher:
