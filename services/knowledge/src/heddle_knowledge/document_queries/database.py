@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import apsw
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_knowledge.document_queries.records import Fact, Rows, Value
+from heddle_knowledge.document_queries.records import Fact, Value, cell_of
 from heddle_knowledge.document_queries.schema import FIXED, number_of
 from heddle_knowledge.errors import RefusedQueryError
 
@@ -74,8 +74,10 @@ def opened(facts: Sequence[Fact], tables: Sequence[pb.Table]) -> apsw.Connection
     return connection
 
 
-def select(connection: apsw.Connection, sql: str, most: int, seconds: float) -> Rows:
-    """Return what a query finds.
+def select(
+    connection: apsw.Connection, sql: str, most: int, seconds: float
+) -> pb.QueryDocumentsResponse:
+    """Return what a query finds, without the errors of collections.
 
     Args:
         connection: A database of `opened`.
@@ -88,18 +90,18 @@ def select(connection: apsw.Connection, sql: str, most: int, seconds: float) -> 
     """
     until = time.monotonic() + seconds
     connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
-    columns: tuple[str, ...] = ()
+    response = pb.QueryDocumentsResponse()
 
     def begun(cursor: apsw.Cursor, *_: object) -> bool:
-        nonlocal columns  # known now, and no more once a query without rows has ended
-        columns = tuple(name for name, *_ in cursor.get_description())
+        # Known now, and no more once a query without rows has ended.
+        response.columns.extend(name for name, *_ in cursor.get_description())
         return True
 
     cursor = connection.cursor()
     cursor.exec_trace = begun
     try:
-        rows, truncated = _collected(cursor.execute(sql), most)
-        return Rows(sql, columns, rows, truncated)
+        response.sql = sql
+        _fill(response, cursor.execute(sql), most)
     except apsw.InterruptError as error:
         raise RefusedQueryError(
             f"The query took more than {seconds:g} s and was stopped. Ask for less."
@@ -112,23 +114,21 @@ def select(connection: apsw.Connection, sql: str, most: int, seconds: float) -> 
         raise RefusedQueryError(f"SQLite refuses the query: {error}.") from error
     finally:
         connection.set_progress_handler(None)
+    return response
 
 
-def _collected(cursor: apsw.Cursor, most: int) -> tuple[tuple[tuple[Value, ...], ...], bool]:
-    """Return the rows, as far as they may be shown, and whether there is more."""
-    rows: list[tuple[Value, ...]] = []
-    truncated, characters = False, 0
+def _fill(response: pb.QueryDocumentsResponse, cursor: apsw.Cursor, most: int) -> None:
+    """Add the rows, as far as they may be shown, and whether there is more."""
+    characters = 0
     for row in cursor:
-        if len(rows) == most or characters > _MOST_CHARACTERS:
-            truncated = True
+        if len(response.rows) == most or characters > _MOST_CHARACTERS:
+            response.truncated = True
             break
         shown = tuple(map(_shown, row))
-        truncated = truncated or any(
-            isinstance(value, str) and len(value) > _LONGEST_VALUE for value in row
-        )
+        if any(isinstance(value, str) and len(value) > _LONGEST_VALUE for value in row):
+            response.truncated = True
         characters += sum(len(str(value)) for value in shown)
-        rows.append(shown)
-    return tuple(rows), truncated
+        response.rows.add(cells=map(cell_of, shown))
 
 
 def _lock(connection: apsw.Connection, tables: set[str]) -> None:

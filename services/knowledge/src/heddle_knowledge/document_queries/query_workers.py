@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TypeVar
 
-from heddle_knowledge.document_queries.records import Describe, Fact, Rows, Select
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+
+from heddle_knowledge.document_queries.records import Describe, Fact, Select
 from heddle_knowledge.errors import RefusedQueryError
 from heddle_knowledge.workers.worker import WorkerProcess
 
-ReplyT = TypeVar("ReplyT")
 _WORKER = "heddle_knowledge.document_queries.worker"
 _WORKERS = 2
 """So that one who asks what takes long does not hold up everybody."""
@@ -36,15 +36,16 @@ class QueryWorkers:
         for worker in self._workers:
             self._free.put_nowait(worker)
 
-    async def describe(self, facts: Sequence[Fact]) -> bytes:
-        """Return the encoded `DescribeDocumentsResponse` of documents.
+    async def describe(self, facts: Sequence[Fact]) -> pb.DescribeDocumentsResponse:
+        """Return the tables that documents make.
 
         Raises:
             RefusedQueryError: There are too many.
         """
-        return await self._call(Describe(list(facts)), bytes)
+        reply = await self._call(Describe(list(facts)))
+        return pb.DescribeDocumentsResponse.FromString(reply)
 
-    async def select(self, facts: Sequence[Fact], sql: str, most: int) -> Rows:
+    async def select(self, facts: Sequence[Fact], sql: str, most: int) -> pb.QueryDocumentsResponse:
         """Return the answer to a query.
 
         Args:
@@ -57,18 +58,19 @@ class QueryWorkers:
         """
         if sql != sql.encode(errors="replace").decode():
             raise RefusedQueryError("The query is not valid Unicode. Encode it properly.")
-        return await self._call(Select(list(facts), sql, most, self._query_seconds), Rows)
+        reply = await self._call(Select(list(facts), sql, most, self._query_seconds))
+        return pb.QueryDocumentsResponse.FromString(reply)
 
     async def aclose(self) -> None:
         """End the processes."""
         await asyncio.gather(*(worker.aclose() for worker in self._workers))
 
-    async def _call(self, request: Describe | Select, reply_type: type[ReplyT]) -> ReplyT:
+    async def _call(self, request: Describe | Select) -> bytes:
         failed = RefusedQueryError(
             "The query took too long or too much and was ended. Ask for less."
         )
         worker = await self._free.get()
         try:
-            return await worker.call(request, reply_type, failed=failed)
+            return await worker.call(request, bytes, failed=failed)
         finally:
             self._free.put_nowait(worker)

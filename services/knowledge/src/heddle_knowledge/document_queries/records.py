@@ -24,17 +24,6 @@ class Fact(msgspec.Struct, frozen=True, array_like=True):
     metadata: dict[str, str]
 
 
-class Rows(msgspec.Struct, frozen=True):
-    """The answer to a query."""
-
-    sql: str
-    """What was run: the query as it was understood, with its limit."""
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
-    truncated: bool
-    """Whether there are more rows, or longer texts."""
-
-
 class Describe(msgspec.Struct, frozen=True, tag=True):
     """Asks which tables documents make; the reply is an encoded `DescribeDocumentsResponse`."""
 
@@ -42,7 +31,7 @@ class Describe(msgspec.Struct, frozen=True, tag=True):
 
 
 class Select(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the answer to a query."""
+    """Asks for the rows of a query; the reply is an encoded `QueryDocumentsResponse`."""
 
     facts: list[Fact]
     sql: str

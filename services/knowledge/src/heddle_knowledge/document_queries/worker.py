@@ -7,7 +7,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_knowledge.document_queries.database import opened, select
 from heddle_knowledge.document_queries.guard import guarded
-from heddle_knowledge.document_queries.records import Describe, Rows, Select
+from heddle_knowledge.document_queries.records import Describe, Select
 from heddle_knowledge.document_queries.schema import tables_of
 from heddle_knowledge.errors import RefusedQueryError
 from heddle_knowledge.workers.serving import serve
@@ -24,10 +24,10 @@ def main() -> None:
     serve(_answer, Describe | Select, refusal=RefusedQueryError, memory_bytes=_MEMORY)
 
 
-def _answer(request: Describe | Select) -> Rows | bytes:
+def _answer(request: Describe | Select) -> bytes:
     try:
         if isinstance(request, Select):
-            return _selected(request)
+            return _selected(request).SerializeToString()
         tables = tables_of(request.facts)
         return pb.DescribeDocumentsResponse(
             document_count=len(request.facts), tables=tables
@@ -38,7 +38,7 @@ def _answer(request: Describe | Select) -> Rows | bytes:
         ) from error
 
 
-def _selected(request: Select) -> Rows:
+def _selected(request: Select) -> pb.QueryDocumentsResponse:
     tables = tables_of(request.facts)
     columns = {
         table.name: frozenset(column.name.lower() for column in table.columns) for table in tables

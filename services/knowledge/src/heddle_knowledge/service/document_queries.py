@@ -7,7 +7,7 @@ from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.document_queries.collecting import MAX_DOCUMENTS, collect
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.document_queries.records import Fact, cell_of
+from heddle_knowledge.document_queries.records import Fact
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.service.calls import (
     Calls,
@@ -31,8 +31,7 @@ class DocumentQueryCalls(Calls):
     ) -> pb.DescribeDocumentsResponse:
         """Describe the tables that queries can read."""
         facts, errors = await self._collect(request.collections)
-        description = await self._queries.describe(facts)
-        response = pb.DescribeDocumentsResponse.FromString(description)
+        response = await self._queries.describe(facts)
         response.errors.extend(errors)
         return response
 
@@ -42,14 +41,10 @@ class DocumentQueryCalls(Calls):
         """Run one SELECT statement."""
         refuse(check_range(request, "max_rows", 0, _MAX_ROWS), "The query cannot be run.")
         facts, errors = await self._collect(request.collections)
-        result = await self._queries.select(facts, request.sql, request.max_rows or _DEFAULT_ROWS)
-        return pb.QueryDocumentsResponse(
-            sql=result.sql,
-            columns=result.columns,
-            rows=[pb.Row(cells=map(cell_of, row)) for row in result.rows],
-            truncated=result.truncated,
-            errors=errors,
-        )
+        max_rows = request.max_rows or _DEFAULT_ROWS
+        response = await self._queries.select(facts, request.sql, max_rows)
+        response.errors.extend(errors)
+        return response
 
     async def _collect(
         self, references: Sequence[str]
