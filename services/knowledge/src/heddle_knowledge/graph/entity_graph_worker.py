@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_knowledge.graph.entity_graph import Community, Network, Place, drawn
-from heddle_knowledge.graph.parts import rows
 from heddle_knowledge.graph.records import AskPaths, AskThemes, Held
+from heddle_knowledge.sqlite_files import rows
 from heddle_knowledge.workers.serving import serve
 
 _MEMORY = 4 * 1024**3
@@ -48,7 +49,7 @@ class Open:
         evidence = []
         for number, part, ordinal in places[:_SHOWN_EVIDENCE]:
             passages = rows(
-                self.held[number].path,
+                Path(self.held[number].path),
                 "SELECT text, page, heading FROM passage WHERE part = ? AND ordinal = ?",
                 part,
                 ordinal,
@@ -108,14 +109,14 @@ def _opened(held: Sequence[Held], known: dict[object, Open]) -> Open:
 def _counting(held: Held) -> tuple[list[tuple[int, str]], int]:
     """Return the parts of a file that count, with their documents; and how many are foreign."""
     current = {(part.document, part.sha256) for part in held.parts}
-    known = rows(held.path, "SELECT id, document, sha256, english FROM part")
+    known = rows(Path(held.path), "SELECT id, document, sha256, english FROM part")
     counting = [row for row in known if (row[1], row[2]) in current]
     return [(row[0], row[1]) for row in counting], sum(not row[3] for row in counting)
 
 
 def _mentions(number: int, path: str, parts: set[int]) -> Iterator[tuple[Place, str, str]]:
     for part, ordinal, key, surface in rows(
-        path, "SELECT part, ordinal, key, surface FROM mention"
+        Path(path), "SELECT part, ordinal, key, surface FROM mention"
     ):
         if part in parts:
             yield (number, part, ordinal), key, surface

@@ -18,6 +18,7 @@ from heddle_knowledge.graph.records import (
     Part,
 )
 from heddle_knowledge.records import Collection
+from heddle_knowledge.sqlite_files import remove
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _EXTRACTION = "heddle_knowledge.graph.extraction"
@@ -69,12 +70,12 @@ class Graphs:
         if folder is None:
             return
 
-        def remove() -> None:
+        def remove_unknown() -> None:
             for file in folder.glob(f"*{_SUFFIX}"):
                 if file.stem not in known:
-                    parts.remove(file)
+                    remove(file)
 
-        await asyncio.to_thread(remove)
+        await asyncio.to_thread(remove_unknown)
 
     async def ask(self, question: AskThemes | AskPaths) -> bytes:
         """Return the encoded response that `question` names.
@@ -145,7 +146,7 @@ class CollectionGraph:
 
     async def remove(self) -> None:
         """Remove the graph."""
-        await asyncio.to_thread(parts.remove, self.file)
+        await asyncio.to_thread(remove, self.file)
 
     async def _extracted(self, texts: list[str]) -> Extracted:
         return await self.extraction.call(

@@ -5,18 +5,15 @@ counts only if the collection holds the document with the part's checksum: whoev
 graph is never wrong, and at worst there is a part too many.
 """
 
+import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import apsw
 
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.graph.records import Name, Part
+from heddle_knowledge.sqlite_files import rows, writing
 
-_PATIENCE = 20_000
 _LEFT_OVER = 24 * 3600
 """Seconds after which nobody commits any more what was drawn."""
 _SCHEMA = """
@@ -45,16 +42,15 @@ def add_part(
         chunks: Its passages.
         names: The names of each; empty for a document that is not in English.
     """
-    with _writing(file) as connection:
+    with writing(file, _SCHEMA) as connection:
         same = connection.execute(
-            "SELECT id FROM part WHERE document = ? AND sha256 = ?", _bound(part)
+            "SELECT id FROM part WHERE document = ? AND sha256 = ?", (part.document, part.sha256)
         )
         _drop(connection, [each[0] for each in same])
-        connection.execute(
+        row = connection.execute(
             "INSERT INTO part (document, sha256, english, drawn_at) VALUES (?, ?, ?, ?)",
             (part.document, part.sha256, bool(names), int(time.time())),
-        )
-        row = connection.last_insert_rowid()
+        ).lastrowid
         mentions = [(chunk, own) for chunk, own in zip(chunks, names, strict=False) if own]
         connection.executemany(
             "INSERT INTO passage VALUES (?, ?, ?, ?, ?)",
@@ -76,27 +72,12 @@ def add_part(
 def has_part(file: Path, part: Part) -> bool:
     """Return whether a version of a document is in the graph."""
     query = "SELECT id FROM part WHERE document = ? AND sha256 = ?"
-    return bool(rows(str(file), query, *_bound(part)))
+    return bool(rows(file, query, part.document, part.sha256))
 
 
 def count_names(file: Path) -> int:
     """Return how many names all parts have together."""
-    return sum(count for (count,) in rows(str(file), "SELECT COUNT(DISTINCT key) FROM mention"))
-
-
-def rows(path: str, query: str, *values: str | int) -> list[tuple[Any, ...]]:
-    """Return what a query finds in a graph; nothing if nobody has drawn it yet."""
-    try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    except apsw.CantOpenError:
-        return []
-    try:
-        connection.set_busy_timeout(_PATIENCE)
-        return list(connection.execute(query, values))
-    except apsw.SQLError:  # the file is there already, and its tables are not
-        return []
-    finally:
-        connection.close()
+    return sum(count for (count,) in rows(file, "SELECT COUNT(DISTINCT key) FROM mention"))
 
 
 def settle(file: Path, document: str, old: str, new: str) -> None:
@@ -106,43 +87,16 @@ def settle(file: Path, document: str, old: str, new: str) -> None:
     """
     if not file.exists():
         return
-    with _writing(file) as connection:
-        rows = connection.execute(
+    with writing(file, _SCHEMA) as connection:
+        gone = connection.execute(
             "SELECT id FROM part WHERE document = ? AND sha256 <> ? "
             "AND (sha256 = ? OR drawn_at < ?)",
             (document, new, old, int(time.time()) - _LEFT_OVER),
         )
-        _drop(connection, [row[0] for row in rows])
+        _drop(connection, [row[0] for row in gone])
 
 
-def remove(file: Path) -> None:
-    """Remove a graph."""
-    for each in (file, *(file.with_name(f"{file.name}-{end}") for end in ("wal", "shm"))):
-        each.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(file: Path) -> Iterator[apsw.Connection]:
-    """Give a transaction that is on disk at the end of the block, or has not happened."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    connection = apsw.Connection(str(file))
-    try:
-        connection.set_busy_timeout(_PATIENCE)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(_SCHEMA)
-        yield connection
-        connection.execute("COMMIT")
-    finally:
-        connection.close()  # which undoes what is not committed
-
-
-def _bound(part: Part) -> tuple[str, str]:
-    return part.document, part.sha256
-
-
-def _drop(connection: apsw.Connection, parts: Sequence[int]) -> None:
+def _drop(connection: sqlite3.Connection, parts: Sequence[int]) -> None:
     for part in parts:
         for statement in (
             "DELETE FROM mention WHERE part = ?",

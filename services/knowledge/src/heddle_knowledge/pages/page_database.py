@@ -11,18 +11,17 @@ import json
 import re
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from heddle_runtime.durable_files import sync
 from numpy.typing import NDArray
 
 from heddle_knowledge.pages.shapes import DrawnPage, Figure, Picture, StoredPage
+from heddle_knowledge.sqlite_files import remove, rows, writing
 
-_WAIT_SECONDS = 30.0
 _MAX_WORDS = 64
 _WORD = re.compile(r"\w+")
 # `summary` stands before what is large, so that reading all of them touches little else.
@@ -95,7 +94,7 @@ class PageDatabase:
         self, sha256: str, pages: Sequence[DrawnPage], words: Sequence[NDArray[np.float16]]
     ) -> None:
         """Keep pages of a document, on disk."""
-        rows = [
+        values = [
             (
                 *(sha256, page.page, _summary(vectors).tobytes(), page.text),
                 json.dumps([asdict(figure) for figure in page.figures], ensure_ascii=False),
@@ -110,7 +109,7 @@ class PageDatabase:
             database.executemany(
                 "INSERT OR IGNORE INTO pages (sha256, page, summary, text, figures, scanned, "
                 "picture_sha256, words, picture) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                rows,
+                values,
             )
 
     def finish(self, sha256: str) -> bool:
@@ -134,8 +133,8 @@ class PageDatabase:
 
     def count_pictures(self) -> int:
         """Return how many pages have a picture."""
-        rows = self._rows("SELECT count(*) FROM pages WHERE picture_sha256 != ''")
-        return sum(count for (count,) in rows)
+        counts = self._rows("SELECT count(*) FROM pages WHERE picture_sha256 != ''")
+        return sum(count for (count,) in counts)
 
     def scanned(self, sha256: str) -> Mapping[int, str]:
         """Return the texts of the pages of a document that were read off their pictures."""
@@ -194,9 +193,9 @@ class PageDatabase:
         # Read before the pages: of pages that come in between, the next call learns by it.
         version = sum(version for (version,) in self._rows("PRAGMA user_version"))
         if self._summaries is None or self._summaries[0] != version:
-            rows = self._rows("SELECT id, summary FROM pages WHERE summary != x'' ORDER BY id")
-            vectors = np.array([np.frombuffer(it, np.float16) for _, it in rows], np.float32)
-            ids = np.array([id_ for id_, _ in rows], np.int64)
+            stored = self._rows("SELECT id, summary FROM pages WHERE summary != x'' ORDER BY id")
+            vectors = np.array([np.frombuffer(it, np.float16) for _, it in stored], np.float32)
+            ids = np.array([id_ for id_, _ in stored], np.int64)
             self._summaries = version, Summaries(ids, vectors)
         return self._summaries[1]
 
@@ -230,44 +229,18 @@ class PageDatabase:
 
     def remove(self) -> None:
         """Delete the file."""
-        for ending in ("", "-wal", "-shm"):
-            self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+        remove(self._path)
 
     def _rows(self, query: str, *parameters: str | int | None) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; none if no page has come yet."""
-        try:
-            connection = _connect(f"{self._path.as_uri()}?mode=rw")
-        except sqlite3.OperationalError:
-            if self._path.exists():
-                raise
-            return []
-        with closing(connection) as database:
-            return database.execute(query, parameters).fetchall()
+        return rows(self._path, query, *parameters)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection within a transaction, which is on disk afterwards."""
-        new = not self._path.exists()
-        with closing(_connect(f"{self._path.as_uri()}?mode=rwc")) as database:
-            if new:
-                database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-                database.execute("PRAGMA journal_mode = WAL")
-                database.executescript(_TABLES)
-                sync(self._path.parent)
-            database.execute("PRAGMA synchronous = FULL")
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-                (version,) = database.execute("PRAGMA user_version").fetchone()
-                database.execute(f"PRAGMA user_version = {(version + 1) % 2**31}")
-                database.execute("COMMIT")
-            except BaseException:
-                database.execute("ROLLBACK")
-                raise
-
-
-def _connect(address: str) -> sqlite3.Connection:
-    return sqlite3.connect(address, timeout=_WAIT_SECONDS, isolation_level=None, uri=True)
+        with writing(self._path, _TABLES) as database:
+            yield database
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            database.execute(f"PRAGMA user_version = {(version + 1) % 2**31}")
 
 
 def _figures(text: str) -> tuple[Figure, ...]:
