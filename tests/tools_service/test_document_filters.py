@@ -5,7 +5,7 @@ from heddle_knowledge.document_queries.database import opened, select
 from heddle_knowledge.document_queries.guard import guarded
 from heddle_knowledge.document_queries.schema import tables_of
 from heddle_tools_service.tools.document_filters import NotAFilterError, query_of
-from knowledge.document_queries.documents import facts
+from knowledge.document_queries.documents import facts, rows_of
 
 FACTS = facts()
 TABLES = tables_of(FACTS)
@@ -17,7 +17,7 @@ ALLOWED = {
 
 def asked(text: str) -> list[tuple[object, ...]]:
     sql = guarded(query_of(text, COLUMNS), ALLOWED, 100)
-    return [*select(opened(FACTS, TABLES), sql, 100, 60.0).rows]
+    return rows_of(select(opened(FACTS, TABLES), sql, 100, 60.0))
 
 
 @pytest.mark.parametrize(

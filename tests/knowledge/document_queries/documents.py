@@ -1,5 +1,6 @@
 """Documents to ask about."""
 
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.document_queries.records import Fact
 
 TYPES = ("application/pdf", "text/markdown", "text/html")
@@ -24,3 +25,9 @@ def facts(count: int = 40, collection: str = "manuals") -> list[Fact]:
         )
         for number in range(count)
     ]
+
+
+def rows_of(response: pb.QueryDocumentsResponse) -> list[tuple[object, ...]]:
+    """Return the values of the rows of a response."""
+    values = [[(cell, cell.WhichOneof("value")) for cell in row.cells] for row in response.rows]
+    return [tuple(getattr(cell, kind) if kind else None for cell, kind in row) for row in values]

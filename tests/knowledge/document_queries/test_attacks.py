@@ -7,7 +7,6 @@ from pathlib import Path
 import apsw
 import msgspec
 import pytest
-from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.document_queries.database import opened, select
 from heddle_knowledge.document_queries.guard import guarded
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
@@ -15,7 +14,7 @@ from heddle_knowledge.document_queries.records import Fact
 from heddle_knowledge.document_queries.schema import tables_of
 from heddle_knowledge.errors import RefusedQueryError
 from knowledge.document_queries.attacks import ATTACKS, QUESTIONS
-from knowledge.document_queries.documents import facts
+from knowledge.document_queries.documents import facts, rows_of
 
 FACTS = facts()
 TABLES = tables_of(FACTS)
@@ -53,12 +52,6 @@ async def asking() -> AsyncGenerator[QueryWorkers]:
     made = QueryWorkers(seconds=60.0, query_seconds=0.2)
     yield made
     await made.aclose()
-
-
-def rows_of(response: pb.QueryDocumentsResponse) -> list[tuple[object, ...]]:
-    """Return the values of the rows of a response."""
-    values = [[(cell, cell.WhichOneof("value")) for cell in row.cells] for row in response.rows]
-    return [tuple(getattr(cell, kind) if kind else None for cell, kind in row) for row in values]
 
 
 async def test_no_attack_gets_an_answer(asking: QueryWorkers) -> None:
