@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heddle_assistants.usage.price_file import prices_of_file
+from heddle.assistant.v1.assistant_pb2 import Price
+from heddle.usage.v1.usage_pb2 import Counts
 from heddle_assistants.usage.prices import (
-    Price,
     PriceError,
+    cost_of,
     price_of,
+    prices_of_file,
     read_prices,
     usable_prices,
 )
@@ -21,9 +23,16 @@ LIST = {
     "openai/*": {"input": 3, "output": 12},
     "local/*": {"input": 0, "output": 0},
 }
-BIG = Price(2_500_000, 1_250_000, 10_000_000)
-MINI = Price(150_000, 150_000, 600_000)
-OTHER = Price(3_000_000, 3_000_000, 12_000_000)
+
+
+def price_in_micros(fresh: int, cached: int, answer: int) -> Price:
+    """Return a price in millionths of a US dollar for a million tokens."""
+    return Price(input_micros=fresh, cached_input_micros=cached, output_micros=answer)
+
+
+BIG = price_in_micros(2_500_000, 1_250_000, 10_000_000)
+MINI = price_in_micros(150_000, 150_000, 600_000)
+OTHER = price_in_micros(3_000_000, 3_000_000, 12_000_000)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +43,7 @@ OTHER = Price(3_000_000, 3_000_000, 12_000_000)
         ("openai/gpt-4o-mini-2024-07-18", MINI),
         ("openai/gpt-4o-2024-08-06", OTHER),
         ("openai/o1", OTHER),
-        ("local/anything", Price(0, 0, 0)),
+        ("local/anything", price_in_micros(0, 0, 0)),
         ("ollama/llama3", None),
         ("openai2/gpt-4o", None),
     ],
@@ -48,8 +57,9 @@ def test_a_model_has_the_price_of_its_name_else_of_its_longest_beginning(
 
 def test_a_cost_is_exact_to_the_token() -> None:
     # 900 fresh, 100 cached and 50 answered: 0.00225 + 0.000125 + 0.0005 US dollars
-    assert BIG.cost(prompt=1000, cached=100, completion=50) == 2_875 * 1_000_000
-    assert MINI.cost(prompt=1, cached=0, completion=0) == 150_000
+    counts = Counts(prompt_tokens=1000, cached_tokens=100, completion_tokens=50)
+    assert cost_of(counts, BIG) == 2_875 * 1_000_000
+    assert cost_of(Counts(prompt_tokens=1), MINI) == 150_000
 
 
 @pytest.mark.parametrize(
@@ -79,7 +89,9 @@ def test_a_wrong_price_is_named(given: Any, named: str) -> None:
 
 def test_prices_that_are_not_wrong_can_be_used() -> None:
     given = {"openai/x": {"input": 1, "output": 2}, "openai/y": {"input": "?"}}
-    assert dict(usable_prices(given)) == {"openai/x": Price(1_000_000, 1_000_000, 2_000_000)}
+    assert dict(usable_prices(given)) == {
+        "openai/x": price_in_micros(1_000_000, 1_000_000, 2_000_000)
+    }
     assert dict(usable_prices("free")) == {}
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from conversion.documents import JSON
-from heddle_assistants.usage.quotas import LARGEST, Quota, quota_of
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_assistants.usage.quotas import LARGEST, quota_of
 from hypothesis import given
 
 
@@ -49,7 +50,7 @@ def test_without_a_limit_that_is_on_there_is_no_quota(quota: Any) -> None:
 )
 def test_a_limit_is_read_to_the_millionth_within_what_can_be_spent(amount: Any, limit: int) -> None:
     quota = {"enabled": True, "cost_limit_usd": amount, "period": "month"}
-    assert quota_of({"quota": quota}) == Quota(limit)
+    assert quota_of({"quota": quota}) == pb.Quota(limit_micros=limit)
 
 
 @pytest.mark.parametrize(
@@ -58,11 +59,11 @@ def test_a_limit_is_read_to_the_millionth_within_what_can_be_spent(amount: Any, 
 def test_a_limit_that_cannot_be_read_lets_nothing_be_spent(amount: Any) -> None:
     quota = quota_of({"quota": {"enabled": True, "cost_limit_usd": amount}})
     assert quota is not None
-    assert quota.limit == 0
+    assert quota.limit_micros == 0
     assert "cost_limit_usd" in quota.problem
 
 
 @given(JSON, JSON)
 def test_any_quota_can_be_read(enabled: Any, amount: Any) -> None:
     quota = quota_of({"quota": {"enabled": enabled, "cost_limit_usd": amount}})
-    assert quota is None or 0 <= quota.limit <= LARGEST
+    assert quota is None or 0 <= quota.limit_micros <= LARGEST

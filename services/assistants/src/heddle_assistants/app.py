@@ -34,8 +34,8 @@ from heddle_assistants.rows.servicer import RowServicer
 from heddle_assistants.rubrics.servicer import RubricServicer
 from heddle_assistants.rubrics.store import Rubrics
 from heddle_assistants.usage.budgets import Budgets
-from heddle_assistants.usage.price_file import prices_of_file
 from heddle_assistants.usage.price_lookup import PriceLookup
+from heddle_assistants.usage.prices import prices_of_file
 from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Reports
 from heddle_assistants.usage.servicer import UsageServicer

@@ -1,7 +1,5 @@
 """What an assistant may spend, and has spent."""
 
-from collections.abc import Mapping
-
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import parse
 from sqlalchemy import bindparam, func, select
@@ -9,7 +7,7 @@ from sqlalchemy import bindparam, func, select
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import usage
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_assistants.usage.prices import MICROS, Price, price_of
+from heddle_assistants.usage.prices import MICROS, Prices, price_of
 from heddle_assistants.usage.quotas import MEMBER, quota_of
 
 
@@ -30,9 +28,7 @@ class Budgets:
         return quota_message(assistant, spent, await self._price_lookup.of(assistant.organization))
 
 
-def quota_message(
-    assistant: pb.Assistant, spent: int, prices: Mapping[str, Price]
-) -> pb.Quota | None:
+def quota_message(assistant: pb.Assistant, spent: int, prices: Prices) -> pb.Quota | None:
     """Return an assistant's quota in the words of the contract, None if it has none.
 
     Args:
@@ -43,18 +39,8 @@ def quota_message(
     quota = quota_of(parse(assistant.extra_json))
     if quota is None:
         return None
+    quota.spent_micros = spent // MICROS
     price = price_of(prices, assistant.model.connector, assistant.model.model)
-    return pb.Quota(
-        limit_micros=quota.limit,
-        spent_micros=spent // MICROS,
-        price=None if price is None else _price_message(price),
-        problem=quota.problem,
-    )
-
-
-def _price_message(price: Price) -> pb.Price:
-    return pb.Price(
-        input_micros=price.input,
-        cached_input_micros=price.cached_input,
-        output_micros=price.output,
-    )
+    if price is not None:
+        quota.price.CopyFrom(price)
+    return quota

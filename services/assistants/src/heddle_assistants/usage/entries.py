@@ -1,41 +1,27 @@
 """What services say was consumed, checked and added up."""
 
-from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import InvalidRequestError, Violation
 
+COUNTS = tuple(field.name for field in pb.Counts.DESCRIPTOR.fields)
+"""The fields of `Counts`, which are columns of `usage` too."""
 MOST = 5000
 _LARGEST = 10**12
 _LONGEST_RECORDER = 64
 _LONGEST_NAME = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Answers and their tokens; members are named like columns."""
-
-    requests: int = 0
-    usage_unknown: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-
-    def __add__(self, other: "Counts") -> "Counts":
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Counts(*(mine + theirs for mine, theirs in pairs))
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What one assistant consumed of one model."""
 
     number: int
     assistant: int
     connector: str
     model: str
-    counts: Counts
+    counts: pb.Counts
 
 
 def entries_of(request: pb.RecordUsageRequest) -> list[Entry]:
@@ -54,32 +40,20 @@ def entries_of(request: pb.RecordUsageRequest) -> list[Entry]:
     return [entry for entry in entries if entry is not None]
 
 
-def highest_number(request: pb.RecordUsageRequest) -> int:
-    """Return the number after which a recorder goes on."""
-    return max((entry.number for entry in request.entries), default=0)
-
-
 def _entry(message: pb.UsageEntry, place: str) -> Entry | None:
     if message.number <= 0:
         raise _wrong(f"{place}.number", "must be above 0")
     counts = message.counts
-    known = Counts(
-        counts.requests,
-        counts.usage_unknown,
-        counts.prompt_tokens,
-        counts.cached_tokens,
-        counts.completion_tokens,
-    )
-    if not all(0 <= count <= _LARGEST for count in astuple(known)):
+    if not all(0 <= getattr(counts, name) <= _LARGEST for name in COUNTS):
         raise _wrong(f"{place}.counts", f"must be from 0 to {_LARGEST}")
-    if known.cached_tokens > known.prompt_tokens:
+    if counts.cached_tokens > counts.prompt_tokens:
         raise _wrong(f"{place}.counts.cached_tokens", "must not be more than prompt_tokens")
     number = row_id(message.assistant_id)
     if number is None:  # of a file, or of nobody
         return None
     model = message.model
     return Entry(
-        message.number, number, _shortened(model.connector), _shortened(model.model), known
+        message.number, number, _shortened(model.connector), _shortened(model.model), counts
     )
 
 

@@ -1,11 +1,15 @@
 """What models cost, as operators write it down: a JSON object by `connector/model`."""
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
 from typing import Any
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.usage.v1.usage_pb2 import Counts
 
 MICROS = 1_000_000
 """Millionths in a whole."""
@@ -20,31 +24,11 @@ class PriceError(ValueError):
     """A price is wrong. The message names it and says how it must be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a model costs: US dollars per million tokens, in millionths."""
-
-    input: int
-    cached_input: int
-    output: int
-
-    def cost(self, prompt: int, cached: int, completion: int) -> int:
-        """Return what tokens cost, in millionths of a millionth of a US dollar.
-
-        Args:
-            prompt: Tokens of prompts.
-            cached: Those of them that came from the provider's cache.
-            completion: Tokens of answers.
-        """
-        fresh = prompt - cached
-        return fresh * self.input + cached * self.cached_input + completion * self.output
-
-
-Prices = Mapping[str, Price]
+Prices = Mapping[str, pb.Price]
 """By `connector/model`; a name that ends in `*` stands for all that begin like it."""
 
 
-def price_of(prices: Prices, connector: str, model: str) -> Price | None:
+def price_of(prices: Prices, connector: str, model: str) -> pb.Price | None:
     """Return the price of a model: the one of its name, else of the longest beginning with a `*`.
 
     A name without a star is never taken for a beginning: `gpt-4o` costs fifteen times as much as
@@ -58,7 +42,14 @@ def price_of(prices: Prices, connector: str, model: str) -> Price | None:
     return None if longest is None else prices[longest]
 
 
-def read_prices(configured: object) -> dict[str, Price]:
+def cost_of(counts: Counts, price: pb.Price) -> int:
+    """Return what tokens cost, in millionths of a millionth of a US dollar."""
+    cached = counts.cached_tokens * price.cached_input_micros
+    fresh = (counts.prompt_tokens - counts.cached_tokens) * price.input_micros
+    return fresh + cached + counts.completion_tokens * price.output_micros
+
+
+def read_prices(configured: object) -> dict[str, pb.Price]:
     """Return the prices that an object holds.
 
     Raises:
@@ -69,7 +60,28 @@ def read_prices(configured: object) -> dict[str, Price]:
     return {name: _price(name, value) for name, value in configured.items()}
 
 
-def usable_prices(configured: object) -> Iterator[tuple[str, Price]]:
+def prices_of_file(path: Path | None) -> Prices:
+    """Return the prices in a JSON file, none without one.
+
+    Raises:
+        ValueError: The file cannot be read or is wrong. The sentence is for its operator.
+    """
+    if path is None:
+        return {}
+    try:
+        return read_prices(json.loads(path.read_bytes()))
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    except PriceError as error:
+        problem = f"is wrong: {error}"
+    except json.JSONDecodeError as error:
+        problem = f"is not JSON: {error.msg} in line {error.lineno}"
+    except (ValueError, RecursionError):
+        problem = "is not JSON"
+    raise ValueError(f"HEDDLE_ASSISTANTS_PRICES: the file {path} {problem}.")
+
+
+def usable_prices(configured: object) -> Iterator[tuple[str, pb.Price]]:
     """Yield the prices of an object that are not wrong."""
     for name, value in configured.items() if isinstance(configured, Mapping) else ():
         try:
@@ -78,7 +90,7 @@ def usable_prices(configured: object) -> Iterator[tuple[str, Price]]:
             continue
 
 
-def _price(name: str, members: object) -> Price:
+def _price(name: str, members: object) -> pb.Price:
     if not _NAME.fullmatch(name):
         raise PriceError(f"{name!r} must be connector/model, or end in * for all that begin so")
     if not isinstance(members, Mapping):
@@ -91,7 +103,8 @@ def _price(name: str, members: object) -> Price:
             raise PriceError(f"{name!r} lacks {member!r}")
     fresh, answer = (_micros(name, member, members[member]) for member in _REQUIRED)
     cached = members.get("cached_input")
-    return Price(fresh, fresh if cached is None else _micros(name, "cached_input", cached), answer)
+    cached = fresh if cached is None else _micros(name, "cached_input", cached)
+    return pb.Price(input_micros=fresh, cached_input_micros=cached, output_micros=answer)
 
 
 def _micros(name: str, member: str, value: Any) -> int:  # noqa: ANN401 - any JSON value

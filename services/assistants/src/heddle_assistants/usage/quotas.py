@@ -1,9 +1,10 @@
 """The member `quota` of an assistant's metadata, as LAMB writes it."""
 
 import math
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
+
+from heddle.assistant.v1 import assistant_pb2 as pb
 
 from heddle_assistants.usage.prices import MICROS
 
@@ -16,18 +17,8 @@ _PROBLEM = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """What an assistant may spend."""
-
-    limit: int
-    """Millionths of a US dollar."""
-    problem: str = ""
-    """Why the limit cannot be read; it is 0 then."""
-
-
-def quota_of(metadata: dict[str, Any]) -> Quota | None:
-    """Return the quota in an assistant's metadata, None if it has none or none is set.
+def quota_of(metadata: dict[str, Any]) -> pb.Quota | None:
+    """Return the limit in an assistant's metadata, None if it has none or none is set.
 
     What cannot be read lets nothing be spent: somebody meant to set a limit.
     """
@@ -39,9 +30,9 @@ def quota_of(metadata: dict[str, Any]) -> Quota | None:
         return None
     limit = _amount(amount)
     if limit is None:
-        return Quota(0, _PROBLEM)
+        return pb.Quota(problem=_PROBLEM)
     within = min(max(limit, Decimal(0)), Decimal(LARGEST // MICROS))
-    return Quota(int((within * MICROS).to_integral_value(ROUND_HALF_UP)))
+    return pb.Quota(limit_micros=int((within * MICROS).to_integral_value(ROUND_HALF_UP)))
 
 
 def _amount(value: object) -> Decimal | None:

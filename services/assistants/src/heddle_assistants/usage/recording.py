@@ -1,12 +1,13 @@
 """Keeping what was consumed: each entry once, and sums that are exact whoever adds to them."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import structlog
+from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
 from heddle_runtime.errors import MalformedAssistantError
 from sqlalchemy import Table, case, delete, select, update
@@ -21,9 +22,9 @@ from heddle_assistants.database.schema import (
     usage,
     usage_recorders,
 )
-from heddle_assistants.usage.entries import Counts, Entry
+from heddle_assistants.usage.entries import COUNTS, Entry, entries_of
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_assistants.usage.prices import price_of
+from heddle_assistants.usage.prices import cost_of, price_of
 from heddle_assistants.usage.quotas import MEMBER, quota_of
 
 log = structlog.get_logger(__name__)
@@ -31,6 +32,8 @@ MOST_PICOS = 9 * 10**18
 """What 64 bits hold, 9 million US dollars; costs of one assistant and model stop there."""
 _FORGOTTEN = 30 * 86_400  # seconds after a recorder's last entry
 _MOST_WARNED = 10_000
+_KEYS = [column.name for column in usage.primary_key]
+_AMOUNTS = [column.name for column in usage.c if not column.primary_key]
 
 
 class _Known(NamedTuple):
@@ -49,14 +52,14 @@ class Recording:
         self._price_lookup = price_lookup
         self._warned: set[tuple[int, str, str]] = set()
 
-    async def record(self, recorder: str, entries: Sequence[Entry], last: int) -> None:
+    async def record(self, request: pb.RecordUsageRequest) -> None:
         """Add entries to what is kept, except those that are kept or of no kept assistant.
 
-        Args:
-            recorder: Who counted.
-            entries: What was consumed.
-            last: The number of the recorder's last entry.
+        Raises:
+            InvalidRequestError: An entry is wrong; the violation says what.
         """
+        recorder, entries = request.recorder, entries_of(request)
+        last = max((entry.number for entry in request.entries), default=0)
         known = await self._known([*{entry.assistant for entry in entries}])
         counted = [entry for entry in entries if entry.assistant in known]
         costs = [await self._cost(entry, known[entry.assistant]) for entry in counted]
@@ -93,9 +96,7 @@ class Recording:
         if price is None:
             self._warn(entry, known)
             return None
-        counts = entry.counts
-        cost = price.cost(counts.prompt_tokens, counts.cached_tokens, counts.completion_tokens)
-        return min(cost, MOST_PICOS)
+        return min(cost_of(entry.counts, price), MOST_PICOS)
 
     def _warn(self, entry: Entry, known: _Known) -> None:
         model_key = entry.assistant, entry.connector, entry.model
@@ -140,25 +141,20 @@ def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:
     In the order of their keys, in which all recorders take hold of rows: none waits for another
     that waits for it.
     """
-    counts: dict[tuple[int, str, str], Counts] = defaultdict(Counts)
-    costs: dict[tuple[int, str, str], int] = defaultdict(int)
-    unpriced: dict[tuple[int, str, str], int] = defaultdict(int)
+    rows: dict[tuple[int, str, str], Counter[str]] = defaultdict(Counter)
     for entry, cost in entries:
-        key = entry.assistant, entry.connector, entry.model
-        counts[key] += entry.counts
+        row = rows[entry.assistant, entry.connector, entry.model]
+        row.update({name: getattr(entry.counts, name) for name in COUNTS})
         if cost is None:
-            unpriced[key] += entry.counts.prompt_tokens + entry.counts.completion_tokens
-        costs[key] += cost or 0
+            row["unpriced_tokens"] += entry.counts.prompt_tokens + entry.counts.completion_tokens
+        row["cost_picos"] += cost or 0
     return [
         {
-            "assistant_id": key[0],
-            "connector": key[1],
-            "model": key[2],
-            **asdict(counts[key]),
-            "unpriced_tokens": unpriced[key],
-            "cost_picos": min(costs[key], MOST_PICOS),
+            **dict(zip(_KEYS, key, strict=True)),
+            **{name: row[name] for name in _AMOUNTS},
+            "cost_picos": min(row["cost_picos"], MOST_PICOS),
         }
-        for key in sorted(counts)
+        for key, row in sorted(rows.items(), key=itemgetter(0))
     ]
 
 
@@ -166,11 +162,10 @@ def _adding(connection: AsyncConnection) -> postgresql.Insert | sqlite.Insert:
     """Return the statement that adds rows to those that are kept."""
     query = _insert(connection, usage)
     more = query.excluded
-    sums = {column.name: column + more[column.name] for column in usage.c if not column.primary_key}
+    sums = {name: usage.c[name] + more[name] for name in _AMOUNTS}
     full = usage.c.cost_picos > MOST_PICOS - more.cost_picos
     sums["cost_picos"] = case((full, MOST_PICOS), else_=sums["cost_picos"])
-    keys = [column.name for column in usage.primary_key]
-    return query.on_conflict_do_update(index_elements=keys, set_=sums)
+    return query.on_conflict_do_update(index_elements=_KEYS, set_=sums)
 
 
 def _insert(connection: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.Insert:

@@ -24,10 +24,10 @@ from heddle_assistants.repository.row import ROWS, Row
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
 from heddle_assistants.usage.budgets import quota_message
+from heddle_assistants.usage.entries import COUNTS
 from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.prices import MICROS
 
-_COUNTS = [field.name for field in pb.Counts.DESCRIPTOR.fields]
 Used = Sequence[UsageRow[Any]]
 
 
@@ -136,7 +136,7 @@ async def _used(connection: AsyncConnection, numbers: Sequence[int]) -> Mapping[
 def _model(used: UsageRow[Any]) -> pb.ModelUsage:
     return pb.ModelUsage(
         model=assistant_pb2.ModelRef(connector=used.connector, model=used.model),
-        counts=pb.Counts(**{name: getattr(used, name) for name in _COUNTS}),
+        counts=pb.Counts(**{name: getattr(used, name) for name in COUNTS}),
         unpriced_tokens=used.unpriced_tokens,
         cost_micros=_rounded_up(used.cost_picos),
     )

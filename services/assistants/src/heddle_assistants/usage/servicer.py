@@ -7,7 +7,6 @@ from heddle_runtime.paging import cut, page_size
 from heddle_runtime.permissions import require_service
 
 from heddle_assistants.repository.paging import row_before
-from heddle_assistants.usage.entries import entries_of, highest_number
 from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Reports
 
@@ -24,8 +23,7 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
     ) -> pb.RecordUsageResponse:
         """Add to what is kept."""
         require_service(caller().identity)
-        entries = entries_of(request)
-        await self._recording.record(request.recorder, entries, highest_number(request))
+        await self._recording.record(request)
         return pb.RecordUsageResponse()
 
     async def GetUsage(self, request: pb.GetUsageRequest, context: Context) -> pb.GetUsageResponse:
