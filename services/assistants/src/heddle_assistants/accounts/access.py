@@ -1,48 +1,33 @@
 """Who may do what with accounts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import NotFoundError, PermissionDeniedError
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, home
 from heddle_runtime.permissions import may_administer, may_administer_in
+from sqlalchemy import ColumnElement, and_, false, true
+
+from heddle_assistants.database.schema import api_keys, organizations
 
 GRANTABLE_SCOPES = (ORGANIZATION_ADMIN, ADMIN)
 """What a key can be given. `service` is none of them: services sign for themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeysOf:
-    """Whose keys somebody may see. None is no restriction."""
-
-    organization: str | None = None
-    user: str | None = None
-
-    def within(self, organization: str) -> "KeysOf | None":
-        """Return those of one organisation, all if it is empty; None if that leaves none."""
-        if not organization:
-            return self
-        if self.organization not in (None, organization):
-            return None
-        return KeysOf(organization, self.user)
+def visible_keys(identity: Identity) -> ColumnElement[bool]:
+    """Return the condition of the keys that `identity` may see and revoke."""
+    if may_administer_in(identity, home(identity)):
+        return visible_organizations(identity)
+    at_home = organizations.c.slug == home(identity)
+    return and_(at_home, api_keys.c.user_email == identity.subject)
 
 
-def visible_keys(identity: Identity) -> KeysOf:
-    """Return whose keys `identity` may see and revoke."""
+def visible_organizations(identity: Identity) -> ColumnElement[bool]:
+    """Return the condition of the organisations that `identity` may see."""
     if may_administer(identity):
-        return KeysOf()
+        return true()
     own = home(identity)
-    return KeysOf(own) if may_administer_in(identity, own) else KeysOf(own, identity.subject)
-
-
-def visible_organization(identity: Identity) -> str | None:
-    """Return the slug of the only organisation that `identity` may see.
-
-    None if there is no restriction, an empty string if it may see none.
-    """
-    if may_administer(identity):
-        return None
-    return home(identity) if may_administer_in(identity, home(identity)) else ""
+    return organizations.c.slug == own if may_administer_in(identity, own) else false()
 
 
 def require_administrator(identity: Identity, organization: str) -> None:
@@ -51,17 +36,16 @@ def require_administrator(identity: Identity, organization: str) -> None:
         raise no_organization(organization)
 
 
-def require_may_make(
-    identity: Identity, *, organization: str, user: str | None, trusted: bool
-) -> None:
+def require_may_make(identity: Identity, key: pb.Key) -> None:
     """Refuse to make a key for somebody else, unless `identity` administers the organisation."""
-    if may_administer_in(identity, organization):
+    if may_administer_in(identity, key.organization):
         return
-    if organization != home(identity):
-        raise no_organization(organization)
-    if user != identity.subject:  # alike for people that there are and that there are not
+    if key.organization != home(identity):
+        raise no_organization(key.organization)
+    # Alike for people that there are and that there are not.
+    if not key.user or key.user != identity.subject:
         raise PermissionDeniedError("You can make keys for yourself only.")
-    if trusted:
+    if key.trusted:
         raise PermissionDeniedError("Only administrators make keys that speak for others.")
 
 

@@ -6,42 +6,19 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from heddle.account.v1 import account_pb2 as pb
+from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
 from heddle_runtime.identity import ORGANIZATION_ADMIN
-from sqlalchemy import Row, Select, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Row, and_, bindparam, func, insert, or_, select, update
 
-from heddle_assistants.accounts.access import KeysOf, no_organization
-from heddle_assistants.accounts.key_text import NewKey, Pepper, new_key, parts
+from heddle_assistants.accounts.access import no_organization
+from heddle_assistants.accounts.key_text import Pepper, new_key, parts
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import api_keys, organizations, users
 
 OPEN = ("active", "trial")
 """What LAMB calls organisations that may work."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKey:
-    """What is kept of a key, except its digest."""
-
-    id: str
-    name: str
-    organization: str
-    user: str | None
-    scopes: tuple[str, ...]
-    trusted: bool
-    created_at: int
-    expires_at: int | None
-    revoked_at: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Whom a key stands for."""
-
-    subject: str
-    organization: str
-    scopes: tuple[str, ...] = ()
-    trusted: bool = False
 
 
 class ApiKeys:
@@ -53,7 +30,7 @@ class ApiKeys:
         self._decoy = secrets.token_bytes(32)
         self._read = database.row_reader(_CHECKED)
 
-    async def holder(self, text: str) -> Holder | None:
+    async def holder(self, text: str) -> pb.ResolveKeyResponse | None:
         """Return whom a key stands for; None if it is of no use, whatever the reason.
 
         Every text takes the same way through here: one read, one digest, one comparison.
@@ -64,14 +41,15 @@ class ApiKeys:
         right = hmac.compare_digest(self._pepper.digest(secret), known.digest)
         return known.holder() if right & known.is_open(time.time()) else None
 
-    async def make(self, requested: ApiKey) -> tuple[ApiKey, NewKey]:
-        """Make a key. Of `requested`, the id and the times but `expires_at` are ignored.
+    async def make(self, requested: pb.Key) -> pb.CreateKeyResponse:
+        """Make a key.
 
         Raises:
             InvalidRequestError: There is no such user in the organisation, or not of that role.
             NotFoundError: There is no such organisation.
         """
         generated = new_key(self._pepper)
+        expires = requested.expire_time.seconds if requested.HasField("expire_time") else None
         async with self._database.writing() as connection:
             query = select(organizations.c.id).where(organizations.c.slug == requested.organization)
             organization = await connection.scalar(query)
@@ -88,25 +66,27 @@ class ApiKeys:
                     name=requested.name,
                     digest=generated.digest,
                     organization_id=organization,
-                    user_email=requested.user,
-                    scopes=" ".join(requested.scopes),
+                    user_email=requested.user or None,
+                    scopes=" ".join(dict.fromkeys(requested.scopes)),
                     trusted=requested.trusted,
                     created_at=int(time.time()),
-                    expires_at=requested.expires_at,
+                    expires_at=expires,
                 )
             )
             row = (await connection.execute(_LISTED.where(api_keys.c.id == generated.id))).one()
-        return _key(row), generated
+        return pb.CreateKeyResponse(key=_key(row), secret=generated.text)
 
-    async def listed(self, of: KeysOf, after: tuple[int, str] | None, limit: int) -> list[ApiKey]:
+    async def listed(
+        self, where: ColumnElement[bool], after: tuple[int, str] | None, limit: int
+    ) -> list[pb.Key]:
         """Return keys, the newest first.
 
         Args:
-            of: Whose.
+            where: Which ones.
             after: The time and the id of the key before the first.
             limit: The most to return.
         """
-        query = _of(_LISTED, of)
+        query = _LISTED.where(where)
         if after is not None:
             created, identifier = after
             query = query.where(
@@ -119,13 +99,13 @@ class ApiKeys:
         async with self._database.reading() as connection:
             return [_key(row) for row in await connection.execute(query)]
 
-    async def revoke(self, identifier: str, of: KeysOf) -> ApiKey:
+    async def revoke(self, identifier: str, where: ColumnElement[bool]) -> pb.Key:
         """Make a key useless; one that was revoked before stays so.
 
         Raises:
-            NotFoundError: There is no such key among those of `of`.
+            NotFoundError: There is no such key among those of `where`.
         """
-        query = _of(_LISTED, of).where(api_keys.c.id == identifier)
+        query = _LISTED.where(api_keys.c.id == identifier, where)
         async with self._database.writing() as connection:
             row = (await connection.execute(query)).one_or_none()
             if row is None:
@@ -164,13 +144,18 @@ class _Checked:
             )
         )
 
-    def holder(self) -> Holder:
+    def holder(self) -> pb.ResolveKeyResponse:
         """Return whom the key stands for."""
         scopes = self.scopes.split()
         if self.user is not None and self.role != "admin":  # he was when he got it
             scopes = [scope for scope in scopes if scope != ORGANIZATION_ADMIN]
         subject = self.user if self.user is not None else f"key:{self.id}"
-        return Holder(subject, self.organization, tuple(scopes), self.trusted)
+        return pb.ResolveKeyResponse(
+            subject=subject,
+            organization=self.organization,
+            scopes=scopes,
+            trusted=self.trusted,
+        )
 
 
 _KEYS_OF_ORGANIZATIONS = api_keys.join(
@@ -215,20 +200,21 @@ _LISTED = select(
 ).select_from(_KEYS_OF_ORGANIZATIONS)
 
 
-def _of(query: Select[*tuple[Any, ...]], of: KeysOf) -> Select[*tuple[Any, ...]]:
-    if of.organization is not None:
-        query = query.where(organizations.c.slug == of.organization)
-    if of.user is not None:
-        query = query.where(api_keys.c.user_email == of.user)
-    return query
+def _key(row: Row[*tuple[Any, ...]]) -> pb.Key:
+    return pb.Key(
+        id=row.id,
+        name=row.name,
+        organization=row.slug,
+        user=row.user_email or "",
+        scopes=row.scopes.split(),
+        trusted=row.trusted,
+        create_time=timestamp(row.created_at),
+        expire_time=timestamp(row.expires_at),
+        revoke_time=timestamp(row.revoked_at),
+    )
 
 
-def _key(row: Row[*tuple[Any, ...]]) -> ApiKey:
-    identifier, name, organization, user, scopes, trusted, *times = row
-    return ApiKey(identifier, name, organization, user, tuple(scopes.split()), trusted, *times)
-
-
-def _check_role(requested: ApiKey, role: str | None) -> None:
+def _check_role(requested: pb.Key, role: str | None) -> None:
     if role is None:
         message = f"{requested.organization!r} has no such user"
         raise InvalidRequestError("The key cannot be made.", [Violation("key.user", message)])

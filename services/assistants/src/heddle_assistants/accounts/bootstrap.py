@@ -1,7 +1,5 @@
 """Putting the account service together: its secrets, its store, its servicer."""
 
-from pathlib import Path
-
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.egress import Egress, EgressSettings
@@ -48,14 +46,14 @@ class AccountSettings(EgressSettings):
     @field_validator("encryption_key")
     @classmethod
     def _refuse_short_keys(cls, value: SecretStr | None) -> SecretStr | None:
-        if value and any(len(text) < SHORTEST for text in split_keys(value)):
+        if value and any(len(text) < SHORTEST for text in split_keys(value.get_secret_value())):
             raise ValueError(f"each key must have {SHORTEST} characters or more")
         return value
 
 
-def split_keys(value: SecretStr) -> list[str]:
+def split_keys(text: str) -> list[str]:
     """Return the keys between the commas."""
-    return [text.strip() for text in value.get_secret_value().split(",")]
+    return [each.strip() for each in text.split(",")]
 
 
 async def account_service(database: Database, url: str, settings: AccountSettings) -> Binding:
@@ -82,28 +80,23 @@ async def account_service(database: Database, url: str, settings: AccountSetting
 
 def encryption_keys(url: str, settings: AccountSettings) -> Keys:
     """Return what seals and opens secrets in settings. Raises as `account_service`."""
-    configured_keys = settings.encryption_key
-    if configured_keys:
-        return Keys.of(split_keys(configured_keys))
-    return Keys.of(
-        [read_or_create_secret(_beside(url, ENCRYPTION_FILE, "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"))]
-    )
+    variable = "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"
+    return Keys.of(split_keys(_secret(settings.encryption_key, url, ENCRYPTION_FILE, variable)))
 
 
 def _pepper(url: str, settings: AccountSettings) -> Pepper:
-    configured_pepper = settings.key_pepper
-    if configured_pepper:
-        return Pepper(configured_pepper.get_secret_value().encode())
-    return Pepper(
-        read_or_create_secret(_beside(url, PEPPER_FILE, "HEDDLE_ASSISTANTS_KEY_PEPPER")).encode()
-    )
+    variable = "HEDDLE_ASSISTANTS_KEY_PEPPER"
+    return Pepper(_secret(settings.key_pepper, url, PEPPER_FILE, variable).encode())
 
 
-def _beside(url: str, ending: str, variable: str) -> Path:
+def _secret(configured: SecretStr | None, url: str, ending: str, variable: str) -> str:
+    """Return the configured secret, else the one in the file beside the database."""
+    if configured:
+        return configured.get_secret_value()
     address = parse(url)
     if not isinstance(address, SqliteAddress):
         raise ValueError(  # noqa: TRY004 - the setting's value is what is wrong
             f"Set {variable} to {SHORTEST} random characters or more: with PostgreSQL there is no "
             "file of the database's own to keep a secret beside."
         )
-    return address.path.with_name(address.path.name + ending)
+    return read_or_create_secret(address.path.with_name(address.path.name + ending))

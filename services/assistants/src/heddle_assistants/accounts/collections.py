@@ -1,8 +1,8 @@
 """LAMB's registry of the collections at knowledge-base servers: whose each of them is."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import select
 
@@ -17,22 +17,15 @@ _REGISTERED = select(
 ).join(organizations, knowledge_bases.c.organization_id == organizations.c.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """A collection that is not for whoever asked."""
-
-    id: str
-    server: str
-    """The address of the server that its organisation has set up; empty if that is none."""
-
-
 class Collections:
     """Looks collections up."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def withheld(self, ids: Iterable[str], owner: str, organization: str) -> list[Withheld]:
+    async def withheld(
+        self, ids: Iterable[str], owner: str, organization: str
+    ) -> list[pb.WithheldCollection]:
         """Return those of `ids` that are not for an owner, in the order of their ids.
 
         Args:
@@ -48,7 +41,7 @@ class Collections:
                 organization = await organization_of(connection, owner) or ""
         home = organization or DEFAULT_ORGANIZATION
         return [
-            Withheld(identifier, knowledge_server(of.settings))
+            pb.WithheldCollection(id=identifier, server_url=knowledge_server(of.settings))
             for identifier, whose, shared, *columns in rows
             if (of := Organization(*columns)).slug != home
             or not (shared or (owner and whose == owner))

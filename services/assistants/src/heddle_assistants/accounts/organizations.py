@@ -3,13 +3,13 @@
 import hashlib
 import json
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import structlog
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -73,6 +73,7 @@ class Organizations:
     def __init__(self, database: Database, keys: Keys) -> None:
         self._database = database
         self._keys = keys
+        self._find = organization_reader(database)
 
     async def get(self, slug: str) -> Organization:
         """Return the organisation of a slug.
@@ -80,26 +81,25 @@ class Organizations:
         Raises:
             NotFoundError: There is none.
         """
-        async with self._database.reading() as connection:
-            organization = await _find(connection, slug)
+        organization = await self._find(slug)
         if organization is None:
             raise no_organization(slug)
         return organization
 
-    async def listed(self, only: str | None, after: str, limit: int) -> list[Organization]:
+    async def listed(
+        self, where: ColumnElement[bool], after: str, limit: int
+    ) -> list[Organization]:
         """Return organisations in the order of their slugs.
 
         Args:
-            only: The one slug that may be among them. If None, all may.
+            where: Which ones.
             after: The slug before the first.
             limit: The most to return.
         """
-        query = select(*COLUMNS).where(organizations.c.slug > after)
-        if only is not None:
-            query = query.where(organizations.c.slug == only)
+        query = select(*COLUMNS).where(organizations.c.slug > after, where)
         query = query.order_by(organizations.c.slug).limit(limit)
         async with self._database.reading() as connection:
-            return [_organization(row) for row in await connection.execute(query)]
+            return [Organization(*row) for row in await connection.execute(query)]
 
     async def make(self, slug: str, name: str, settings: Config) -> Organization:
         """Keep a new organisation.
@@ -119,7 +119,7 @@ class Organizations:
         except IntegrityError:
             message = f"There is an organisation {slug!r} already."
             raise AlreadyExistsError(message, organization=slug) from None
-        return _organization(row)
+        return Organization(*row)
 
     async def replace(
         self, slug: str, name: str, settings: Config | None, etag: str
@@ -155,23 +155,23 @@ class Organizations:
                 .values(name=name or known.name, config=config, updated_at=int(time.time()))
                 .returning(*COLUMNS)
             )
-            return _organization((await connection.execute(query)).one())
+            return Organization(*(await connection.execute(query)).one())
+
+
+def organization_reader(database: Database) -> Callable[[str], Awaitable[Organization | None]]:
+    """Return a function that reads the organisation of a slug."""
+    read = database.row_reader(select(*COLUMNS).where(organizations.c.slug == bindparam("slug")))
+
+    async def find(slug: str) -> Organization | None:
+        row = await read(slug)
+        return Organization(*row) if row else None
+
+    return find
 
 
 async def locked(connection: AsyncConnection, slug: str) -> Organization | None:
     """Return the organisation of a slug, which nobody else changes until the transaction ends."""
-    return await _find(connection, slug, lock=True)
-
-
-async def _find(
-    connection: AsyncConnection, slug: str, *, lock: bool = False
-) -> Organization | None:
-    query = select(*COLUMNS).where(organizations.c.slug == slug)
-    if lock:  # SQLite has no such words and needs none: a writer is alone
-        query = query.with_for_update()
+    # SQLite has no words for it and needs none: a writer is alone.
+    query = select(*COLUMNS).where(organizations.c.slug == slug).with_for_update()
     row = (await connection.execute(query)).one_or_none()
-    return _organization(row) if row else None
-
-
-def _organization(row: Row[*tuple[Any, ...]]) -> Organization:
-    return Organization(*row)
+    return Organization(*row) if row else None

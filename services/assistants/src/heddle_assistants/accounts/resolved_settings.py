@@ -1,8 +1,5 @@
 """What organisations have set up, for the services that act for them."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import UnavailableError
@@ -11,7 +8,7 @@ from sqlalchemy import bindparam, or_, select, text
 
 from heddle_assistants.accounts.api_keys import OPEN
 from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
-from heddle_assistants.accounts.organizations import COLUMNS, Organization
+from heddle_assistants.accounts.organizations import COLUMNS, Organization, organization_reader
 from heddle_assistants.accounts.resolution import resolved
 from heddle_assistants.accounts.secret_members import Config, opened
 from heddle_assistants.database.engine import Database
@@ -28,7 +25,7 @@ class ResolvedSettings:
     def __init__(self, database: Database, keys: Keys) -> None:
         self._keys = keys
         query = select(*COLUMNS).select_from(organizations)
-        self._of_slug = database.row_reader(query.where(organizations.c.slug == bindparam("slug")))
+        self._organization = organization_reader(database)
         self._of_owner = database.row_reader(
             query.add_columns(users.c.id)
             .join(users, users.c.organization_id == organizations.c.id)
@@ -51,20 +48,19 @@ class ResolvedSettings:
         row = await self._of_owner(email)
         if row is None:
             return await self._resolved(None, reaching=reaching)
-        *organization, number = row
-        response = await self._resolved(organization, reaching=reaching)
+        *columns, number = row
+        response = await self._resolved(Organization(*columns), reaching=reaching)
         if response.organization:
             response.user_id = number
         return response
 
     async def of_organization(self, slug: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
         """Return the settings of an organisation likewise."""
-        return await self._resolved(await self._of_slug(slug), reaching=reaching)
+        return await self._resolved(await self._organization(slug), reaching=reaching)
 
     async def _resolved(
-        self, row: Sequence[Any] | None, *, reaching: bool
+        self, organization: Organization | None, *, reaching: bool
     ) -> pb.ResolveSettingsResponse:
-        organization = Organization(*row) if row else None
         if organization is None or organization.status not in OPEN:
             return resolved("", {}, {})  # nobody's: the answer tells nothing of what there is
         system: Config = {}

@@ -1,5 +1,7 @@
 """`heddle.account.v1.AccountService`."""
 
+import json
+
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import row_id
@@ -7,15 +9,18 @@ from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
 from heddle_runtime.paging import cut, page_size, read_token
 from heddle_runtime.permissions import may_administer, require_service
+from sqlalchemy import and_
 
-from heddle_assistants.accounts import access, checks, messages
+from heddle_assistants.accounts import access, checks
 from heddle_assistants.accounts.addresses import Addresses
 from heddle_assistants.accounts.api_keys import ApiKeys
 from heddle_assistants.accounts.collections import Collections
-from heddle_assistants.accounts.organizations import Organizations
+from heddle_assistants.accounts.organizations import Organization, Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
+from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.accounts.settings_text import parsed
-from heddle_assistants.accounts.users import User, Users
+from heddle_assistants.accounts.users import Users
+from heddle_assistants.database.schema import organizations
 
 
 class AccountServicer(pb_grpc.AccountServiceServicer):
@@ -23,14 +28,14 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
 
     def __init__(
         self,
-        organizations: Organizations,
+        store: Organizations,
         addresses: Addresses,
         users: Users,
         keys: ApiKeys,
         settings: ResolvedSettings,
         collections: Collections,
     ) -> None:
-        self._organizations = organizations
+        self._organizations = store
         self._addresses = addresses
         self._users = users
         self._keys = keys
@@ -46,47 +51,35 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         if holder is None:
             # The member tells the caller apart from the case that he himself is not known.
             raise UnauthenticatedError("The API key is not valid.", subject="key")
-        return pb.ResolveKeyResponse(
-            subject=holder.subject,
-            organization=holder.organization,
-            scopes=holder.scopes,
-            trusted=holder.trusted,
-        )
+        return holder
 
     async def CreateKey(
         self, request: pb.CreateKeyRequest, context: Context
     ) -> pb.CreateKeyResponse:
         """Make a key and return it, once."""
         identity = caller().identity
-        requested = messages.api_key_of(request.key)
-        access.require_may_make(
-            identity,
-            organization=requested.organization,
-            user=requested.user,
-            trusted=requested.trusted,
-        )
+        access.require_may_make(identity, request.key)
         checks.check_key(request.key)
-        access.require_scopes(identity, requested.scopes)
-        key, new_key = await self._keys.make(requested)
-        return pb.CreateKeyResponse(key=messages.key_message(key), secret=new_key.text)
+        access.require_scopes(identity, request.key.scopes)
+        return await self._keys.make(request.key)
 
     async def ListKeys(self, request: pb.ListKeysRequest, context: Context) -> pb.ListKeysResponse:
         """List the keys that the caller may see."""
         limit = page_size(request.page_size)
-        of = access.visible_keys(caller().identity).within(request.organization)
         after = _after(request.page_token)
-        keys = await self._keys.listed(of, after, limit + 1) if of else []
-        shown, token = cut(keys, limit, lambda key: f"{key.created_at} {key.id}")
-        return pb.ListKeysResponse(keys=map(messages.key_message, shown), next_page_token=token)
+        where = access.visible_keys(caller().identity)
+        if request.organization:
+            where = and_(where, organizations.c.slug == request.organization)
+        keys = await self._keys.listed(where, after, limit + 1)
+        shown, token = cut(keys, limit, lambda key: f"{key.create_time.seconds} {key.id}")
+        return pb.ListKeysResponse(keys=shown, next_page_token=token)
 
     async def RevokeKey(
         self, request: pb.RevokeKeyRequest, context: Context
     ) -> pb.RevokeKeyResponse:
         """Make a key useless."""
-        of = access.visible_keys(caller().identity)
-        return pb.RevokeKeyResponse(
-            key=messages.key_message(await self._keys.revoke(request.id, of))
-        )
+        where = access.visible_keys(caller().identity)
+        return pb.RevokeKeyResponse(key=await self._keys.revoke(request.id, where))
 
     async def GetOrganization(
         self, request: pb.GetOrganizationRequest, context: Context
@@ -94,7 +87,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         """Return an organisation without its secrets."""
         access.require_administrator(caller().identity, request.slug)
         organization = await self._organizations.get(request.slug)
-        message = messages.organization_message(organization)
+        message = _with_settings(organization)
         return pb.GetOrganizationResponse(organization=message, etag=organization.etag)
 
     async def ListOrganizations(
@@ -103,13 +96,11 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         """List the organisations that the caller administers."""
         limit = page_size(request.page_size)
         after = read_token(request.page_token)
-        only = access.visible_organization(caller().identity)
-        organizations = (
-            [] if only == "" else await self._organizations.listed(only, after, limit + 1)
-        )
-        shown, token = cut(organizations, limit, lambda each: each.slug)
+        where = access.visible_organizations(caller().identity)
+        stored = await self._organizations.listed(where, after, limit + 1)
+        shown, token = cut(stored, limit, lambda each: each.slug)
         return pb.ListOrganizationsResponse(
-            organizations=map(messages.organization_summary, shown), next_page_token=token
+            organizations=map(_summary, shown), next_page_token=token
         )
 
     async def PutOrganization(
@@ -131,7 +122,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
             stored = await self._organizations.make(
                 organization.slug, organization.name, settings or {}
             )
-        message = messages.organization_message(stored)
+        message = _with_settings(stored)
         return pb.PutOrganizationResponse(organization=message, etag=stored.etag)
 
     async def PutUser(self, request: pb.PutUserRequest, context: Context) -> pb.PutUserResponse:
@@ -139,14 +130,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         identity = caller().identity
         access.require_administrator(identity, request.organization)
         checks.check_user(request)
-        user = User(
-            request.email,
-            request.organization,
-            request.name,
-            request.role or checks.DEFAULT_ROLE,
-            not request.disabled,
-        )
-        await self._users.put(user, may_move=may_administer(identity))
+        await self._users.put(request, may_move=may_administer(identity))
         return pb.PutUserResponse()
 
     async def ResolveUser(
@@ -182,11 +166,21 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         withheld = await self._collections.withheld(
             request.ids, request.owner, request.organization
         )
-        return pb.ResolveCollectionsResponse(
-            withheld=[
-                pb.WithheldCollection(id=each.id, server_url=each.server) for each in withheld
-            ]
-        )
+        return pb.ResolveCollectionsResponse(withheld=withheld)
+
+
+def _with_settings(organization: Organization) -> pb.Organization:
+    """Return an organisation without its secrets."""
+    message = _summary(organization)
+    message.settings_json = json.dumps(masked(organization.settings))
+    return message
+
+
+def _summary(organization: Organization) -> pb.Organization:
+    """Return an organisation without its settings."""
+    return pb.Organization(
+        slug=organization.slug, name=organization.name, system=organization.system
+    )
 
 
 def _after(token: str) -> tuple[int, str] | None:

@@ -1,7 +1,6 @@
 """The table of users."""
 
 import time
-from dataclasses import dataclass
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
@@ -10,20 +9,10 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from heddle_assistants.accounts.access import no_organization
-from heddle_assistants.accounts.organizations import COLUMNS, Organization
+from heddle_assistants.accounts.checks import DEFAULT_ROLE
+from heddle_assistants.accounts.organizations import organization_reader
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, users
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user as he shall be."""
-
-    email: str
-    organization: str
-    name: str
-    role: str
-    enabled: bool
 
 
 class Users:
@@ -37,9 +26,7 @@ class Users:
             .select_from(at_home)
             .where(users.c.email == bindparam("email"))
         )
-        self._asking = database.row_reader(
-            select(*COLUMNS).where(organizations.c.slug == bindparam("slug"))
-        )
+        self._organization = organization_reader(database)
 
     async def standing(self, email: str, organization: str) -> pb.Standing.ValueType:
         """Return what a person is to an organisation."""
@@ -54,10 +41,10 @@ class Users:
         return pb.STANDING_UNSPECIFIED
 
     async def _is_of_the_operator(self, slug: str) -> bool:
-        row = await self._asking(slug)
-        return slug == DEFAULT_ORGANIZATION if row is None else Organization(*row).system
+        organization = await self._organization(slug)
+        return slug == DEFAULT_ORGANIZATION if organization is None else organization.system
 
-    async def put(self, user: User, *, may_move: bool) -> None:
+    async def put(self, user: pb.PutUserRequest, *, may_move: bool) -> None:
         """Make or change a user.
 
         Args:
@@ -74,7 +61,7 @@ class Users:
         except IntegrityError:
             raise ConflictError("The user was made at the same time. Try again.") from None
 
-    async def _put(self, user: User, *, may_move: bool) -> None:
+    async def _put(self, user: pb.PutUserRequest, *, may_move: bool) -> None:
         now = int(time.time())
         async with self._database.writing() as connection:
             organization = await connection.scalar(
@@ -85,8 +72,8 @@ class Users:
             values = {
                 "organization_id": organization,
                 "name": user.name,
-                "role": user.role,
-                "enabled": user.enabled,
+                "role": user.role or DEFAULT_ROLE,
+                "enabled": not user.disabled,
                 "updated_at": now,
             }
             query = select(users.c.organization_id).where(users.c.email == user.email)

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 
 import structlog
 from heddle_runtime.ttl_cache import TTLCache
-from sqlalchemy import bindparam, select
 
 from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
-from heddle_assistants.accounts.organizations import COLUMNS, Organization
+from heddle_assistants.accounts.organizations import Organization, organization_reader
 from heddle_assistants.accounts.resolution import only_prices, prices
 from heddle_assistants.accounts.secret_members import opened
 from heddle_assistants.database.engine import Database
-from heddle_assistants.database.schema import organizations
 from heddle_assistants.usage.prices import Prices, usable_prices
 
 log = structlog.get_logger(__name__)
@@ -25,8 +23,7 @@ class PriceLookup:
     def __init__(self, database: Database, keys: Keys, file: Prices) -> None:
         self._keys = keys
         self._file = file
-        query = select(*COLUMNS).where(organizations.c.slug == bindparam("slug"))
-        self._read = database.row_reader(query)
+        self._organization = organization_reader(database)
         self._known: TTLCache[str, Prices] = TTLCache(REMEMBERED)
 
     async def of(self, slug: str) -> Prices:
@@ -34,8 +31,8 @@ class PriceLookup:
         return await self._known.get(slug, lambda: self._prices(slug))
 
     async def _prices(self, slug: str) -> Prices:
-        row = await self._read(slug)
-        return {**self._file, **(self._own(Organization(*row)) if row else {})}
+        organization = await self._organization(slug)
+        return {**self._file, **(self._own(organization) if organization else {})}
 
     def _own(self, organization: Organization) -> Prices:
         slug = organization.slug
