@@ -10,8 +10,9 @@ from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
 from heddle_knowledge.models.interpreters import TextInterpreter
+from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.failures import TranslatedFailures
-from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
+from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.servicer import FileServicer

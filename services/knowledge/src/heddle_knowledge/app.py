@@ -29,8 +29,9 @@ from heddle_knowledge.provider_factory import (
     get_visual_search,
     get_vlm,
 )
+from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.failures import TranslatedFailures
-from heddle_knowledge.service.servicer import Backends, KnowledgeServicer
+from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.servicer import FileServicer

@@ -1,6 +1,7 @@
 """What RPCs share: the collections that callers mean, their rights, and checks of requests."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
@@ -15,7 +16,6 @@ from heddle_runtime.errors import (
     Violation,
     to_status,
 )
-from heddle_runtime.grants import GrantVerifier
 
 from heddle_knowledge.access import Reader, caller_of, changeable, meant, reader_of
 from heddle_knowledge.errors import KnowledgeError
@@ -24,6 +24,12 @@ from heddle_knowledge.service.failures import refusal_of
 if TYPE_CHECKING:  # the store loads the engine
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
+    from heddle_runtime.grants import GrantVerifier
+
+    from heddle_knowledge.document_queries.query_workers import QueryWorkers
+    from heddle_knowledge.embedders.embedding import Embedder
+    from heddle_knowledge.lamb.servers import KnowledgeServers
+    from heddle_knowledge.models.interpreters import Interpreter
     from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
@@ -35,49 +41,35 @@ MAX_KEY_CHARACTERS = 64
 ResultT = TypeVar("ResultT")
 
 
-class Calls:
-    """A part of the contract."""
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What the knowledge service uses besides the store.
 
-    _search_seconds = 10.0
+    Attributes:
+        servers: The knowledge-base servers of organisations.
+        queries: Runs queries over documents.
+        grants: Verifies grants.
+        interpreter: Looks at the pictures of pages.
+        embedders: Returns the embedding models, the default one first.
+        forget_files: Called with the id of a deleted collection.
+        search_seconds: How long the search of one collection may take.
+    """
 
-    def __init__(
-        self, store: "Callable[[], Awaitable[KnowledgeStore]]", grants: GrantVerifier | None = None
-    ) -> None:
-        """Take the store, which opens at first use, and what verifies grants.
+    servers: "KnowledgeServers"
+    queries: "QueryWorkers"
+    grants: "GrantVerifier"
+    interpreter: "Interpreter"
+    embedders: "Callable[[], Awaitable[Sequence[Embedder]]]"
+    forget_files: "Callable[[str], Awaitable[None]]"
+    search_seconds: float
 
-        Args:
-            store: Returns the open store.
-            grants: Verifies grants; by default those of services without a secret.
-        """
+
+class CollectionAccess:
+    """Finds the collections that callers mean."""
+
+    def __init__(self, store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:
+        """Take what returns the open store; it opens at first use."""
         self._store = store
-        self._grants = grants or GrantVerifier(None)
-
-    def _reader(self) -> Reader:
-        """Return with whose rights the current call reads.
-
-        Raises:
-            UnauthenticatedError: It carries a grant that is not valid.
-        """
-        return reader_of(caller().identity, self._grants.current())
-
-    async def _attempt(
-        self, reference: str, work: "Callable[[str], Awaitable[ResultT]]"
-    ) -> "ResultT | status_pb2.Status":
-        """Return the result of work on one collection of several, or the error that it ends with.
-
-        The work ends with an error after the time that the search of a collection may take.
-        """
-        try:
-            async with asyncio.timeout(self._search_seconds):
-                return await work(reference)
-        except TimeoutError:
-            return to_status(DeadlineError("it took too long"))
-        except (KnowledgeError, HeddleError) as error:
-            return error_status(error)
-        except Exception:
-            # The log gets the cause; the other collections are still answered.
-            log.exception("collection not searched", collection=reference)
-            return to_status(HeddleError("it is broken"))
 
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may read.
@@ -99,6 +91,44 @@ class Calls:
         store = await self._store()
         known = await store.collections.all()
         return store, changeable(known.values(), caller_of(caller().identity), reference)
+
+
+class Calls(CollectionAccess):
+    """A part of the contract."""
+
+    def __init__(
+        self, store: "Callable[[], Awaitable[KnowledgeStore]]", backends: Backends
+    ) -> None:
+        """Take the store, which opens at first use, and what is used besides."""
+        super().__init__(store)
+        self._backends = backends
+
+    def _reader(self) -> Reader:
+        """Return with whose rights the current call reads.
+
+        Raises:
+            UnauthenticatedError: It carries a grant that is not valid.
+        """
+        return reader_of(caller().identity, self._backends.grants.current())
+
+    async def _attempt(
+        self, reference: str, work: "Callable[[str], Awaitable[ResultT]]"
+    ) -> "ResultT | status_pb2.Status":
+        """Return the result of work on one collection of several, or the error that it ends with.
+
+        The work ends with an error after the time that the search of a collection may take.
+        """
+        try:
+            async with asyncio.timeout(self._backends.search_seconds):
+                return await work(reference)
+        except TimeoutError:
+            return to_status(DeadlineError("it took too long"))
+        except (KnowledgeError, HeddleError) as error:
+            return error_status(error)
+        except Exception:
+            # The log gets the cause; the other collections are still answered.
+            log.exception("collection not searched", collection=reference)
+            return to_status(HeddleError("it is broken"))
 
 
 def refuse(violations: "Iterable[Violation]", message: str) -> None:

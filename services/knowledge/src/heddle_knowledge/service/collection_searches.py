@@ -10,7 +10,6 @@ from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.access import Owner, Reader
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError
-from heddle_knowledge.lamb.servers import KnowledgeServers
 from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
@@ -36,8 +35,6 @@ _HYBRID_MODES = frozenset({pb.SEARCH_MODE_UNSPECIFIED, pb.SEARCH_MODE_HYBRID})
 
 class CollectionSearchCalls(Calls):
     """The part of the contract about searches of several collections."""
-
-    _servers: KnowledgeServers
 
     async def SearchCollections(
         self, request: pb.SearchCollectionsRequest, context: Context
@@ -101,7 +98,7 @@ class CollectionSearchCalls(Calls):
             "top_k": request.top_k or _DEFAULT_TOP_K,
             "threshold": request.threshold,
         }
-        passages = await self._servers.search(
+        passages = await self._backends.servers.search(
             owner, identifier, tuple(together), body, sections=request.sections, missing=missing
         )
         return pb.CollectionPassages(passages=passages, ignored_fields=_ignored(request))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:  # loads the engine
 
 class CollectionCalls(Calls):
     """The part of the contract about collections."""
-
-    _deleted: Callable[[str], Awaitable[None]]
 
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
@@ -108,7 +105,7 @@ class CollectionCalls(Calls):
         """Delete a collection with everything in it."""
         store, collection = await self._changeable(request.name)
         await store.collections.delete(collection.id)
-        await self._deleted(collection.id)
+        await self._backends.forget_files(collection.id)
         return pb.DeleteCollectionResponse()
 
 

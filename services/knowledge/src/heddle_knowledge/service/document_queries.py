@@ -6,7 +6,6 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.document_queries.collecting import MAX_DOCUMENTS, collect
-from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.document_queries.records import Fact
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.service.calls import (
@@ -24,14 +23,12 @@ _MAX_ROWS = 1_000
 class DocumentQueryCalls(Calls):
     """The part of the contract about queries over documents."""
 
-    _queries: QueryWorkers
-
     async def DescribeDocuments(
         self, request: pb.DescribeDocumentsRequest, context: Context
     ) -> pb.DescribeDocumentsResponse:
         """Describe the tables that queries can read."""
         facts, errors = await self._collect(request.collections)
-        response = await self._queries.describe(facts)
+        response = await self._backends.queries.describe(facts)
         response.errors.extend(errors)
         return response
 
@@ -42,7 +39,7 @@ class DocumentQueryCalls(Calls):
         refuse(check_range(request, "max_rows", 0, _MAX_ROWS), "The query cannot be run.")
         facts, errors = await self._collect(request.collections)
         max_rows = request.max_rows or _DEFAULT_ROWS
-        response = await self._queries.select(facts, request.sql, max_rows)
+        response = await self._backends.queries.select(facts, request.sql, max_rows)
         response.errors.extend(errors)
         return response
 

@@ -1,7 +1,6 @@
 """Calls that turn texts into vectors."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import Context
@@ -9,26 +8,22 @@ from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
 
 from heddle_knowledge.service.calls import Calls, check_enums, refuse
 
-if TYPE_CHECKING:  # loads numpy
-    from heddle_knowledge.embedders.embedding import Embedder
-
 _MAX_TEXTS = 256
 _MESSAGE = "The texts cannot be embedded."
 _MAX_TEXT_CHARACTERS = 32_000
-Embedders = Callable[[], "Awaitable[Sequence[Embedder]]"]
 
 
 class EmbeddingCalls(Calls):
     """The part of the contract about vectors."""
-
-    _embedders: Embedders
 
     async def EmbedTexts(
         self, request: pb.EmbedTextsRequest, context: Context
     ) -> pb.EmbedTextsResponse:
         """Embed texts with a model of the service."""
         refuse(_violations(request), _MESSAGE)
-        embedders = {embedder.info().model: embedder for embedder in await self._embedders()}
+        embedders = {
+            embedder.info().model: embedder for embedder in await self._backends.embedders()
+        }
         model = request.model or next(iter(embedders), "")
         if not model:
             raise NotSetUpError("The service has no embedding model.")

@@ -10,7 +10,7 @@ from heddle_runtime.errors import NotFoundError
 
 from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
-from heddle_knowledge.models.interpreters import Interpreter, PageText
+from heddle_knowledge.models.interpreters import PageText
 from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
@@ -36,8 +36,6 @@ _MAX_PROMPT_CHARACTERS = 16_000
 
 class PageCalls(Calls):
     """The part of the contract about pages."""
-
-    _interpreter: Interpreter
 
     async def SearchPages(
         self, request: pb.SearchPagesRequest, context: Context
@@ -96,7 +94,7 @@ class PageCalls(Calls):
         message = page_message(collection, document, page)
         text = PageText(document.title, request.page, page.text, figure_texts(message))
         prompt = request.prompt[:_MAX_PROMPT_CHARACTERS]
-        return await self._interpreter.interpret(text, picture.data, prompt)
+        return await self._backends.interpreter.interpret(text, picture.data, prompt)
 
     async def GetPagePicture(
         self, request: pb.GetPagePictureRequest, context: Context

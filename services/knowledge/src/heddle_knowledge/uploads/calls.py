@@ -12,7 +12,7 @@ from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
 
 from heddle_knowledge.access import caller_of
-from heddle_knowledge.service.calls import Calls
+from heddle_knowledge.service.calls import CollectionAccess
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment, Attributes, Upload
@@ -27,7 +27,7 @@ FileT = TypeVar("FileT", Upload, Attachment)
 ListRequest = pb.ListFilesRequest | pb.ListAttachedFilesRequest | pb.ListFileBatchFilesRequest
 
 
-class FileCalls(Calls):
+class FileCalls(CollectionAccess):
     """A part of the service."""
 
     def __init__(
