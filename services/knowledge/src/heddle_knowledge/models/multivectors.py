@@ -12,12 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.embedders.embedding import Vectors, unit
 from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.shapes import DrawnPage
-from heddle_knowledge.pages.word_vectors import unit
 
 Shape = Literal["vllm", "jina"]
 _MOST_VECTORS = 4_096

@@ -10,11 +10,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.embedders.embedding import Vectors, unit
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.shapes import RankedPage
-from heddle_knowledge.pages.word_vectors import unit
 from heddle_knowledge.searching.maxsim import maxsim
 from heddle_knowledge.searching.ranking import spread
 

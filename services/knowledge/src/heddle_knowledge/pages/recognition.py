@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_knowledge.embedders.minilm import checked
-from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.embedders.minilm import checked, package_folder
 from heddle_knowledge.pages.shapes import Figure
 
 Box = tuple[float, float, float, float]
@@ -163,10 +162,8 @@ def _visible(box: Box) -> bool:
 
 
 def _model(package: str, name: str, sha256: str, wheel: str) -> Path:
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddingError(f"The package {wheel} is missing. {INSTALL}")
-    path = Path(spec.submodule_search_locations[0]) / "models" / name
+    folder = package_folder(package, f"The package {wheel} is missing. {INSTALL}")
+    path = folder / "models" / name
     checked(path, sha256, wheel)
     return path
 

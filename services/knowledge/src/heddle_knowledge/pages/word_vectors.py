@@ -7,7 +7,7 @@ of three manuals (`benchmarks/pages`).
 
 import numpy as np
 
-from heddle_knowledge.embedders.embedding import DIMENSION, TOKENS, Vectors
+from heddle_knowledge.embedders.embedding import DIMENSION, TOKENS, Vectors, unit
 from heddle_knowledge.embedders.minilm import MiniLm
 
 MOST_TOKENS = 1_024
@@ -44,21 +44,10 @@ class WordMiniLm(MiniLm):
         windows = -(-len(ids) // _WINDOW)
         size = -(-len(ids) // windows)  # of about the same size, so that none is a stub
         hidden = [
-            self._hidden([first, *ids[start : start + size], last])
+            self._run([[first, *ids[start : start + size], last]])[0][1:-1]
             for start in range(0, len(ids), size)
         ]
         return unit(np.concatenate(hidden))
-
-    def _hidden(self, ids: list[int]) -> Vectors:
-        tokens = np.array([ids], dtype=np.int64)
-        inputs = {
-            "input_ids": tokens,
-            "attention_mask": np.ones_like(tokens),
-            "token_type_ids": np.zeros_like(tokens),
-        }
-        (hidden,) = self._session.run(["last_hidden_state"], inputs)
-        inner: Vectors = hidden[0, 1:-1]
-        return inner
 
 
 def pooled(vectors: Vectors, every: int) -> Vectors:
@@ -67,10 +56,3 @@ def pooled(vectors: Vectors, every: int) -> Vectors:
         return vectors
     starts = np.arange(0, len(vectors), every)
     return unit(np.add.reduceat(vectors, starts, axis=0))
-
-
-def unit(vectors: Vectors) -> Vectors:
-    """Scale vectors to length 1; one of zeros stays what it is."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    scaled: Vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
-    return scaled
