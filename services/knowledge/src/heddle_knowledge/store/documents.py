@@ -30,7 +30,11 @@ _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
 class Documents:
-    """The documents of all embedded collections."""
+    """The documents of all embedded collections.
+
+    Every method that takes a collection raises `CollectionNotFoundError` if there is none, and
+    `ForeignBackendError` if another backend holds it.
+    """
 
     def __init__(self, context: StoreContext, committed: Callable[[str, int], None]) -> None:
         """Use what the store works with.
@@ -71,8 +75,6 @@ class Documents:
             what changed is embedded.
 
         Raises:
-            CollectionNotFoundError: There is no such collection, or it was deleted meanwhile.
-            ForeignBackendError: Another backend holds it.
             EmbedderMismatchError: Another embedder filled it.
             InvalidInputError: The name, the URI or the metadata breaks a rule.
             UnreadableDocumentError: No text can be taken from the document.
@@ -111,8 +113,6 @@ class Documents:
         """Return a document as it was last ingested.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             DocumentNotFoundError: There is no such document.
         """
         check_document_name(name)
@@ -124,8 +124,6 @@ class Documents:
         """Return those of some names that documents have.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             InvalidInputError: One of them can be no name.
         """
         for name in names:
@@ -140,8 +138,6 @@ class Documents:
         """Return the name of a document from its identifier; a name stands for itself.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             DocumentNotFoundError: No document has the identifier.
         """
         if not is_document_id(reference):
@@ -157,8 +153,6 @@ class Documents:
         """Return the documents whose names sort after a name, in the order of their UTF-8 bytes.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             InvalidInputError: `after` cannot be a name.
         """
         if after:
@@ -168,12 +162,7 @@ class Documents:
             return await list_documents(handle.table, after, limit)
 
     async def all(self, collection: str) -> list[Document]:
-        """Return all documents of a collection, ordered by name.
-
-        Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
-        """
+        """Return all documents of a collection, ordered by name."""
         documents: list[Document] = []
         while page := await self.listed(
             collection, documents[-1].name if documents else "", _PAGE_SIZE
@@ -185,8 +174,6 @@ class Documents:
         """Delete a document.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             DocumentNotFoundError: There is no such document.
         """
         check_document_name(name)

@@ -7,7 +7,11 @@ from heddle_knowledge.store.documents import Documents
 
 
 class CollectionGraphs:
-    """The graphs of the collections that have one."""
+    """The graphs of the collections that have one.
+
+    Every method that takes a collection raises `CollectionNotFoundError` if there is none, and
+    `ForeignBackendError` if another backend holds it.
+    """
 
     def __init__(self, context: StoreContext, documents: Documents) -> None:
         """Use what the store works with, and its documents."""
@@ -18,8 +22,6 @@ class CollectionGraphs:
         """Return what of a collection's graph counts now, for questions to it.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             InvalidInputError: It has no graph.
         """
         handle = await self._context.open(collection)
@@ -35,12 +37,7 @@ class CollectionGraphs:
         return Held(record.id, str(graph.file), parts)
 
     async def count(self, collection: str) -> int:
-        """Return how many names the graph of a collection has; 0 without a graph.
-
-        Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
-        """
+        """Return how many names the graph of a collection has; 0 without a graph."""
         handle = await self._context.open(collection)
         graph = self._context.graphs.of(handle.collection)
         return await graph.count() if graph else 0

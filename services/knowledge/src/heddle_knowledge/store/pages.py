@@ -1,5 +1,8 @@
 """The pages of a store: found, shown."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.models import PageModelInfo
@@ -10,9 +13,15 @@ from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.tables import all_contents, documents_of
 
+ResultT = TypeVar("ResultT")
+
 
 class Pages:
-    """The pages of the documents of all embedded collections."""
+    """The pages of the documents of all embedded collections.
+
+    Every method that takes a collection raises `CollectionNotFoundError` if there is none, and
+    `ForeignBackendError` if another backend holds it.
+    """
 
     def __init__(self, context: StoreContext, documents: Documents) -> None:
         """Use what the store works with, and its documents."""
@@ -39,8 +48,6 @@ class Pages:
             Documents as they are now, each with its page, the best first; none for a blank query.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             UnsuitableCollectionError: Its pages are not searched.
             EmbedderMismatchError: Another model read its pages.
             EmbeddingError: The model is not available.
@@ -67,46 +74,35 @@ class Pages:
         """Return the picture of a page of a document, counted from 1.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             DocumentNotFoundError: There is no such document, or no picture of the page.
         """
-        document = await self._documents.get(collection, name)
-        handle = await self._context.open(collection)
-        picture = await self._context.pages.read(
-            handle.collection, PageDatabase.picture, document.sha256, page
-        )
-        if picture is None:
-            raise _no_page(name, page)
-        return picture
+        return await self._stored(PageDatabase.picture, collection, name, page)
 
     async def get(self, collection: str, name: str, page: int) -> DrawnPage:
         """Return what was read on a page of a document, counted from 1, without its picture.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             DocumentNotFoundError: There is no such document, or the page is not stored.
         """
-        document = await self._documents.get(collection, name)
-        handle = await self._context.open(collection)
-        stored = await self._context.pages.read(
-            handle.collection, PageDatabase.page, document.sha256, page
-        )
-        if stored is None:
-            raise _no_page(name, page)
-        return stored
+        return await self._stored(PageDatabase.page, collection, name, page)
 
     async def count_pictures(self, collection: str) -> int:
-        """Return how many pages of an embedded collection have a picture.
-
-        Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
-        """
+        """Return how many pages of an embedded collection have a picture."""
         handle = await self._context.open(collection)
         return await self._context.pages.read(handle.collection, PageDatabase.count_pictures)
 
-
-def _no_page(name: str, page: int) -> DocumentNotFoundError:
-    return DocumentNotFoundError(f"There is no picture of page {page} of the document {name!r}.")
+    async def _stored(
+        self,
+        read: Callable[[PageDatabase, str, int], ResultT | None],
+        collection: str,
+        name: str,
+        page: int,
+    ) -> ResultT:
+        document = await self._documents.get(collection, name)
+        handle = await self._context.open(collection)
+        stored = await self._context.pages.read(handle.collection, read, document.sha256, page)
+        if stored is None:
+            raise DocumentNotFoundError(
+                f"There is no picture of page {page} of the document {name!r}."
+            )
+        return stored

@@ -22,7 +22,11 @@ _AS_USUAL = SearchOptions()
 
 
 class Passages:
-    """The passages of all embedded collections."""
+    """The passages of all embedded collections.
+
+    Every method that takes a collection raises `CollectionNotFoundError` if there is none, and
+    `ForeignBackendError` if another backend holds it.
+    """
 
     def __init__(self, context: StoreContext) -> None:
         """Use what the store works with."""
@@ -56,8 +60,6 @@ class Passages:
             Passages of documents as they are now, the most relevant first; none for a blank query.
 
         Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
             EmbedderMismatchError: Another embedder filled it.
             RerankingError: The collection keeps no vectors of words, or there is no reranking
                 model, and the options ask for it.
@@ -87,10 +89,6 @@ class Passages:
             document: As `Documents.get` returned it; of another version there are none.
             first: The ordinal of the first passage.
             limit: At most so many.
-
-        Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
         """
         handle = await self._context.open(collection)
         async with handle.using():
