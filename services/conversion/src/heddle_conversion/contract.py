@@ -10,6 +10,7 @@ left to its default.
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.descriptor import FieldDescriptor
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.limits import MAX_TOOL_ROUNDS
 
@@ -29,6 +30,22 @@ _ALWAYS = (VERSION_KEY, "connector", "llm", "prompt_processor", "tools")
 # Names of the same thing: LAMB's default that was never there, and the one of its branch for many
 # tools, whose slots every template has here.
 _PROMPT_PROCESSORS = {"default", "default_processor", "multi_augment"}
+_COLUMNS = {
+    *("id", "name", "description", "owner", "organization", "system_prompt", "prompt_template"),
+    *("create_time", "extra_json"),
+}
+_CONVERTED = {
+    *("model", "tools", "strategy", "prompt_processor", "capabilities", "max_tool_rounds"),
+}
+_TEXTS, _FLAGS = (
+    tuple(
+        field.name
+        for field in pb.Assistant.DESCRIPTOR.fields
+        if field.type == kind and field.name not in _COLUMNS | _CONVERTED
+    )
+    for kind in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BOOL)
+)
+"""Fields that the metadata stores under their own names: a new one of these kinds needs no code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +121,10 @@ def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
     capabilities = metadata.get("capabilities")
     able = capabilities if isinstance(capabilities, dict) else {}
     processor = text_or_default(metadata, "prompt_processor", PROMPT_PROCESSOR)
+    plain: dict[str, Any] = {name: text(metadata.get(name)) for name in _TEXTS}
+    plain |= {name: metadata.get(name) is True for name in _FLAGS}
     return pb.Assistant(
-        title=text(metadata.get("title")),
+        **plain,
         model=pb.ModelRef(
             connector=text_or_default(metadata, "connector", CONNECTOR),
             model=text_or_default(metadata, "llm", MODEL),
@@ -117,8 +136,6 @@ def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
             vision=able.get("vision") is True,
             image_generation=able.get("image_generation") is True,
         ),
-        verbose=metadata.get("verbose") is True,
-        cite_sources=metadata.get("cite_sources") is True,
         max_tool_rounds=_rounds(metadata.get("max_tool_rounds")),
     )
 
@@ -127,7 +144,7 @@ def _members(assistant: pb.Assistant) -> dict[str, Any]:
     """Return the metadata that the typed fields tell."""
     return {
         VERSION_KEY: _VERSION,
-        "title": assistant.title,
+        **{name: getattr(assistant, name) for name in (*_TEXTS, *_FLAGS)},
         "connector": assistant.model.connector,
         "llm": assistant.model.model,
         "tools": contract_tools.from_contract(assistant.tools),
@@ -137,8 +154,6 @@ def _members(assistant: pb.Assistant) -> dict[str, Any]:
             "vision": assistant.capabilities.vision,
             "image_generation": assistant.capabilities.image_generation,
         },
-        "verbose": assistant.verbose,
-        "cite_sources": assistant.cite_sources,
         "max_tool_rounds": assistant.max_tool_rounds,
     }
 
