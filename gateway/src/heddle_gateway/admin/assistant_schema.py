@@ -2,10 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
+from google.protobuf.descriptor import FieldDescriptor
+from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
-from heddle_gateway.http.models import MAX_EXACT_NUMBER, StrictModel, Text, Timestamp
+from heddle_gateway.http.models import MAX_EXACT_NUMBER, StrictModel, Text, Timestamp, adapter
 from heddle_gateway.openai.models import Capabilities
 
 _Visible = Annotated[str, Field(pattern=r"\S")]
@@ -17,6 +21,12 @@ Setting = (
     | dict[str, Any]
     | list[Any]
 )
+_PLAIN_SCHEMAS: dict[int, JsonSchemaValue] = {
+    FieldDescriptor.TYPE_STRING: adapter(Text).json_schema(),
+    FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
+}
+_OTHER_NAMES = {"extra_json"}
+"""Fields of the contract that are members of another name."""
 AssistantName = Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$")]
 
 
@@ -119,6 +129,18 @@ class AssistantBody(StrictModel):
             ]
         }
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema, with the texts and flags of the contract that are not listed here."""
+        schema = handler(core_schema)
+        members = handler.resolve_ref_schema(schema)["properties"]
+        for field in pb.Assistant.DESCRIPTOR.fields:
+            if field.type in _PLAIN_SCHEMAS and field.name not in _OTHER_NAMES:
+                members.setdefault(field.name, _PLAIN_SCHEMAS[field.type])
+        return schema
 
 
 class StoredAssistant(AssistantBody):
