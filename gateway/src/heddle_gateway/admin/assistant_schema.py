@@ -5,9 +5,7 @@ from typing import Annotated, Any, Literal
 from google.protobuf.descriptor import FieldDescriptor
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
-from pydantic import ConfigDict, Field, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.models import MAX_EXACT_NUMBER, StrictModel, Text, Timestamp, adapter
 from heddle_gateway.openai.models import Capabilities
@@ -21,9 +19,14 @@ Setting = (
     | dict[str, Any]
     | list[Any]
 )
-_PLAIN_SCHEMAS: dict[int, JsonSchemaValue] = {
+_PLAIN_SCHEMAS: dict[int, dict[str, Any]] = {
     FieldDescriptor.TYPE_STRING: adapter(Text).json_schema(),
     FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
+}
+_EXAMPLE: dict[str, Any] = {
+    "name": "biology_tutor",
+    "model": {"connector": "bypass", "model": "simple-bypass"},
+    "tools": [{"type": "no_tool"}],
 }
 _OTHER_NAMES = {"extra_json"}
 """Fields of the contract that are members of another name."""
@@ -80,6 +83,15 @@ class CapabilitiesBody(StrictModel):
     image_generation: bool | None = None
 
 
+def _complete(schema: dict[str, Any]) -> None:
+    """Add an example, and texts and flags of the contract that `AssistantBody` does not list."""
+    schema["examples"] = [_EXAMPLE]
+    members = schema["properties"]
+    for field in pb.Assistant.DESCRIPTOR.fields:
+        if field.type in _PLAIN_SCHEMAS and field.name not in _OTHER_NAMES:
+            members.setdefault(field.name, _PLAIN_SCHEMAS[field.type])
+
+
 class AssistantBody(StrictModel):
     """An assistant."""
 
@@ -118,29 +130,7 @@ class AssistantBody(StrictModel):
     )
     extra: dict[str, Any] | None = Field(default=None, description="Unknown members, preserved.")
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "biology_tutor",
-                    "model": {"connector": "bypass", "model": "simple-bypass"},
-                    "tools": [{"type": "no_tool"}],
-                }
-            ]
-        }
-    )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Return the schema, with the texts and flags of the contract that are not listed here."""
-        schema = handler(core_schema)
-        members = handler.resolve_ref_schema(schema)["properties"]
-        for field in pb.Assistant.DESCRIPTOR.fields:
-            if field.type in _PLAIN_SCHEMAS and field.name not in _OTHER_NAMES:
-                members.setdefault(field.name, _PLAIN_SCHEMAS[field.type])
-        return schema
+    model_config = ConfigDict(json_schema_extra=_complete)
 
 
 class StoredAssistant(AssistantBody):
