@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.errors import HeddleError, ToolFailedError
+from heddle_runtime.errors import HeddleError, ToolFailedError, to_status
 
 from heddle_tools_service.result_mapping import failure, late, progress
 from heddle_tools_service.sdk import FileChange
@@ -17,24 +16,7 @@ log = structlog.get_logger(__name__)
 _MAX_STATUSES = 200
 _CANCELLATION_SECONDS = 1.0
 
-Content = pb.ToolStatus | pb.ToolResult | HeddleError
-"""The content of an event: a status, or the run's result or failure."""
 Work = Coroutine[Any, Any, pb.ToolResult]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened in one run."""
-
-    id: str
-    what: Content
-    slot: str = ""
-    """The slot that the run fills, for a failure; a result has its own."""
-
-    @property
-    def last(self) -> bool:
-        """Whether it is the run's last event."""
-        return not isinstance(self.what, pb.ToolStatus)
 
 
 class Outbox:
@@ -42,20 +24,20 @@ class Outbox:
 
     def __init__(self, runs: int) -> None:
         self._running = runs
-        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._events: asyncio.Queue[pb.ToolEvent] = asyncio.Queue()
 
-    def put(self, event: Event) -> None:
+    def put(self, event: pb.ToolEvent) -> None:
         """Add an event. Only from the event loop's thread."""
         self._events.put_nowait(event)
 
-    async def take(self) -> list[Event]:
+    async def take(self) -> list[pb.ToolEvent]:
         """Wait for an event and return all that are ready; none if all runs have ended."""
         if not self._running:
             return []
         events = [await self._events.get()]
         while not self._events.empty():
             events.append(self._events.get_nowait())
-        self._running -= sum(event.last for event in events)
+        self._running -= sum(not event.HasField("status") for event in events)
         return events
 
 
@@ -89,7 +71,8 @@ class Run:
         # Hundreds of them are of no use, and they must not fill memory if the client reads slowly.
         if not self.over and self._statuses < _MAX_STATUSES:
             self._statuses += 1
-            self._outbox.put(Event(self._id, progress(message, change)))
+            status = progress(message, change)
+            self._outbox.put(pb.ToolEvent(id=self._id, status=status))
 
     def status_from_thread(self, message: str, change: FileChange | None = None) -> None:
         """Report what the tool does or has changed, from any thread."""
@@ -101,14 +84,17 @@ class Run:
         self._timer.cancel()
         self.task.cancel()
 
-    def _end(self, what: pb.ToolResult | HeddleError) -> None:
+    def _end(self, end: pb.ToolResult | HeddleError) -> None:
         if self.over:
             return
         self.over = True
         self._timer.cancel()
-        if isinstance(what, HeddleError):
-            log.warning("tool run failed", tool=self.tool, code=what.code.name)
-        self._outbox.put(Event(self._id, what, self._slot))
+        if isinstance(end, HeddleError):
+            log.warning("tool run failed", tool=self.tool, code=end.code.name)
+            event = failed(self._id, end, self._slot)
+        else:
+            event = pb.ToolEvent(id=self._id, result=end)
+        self._outbox.put(event)
 
     def _time_is_up(self) -> None:
         # Sent at once: a tool that ignores its cancellation must not delay the others.
@@ -123,6 +109,11 @@ class Run:
             self._end(task.result())
         elif not self.over:
             self._end(failure(self.tool, error))
+
+
+def failed(identifier: str, error: HeddleError, slot: str) -> pb.ToolEvent:
+    """Return the event of a run that fails."""
+    return pb.ToolEvent(id=identifier, error=to_status(error), slot=slot)
 
 
 Begin = Callable[[pb.ToolInvocation, Outbox], Run | None]

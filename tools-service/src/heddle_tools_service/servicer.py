@@ -7,11 +7,11 @@ from google.rpc import error_details_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context, remaining
-from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, to_status
+from heddle_runtime.errors import InvalidRequestError, Violation, from_status
 from heddle_runtime.paging import page
 from heddle_runtime.struct_codec import to_struct
 
-from heddle_tools_service.execution import Event, running
+from heddle_tools_service.execution import running
 from heddle_tools_service.tool_runner import ToolRunner
 
 MAX_INVOCATIONS = 64
@@ -99,12 +99,12 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         async with running([request.invocation], begin) as outbox:
             while events := await outbox.take():
                 for event in events:
-                    if isinstance(event.what, HeddleError):
-                        raise event.what
-                    if isinstance(event.what, pb.ToolStatus):
-                        yield pb.ExecuteToolResponse(status=event.what)
+                    if event.HasField("error"):
+                        raise from_status(event.error)
+                    if event.HasField("status"):
+                        yield pb.ExecuteToolResponse(status=event.status)
                     else:
-                        yield pb.ExecuteToolResponse(result=event.what)
+                        yield pb.ExecuteToolResponse(result=event.result)
 
     async def ExecuteTools(
         self, request: pb.ExecuteToolsRequest, context: Context
@@ -114,7 +114,7 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         begin = self._runner.open(request.context, remaining(context))
         async with running(request.invocations, begin) as outbox:
             while events := await outbox.take():
-                for batch in _batches(map(_event, events)):
+                for batch in _batches(events):
                     yield pb.ExecuteToolsResponse(events=batch)
 
 
@@ -149,13 +149,3 @@ def _batches(events: Iterable[pb.ToolEvent]) -> Iterator[list[pb.ToolEvent]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _event(event: Event) -> pb.ToolEvent:
-    match event.what:
-        case pb.ToolStatus():
-            return pb.ToolEvent(id=event.id, status=event.what)
-        case HeddleError():
-            return pb.ToolEvent(id=event.id, error=to_status(event.what), slot=event.slot)
-        case _:
-            return pb.ToolEvent(id=event.id, result=event.what)

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import Stopwatch
-from heddle_runtime.errors import HeddleError, to_status
+from heddle_runtime.errors import to_status
 
 from heddle_tools_service.assessment import assess
 from heddle_tools_service.conversation import Conversation
-from heddle_tools_service.execution import Begin, Event, Outbox, Run, Work
+from heddle_tools_service.execution import Begin, Outbox, Run, Work, failed
 from heddle_tools_service.function_calls import offered_functions
 from heddle_tools_service.generator_adapter import as_result
 from heddle_tools_service.registry import Installed, Registry
@@ -136,11 +136,8 @@ class ToolRunner:
             installed = self.registry.get(invocation.name)
             slot = slot or installed.tool.slot
             call = self._call(installed, conversation, invocation, remaining)
-        except HeddleError as error:
-            outbox.put(Event(invocation.id, error, slot))
-            return None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's own validators can raise anything
-            outbox.put(Event(invocation.id, failure(invocation.name, error), slot))
+            outbox.put(failed(invocation.id, failure(invocation.name, error), slot))
             return None
 
         def work(run: Run) -> Work:
