@@ -1,6 +1,5 @@
-"""Stored text, versions, and the two names that LAMB has for metadata."""
+"""Stored text and versions."""
 
-import json
 import math
 from typing import Any
 
@@ -13,7 +12,6 @@ from heddle_conversion import (
     NewerFormatError,
     convert,
     dump,
-    metadata_of,
     parse,
     version_of,
 )
@@ -154,35 +152,3 @@ def test_the_old_keys_and_columns_count() -> None:
         "simple_rag",
         {"collections": ["1", "2"], "top_k": 3},
     )
-
-
-A, B = {"llm": "a"}, {"llm": "b"}
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"metadata": A},
-        {"metadata": json.dumps(A)},
-        {"api_callback": A},
-        {"api_callback": json.dumps(A)},
-        {"metadata": A, "api_callback": json.dumps(B)},
-        {"metadata": json.dumps(A), "api_callback": B},
-        {"metadata": None, "api_callback": A},
-    ],
-)
-def test_metadata_has_two_names_and_two_forms_and_the_first_name_counts(
-    body: dict[str, Any],
-) -> None:
-    assert metadata_of(body) == A
-
-
-def test_a_body_may_have_no_metadata() -> None:
-    assert metadata_of({"name": "x", "metadata": None}) is None
-    assert metadata_of({"metadata": "", "api_callback": A}) == {}
-
-
-@pytest.mark.parametrize("value", [5, [], "[]", "x", {"a": math.inf}, True])
-def test_metadata_of_another_kind_is_refused(value: object) -> None:
-    with pytest.raises(MalformedMetadataError):
-        metadata_of({"metadata": value})

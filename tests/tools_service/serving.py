@@ -42,12 +42,12 @@ from heddle_tools_service.providers.knowledge.graphs import GraphSearch
 from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.conversations import Conversations
-from heddle_tools_service.providers.mcp.servers import AssistantServers, McpServers
+from heddle_tools_service.providers.mcp.servers import AssistantServers
 from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubrics import AssistantRubrics
-from heddle_tools_service.providers.web_search.searches import AssistantWeb, WebSearches
-from heddle_tools_service.providers.workspaces import CallersWorkspace, Workspaces
+from heddle_tools_service.providers.web_search.searches import AssistantWeb
+from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Tool, ToolCall
 from heddle_tools_service.sdk.testing.loading import requestable
@@ -139,7 +139,6 @@ async def serving(
     folder: Path = Path("/nonexistent"),
     knowledge: "KnowledgeServiceAsyncStub | None" = None,
     small_model: Generate | None = None,
-    web: WebSearches | None = None,
     default_timeout: float = 5,
     threads: int = 8,
 ) -> AsyncGenerator[Client]:
@@ -158,11 +157,10 @@ async def serving(
             def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
                 return KnowledgeClient(stub, call.grant)
 
-            searches = web or WebSearches(http, http, None, {})
             moodles = Moodles(http, http, None, None)
             weather = OpenMeteo(http, NOWHERE, NOWHERE)
-            workspaces = Workspaces(folder / "workspaces", Threads(threads))
-            servers = McpServers(Conversations(http), {}, None)
+            workspace_threads = Threads(threads)
+            conversations = Conversations(http)
             capabilities = Capabilities(
                 {
                     httpx.AsyncClient: lambda _: http,
@@ -172,14 +170,20 @@ async def serving(
                     Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
                     Pages: lambda call: PageSearch(client(call)),
                     Passages: lambda call: CollectionSearch(client(call)),
-                    RemoteServers: lambda call: AssistantServers(servers, call.assistant),
+                    RemoteServers: lambda call: AssistantServers(
+                        conversations, {}, None, call.assistant
+                    ),
                     Rubrics: lambda call: AssistantRubrics(
                         None, folder / "rubrics", call.assistant
                     ),
                     SmallModel: lambda call: SmallModel(small_model, call.seconds),
                     Weather: lambda _: weather,
-                    WebSearch: lambda call: AssistantWeb(searches, call.assistant),
-                    Workspace: lambda call: CallersWorkspace(workspaces, call.caller),
+                    WebSearch: lambda call: AssistantWeb(
+                        *(http, http, None, {}, False), call.assistant
+                    ),
+                    Workspace: lambda call: CallersWorkspace(
+                        folder / "workspaces", workspace_threads, call.caller
+                    ),
                 }
             )
             runner = ToolRunner(

@@ -35,12 +35,12 @@ SCHEMA: dict[str, Any] = {
 
 
 def violations(config: dict[str, Any], schema: dict[str, Any] = SCHEMA) -> list[Violation]:
-    _, found = CompiledSchema(schema, dict).check(config)
+    _, _, found = CompiledSchema(schema, dict).read(config)
     return found
 
 
 def test_defaults_are_filled_in_also_inside() -> None:
-    effective, found = CompiledSchema(SCHEMA, dict).check({"name": "ab", "list": [{"unit": "m"}]})
+    effective, _, found = CompiledSchema(SCHEMA, dict).read({"name": "ab", "list": [{"unit": "m"}]})
 
     assert found == []
     assert effective == {
@@ -54,7 +54,7 @@ def test_defaults_are_filled_in_also_inside() -> None:
 
 def test_the_given_configuration_and_the_schema_stay_as_they_were() -> None:
     given: dict[str, Any] = {"name": "ab", "list": [{}]}
-    effective, _ = CompiledSchema(SCHEMA, dict).check(given)
+    effective, _, _ = CompiledSchema(SCHEMA, dict).read(given)
     effective["inner"]["depth"] = 99
 
     assert given == {"name": "ab", "list": [{}]}
@@ -170,7 +170,7 @@ def test_a_schema_that_contains_itself_ends() -> None:
     schema = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N", "default": {}}}}
     schema["$defs"] = {"N": {"type": "object", "properties": schema["properties"]}}
 
-    effective, found = CompiledSchema(schema, dict).check({})
+    effective, _, found = CompiledSchema(schema, dict).read({})
 
     assert found == []
     assert effective["next"]["next"] is not None

@@ -36,18 +36,15 @@ from heddle_tools_service.providers.knowledge.graphs import GraphSearch
 from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.mcp.conversations import Conversations
-from heddle_tools_service.providers.mcp.servers import AssistantServers, McpServers
+from heddle_tools_service.providers.mcp.servers import AssistantServers
 from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubric_client import RUBRICS, RubricClient
 from heddle_tools_service.providers.rubrics import AssistantRubrics
-from heddle_tools_service.providers.web_search.searches import (
-    AssistantWeb,
-    WebSearches,
-    operators_sites,
-)
-from heddle_tools_service.providers.workspaces import CallersWorkspace, Workspaces
+from heddle_tools_service.providers.web_search.searches import AssistantWeb, operators_sites
+from heddle_tools_service.providers.web_search.sites import SearchSite
+from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import ToolCall
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
@@ -107,11 +104,9 @@ async def app(
         conversations = Conversations(guarded_http)
         resources.push_async_callback(conversations.close)
         threads = Threads(settings.threads_per_tool)
-        web = _web_searches(settings, http, guarded_http, organizations)
+        sites = _search_sites(settings)
         moodles = Moodles(http, guarded_http, organizations, _operators_moodle(settings))
         weather = OpenMeteo(http, settings.weather_url, settings.geocoding_url)
-        workspaces = Workspaces(settings.workspace_dir, threads)
-        servers = McpServers(conversations, settings.mcp_commands, organizations)
         model = _small_model(settings, connector)
 
         def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
@@ -126,14 +121,21 @@ async def app(
                 Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
                 Pages: lambda call: PageSearch(client(call)),
                 Passages: lambda call: CollectionSearch(client(call)),
-                RemoteServers: lambda call: AssistantServers(servers, call.assistant),
+                RemoteServers: lambda call: AssistantServers(
+                    conversations, settings.mcp_commands, organizations, call.assistant
+                ),
                 Rubrics: lambda call: AssistantRubrics(
                     rubrics, settings.rubrics_dir, call.assistant
                 ),
                 SmallModel: lambda call: SmallModel(model, call.seconds),
                 Weather: lambda _: weather,
-                WebSearch: lambda call: AssistantWeb(web, call.assistant),
-                Workspace: lambda call: CallersWorkspace(workspaces, call.caller),
+                WebSearch: lambda call: AssistantWeb(
+                    *(http, guarded_http, organizations, sites, settings.web_search_shared),
+                    call.assistant,
+                ),
+                Workspace: lambda call: CallersWorkspace(
+                    settings.workspace_dir, threads, call.caller
+                ),
             }
         )
         runner = ToolRunner(
@@ -156,15 +158,9 @@ def _small_model(settings: ToolsSettings, connector: Channel | None) -> Connecto
     return ConnectorModel(connector, name) if connector is not None and name else None
 
 
-def _web_searches(
-    settings: ToolsSettings,
-    http: httpx.AsyncClient,
-    guarded_http: httpx.AsyncClient,
-    owners: OrganizationSettings | None,
-) -> WebSearches:
+def _search_sites(settings: ToolsSettings) -> dict[str, SearchSite]:
     keys = {str(name): key.get_secret_value() for name, key in settings.web_search_keys.items()}
-    sites = operators_sites(keys, settings.web_search_searxng_url)
-    return WebSearches(http, guarded_http, owners, sites, settings.web_search_shared)
+    return operators_sites(keys, settings.web_search_searxng_url)
 
 
 def _operators_moodle(settings: ToolsSettings) -> MoodleSite | None:

@@ -72,7 +72,7 @@ class Installed:
         Raises:
             InvalidRequestError: The configuration is wrong; the violations say where.
         """
-        parsed, violations = self.configs.read(_members(config))
+        _, parsed, violations = self.configs.read(_members(config))
         if violations:
             raise InvalidRequestError(_summary(self.name, violations), violations, tool=self.name)
         return parsed
@@ -96,7 +96,7 @@ class Installed:
             raise self._wrong_mode("function")
         if call.name != function.name:
             raise NotFoundError(f"No function is named {call.name[:_MAX_NAME_CHARS]!r}.")
-        parsed, violations = self.arguments.read(members_of(call))
+        _, parsed, violations = self.arguments.read(members_of(call))
         if violations:
             message = f"The arguments of {function.name!r} are wrong: {listed(violations)}."
             raise InvalidRequestError(message, violations, kind=WRONG_ARGUMENTS, tool=self.name)
@@ -139,7 +139,7 @@ class Installed:
         self.require("augment")
         if self.arguments is None:
             return None
-        parsed, violations = self.arguments.read({})
+        _, parsed, violations = self.arguments.read({})
         return None if violations else parsed
 
     def _wrong_mode(self, mode: Mode) -> InvalidRequestError:
@@ -150,9 +150,10 @@ class Installed:
     def validate(self, config: Struct) -> tuple[dict[str, Any], Sequence[Violation]]:
         """Return a configuration with its defaults, and everything that is wrong with it."""
         try:
-            return self.configs.check(_members(config))
+            effective, _, violations = self.configs.read(_members(config))
         except InvalidRequestError as error:
             return {}, error.violations
+        return effective, violations
 
 
 class Registry:

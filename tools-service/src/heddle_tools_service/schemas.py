@@ -46,17 +46,8 @@ class CompiledSchema:
         self._schema = schema
         self._parse = parse
 
-    def check(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
-        """Return `values` with defaults filled in, and everything that is wrong with it."""
-        effective, _, violations = self._checked(values)
-        return effective, violations
-
-    def read(self, values: Mapping[str, Any]) -> tuple[Any, list[Violation]]:
-        """Return what the tool gets of `values`, and everything that is wrong with it."""
-        _, parsed, violations = self._checked(values)
-        return parsed, violations
-
-    def _checked(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Any, list[Violation]]:
+    def read(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Any, list[Violation]]:
+        """Return `values` with defaults, what the tool gets of it, and everything that is wrong."""
         effective = copy.deepcopy(dict(values))
         _fill(effective, self._schema, self._schema, 0)
         try:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from heddle.assistant.v1 import rows_pb2 as rows
@@ -10,20 +9,6 @@ from heddle_conversion import LegacyColumns, convert_row, dump
 
 from heddle_migration_service.batch_jobs.job import Change
 from heddle_migration_service.row_batches import RowBatches
-
-
-@dataclass(frozen=True, slots=True)
-class ConvertibleMessage:
-    """The columns of a row that a conversion reads."""
-
-    id: int
-    metadata: str | None
-    legacy: LegacyColumns
-
-    @classmethod
-    def of(cls, number: int, row: rows.AssistantRow) -> "ConvertibleMessage":
-        """Return the columns of a message."""
-        return cls(number, row.metadata if row.HasField("metadata") else None, legacy_columns(row))
 
 
 class Migrate:
@@ -35,7 +20,7 @@ class Migrate:
         """Return the new metadata, None if the row is of the newest format already."""
         if row.is_current:
             return None
-        conversion = convert_row(ConvertibleMessage.of(row.id, row.row))
+        conversion = convert_row(row.id, row.row.metadata, legacy_columns(row.row))
         if not conversion.changed:
             return None
         replacement = rows.Replacement(

@@ -1,8 +1,8 @@
 """`heddle.migration.v1.MigrationService`."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2, rows_pb2
 from heddle.migration.v1 import migration_pb2 as pb
@@ -21,9 +21,10 @@ from heddle_runtime.call_metadata import Context, call_options, caller
 from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
 from heddle_runtime.permissions import require_administrator
 
-from heddle_migration_service.batch_jobs.job import BatchJob
-from heddle_migration_service.batch_jobs.migrate import ConvertibleMessage, Migrate
+from heddle_migration_service.batch_jobs.job import BatchJob, Operation, Report
+from heddle_migration_service.batch_jobs.migrate import Migrate, legacy_columns
 from heddle_migration_service.batch_jobs.rollback import Rollback
+from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
 
 if TYPE_CHECKING:
@@ -32,18 +33,11 @@ if TYPE_CHECKING:
 _MAX_IDS = 1000
 
 
-class Importer(Protocol):
-    """Copies the contents of a LAMB database."""
-
-    def run(self, *, dry_run: bool) -> AsyncGenerator[pb.ImportLambResponse]:
-        """Yield the progress after each batch."""
-
-
 class MigrationServicer(pb_grpc.MigrationServiceServicer):
     """Starts batch jobs. Everything here is for administrators."""
 
     def __init__(
-        self, rows: "RowServiceAsyncStub", batches: RowBatches, importer: Importer | None
+        self, rows: "RowServiceAsyncStub", batches: RowBatches, importer: LambImport | None
     ) -> None:
         self._rows = rows
         self._batches = batches
@@ -75,10 +69,7 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         self, request: pb.MigrateAssistantsRequest, context: Context
     ) -> AsyncGenerator[pb.MigrateAssistantsResponse]:
         """Migrate every assistant that is of an older format."""
-        _check(request.ids)
-        job = BatchJob(self._batches, Migrate(), dry_run=request.dry_run)
-        runs = job.run_some(request.ids) if request.ids else job.run_all()
-        async with aclosing(runs) as reports:
+        async with aclosing(self._reports(Migrate(), request)) as reports:
             async for report in reports:
                 yield pb.MigrateAssistantsResponse(
                     progress=report.progress, findings=report.findings
@@ -88,11 +79,8 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         self, request: pb.RollbackAssistantsRequest, context: Context
     ) -> AsyncGenerator[pb.RollbackAssistantsResponse]:
         """Restore every migrated assistant."""
-        _check(request.ids)
         rollback = Rollback(discard_edits=request.discard_edits)
-        job = BatchJob(self._batches, rollback, dry_run=request.dry_run)
-        runs = job.run_some(request.ids) if request.ids else job.run_all()
-        async with aclosing(runs) as reports:
+        async with aclosing(self._reports(rollback, request)) as reports:
             async for report in reports:
                 yield pb.RollbackAssistantsResponse(
                     progress=report.progress, findings=report.findings
@@ -111,13 +99,25 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
             async for response in responses:
                 yield response
 
+    def _reports(
+        self,
+        operation: Operation,
+        request: pb.MigrateAssistantsRequest | pb.RollbackAssistantsRequest,
+    ) -> AsyncGenerator[Report]:
+        require_administrator(caller().identity)
+        if len(request.ids) > _MAX_IDS:
+            violation = Violation("ids", f"must be at most {_MAX_IDS}")
+            raise InvalidRequestError("The request names too many assistants.", [violation])
+        job = BatchJob(self._batches, operation, dry_run=request.dry_run)
+        return job.run_some(request.ids) if request.ids else job.run_all()
+
     async def _convert_stored(
         self, identifier: str, context: Context
     ) -> tuple[Conversion, assistant_pb2.Assistant]:
         request = rows_pb2.GetRowRequest(id=identifier, as_stored=True)
         row = (await self._rows.GetRow(request, **call_options(context))).row
         number = int(row.id) if row.id.isdecimal() else 0
-        conversion = convert_row(ConvertibleMessage.of(number, row))
+        conversion = convert_row(number, row.metadata, legacy_columns(row))
         columns = StoredColumns(
             id=row.id,
             name=row.name,
@@ -129,13 +129,6 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
             created_at=row.created_at,
         )
         return conversion, to_contract(conversion.metadata, columns)
-
-
-def _check(ids: Sequence[str]) -> None:
-    require_administrator(caller().identity)
-    if len(ids) > _MAX_IDS:
-        violation = Violation("ids", f"must be at most {_MAX_IDS}")
-        raise InvalidRequestError("The request names too many assistants.", [violation])
 
 
 def _convert(columns: pb.Columns) -> Conversion:

@@ -20,7 +20,7 @@ from heddle_migration_service.lamb.organizations import (
     TABLE,
     UNASSIGNED,
     OrganizationSlugs,
-    organization_draft,
+    organization_row,
     unassigned,
 )
 from heddle_migration_service.lamb.rubrics import RUBRICS
@@ -90,19 +90,21 @@ class _Run:
     async def organizations(self) -> pb.ImportLambResponse:
         """Import the organisations."""
         async with aclosing(self._tables.batches(TABLE, COLUMNS)) as batches:
-            drafts = [organization_draft(row) async for batch in batches for row in batch]
-        self._slugs = OrganizationSlugs.of_drafts(drafts)
-        messages = [rows_pb2.OrganizationRow(**draft.values) for draft in drafts]
+            rows = [row async for batch in batches for row in batch]
+        messages = [organization_row(row) for row in rows]
+        self._slugs = OrganizationSlugs(
+            {row.whole("id"): message.slug for row, message in zip(rows, messages, strict=True)}
+        )
         imported: list[rows_pb2.ImportedRow] = []
         for start, end in _ranges(messages):
             batch = rows_pb2.RowBatch(organizations=messages[start:end])
             imported += await self._import(batch, rows_pb2.RowBatch())
         new = sum(each.outcome == _NEW for each in imported)
-        progress = pb.Progress(total=len(drafts), changed=new, unchanged=len(drafts) - new)
+        progress = pb.Progress(total=len(rows), changed=new, unchanged=len(rows) - new)
         findings = [
-            pb.Finding(id=str(draft.lamb_id), name=draft.values["slug"], notes=notes)
-            for draft, each in zip(drafts, imported, strict=True)
-            if (notes := [*draft.notes, *each.notes])
+            pb.Finding(id=str(row.whole("id")), name=message.slug, notes=notes)
+            for row, message, each in zip(rows, messages, imported, strict=True)
+            if (notes := [*row.notes, *each.notes])
         ]
         return pb.ImportLambResponse(table=TABLE, progress=progress, findings=findings)
 

@@ -1,9 +1,7 @@
 """LAMB's organisations, which are known by their slugs."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from heddle.assistant.v1 import rows_pb2
 
@@ -18,26 +16,10 @@ _MAX_READABLE = 40
 
 
 @dataclass(slots=True)
-class OrganizationDraft:
-    """An organisation of LAMB, as Heddle would store it."""
-
-    lamb_id: int | None
-    values: dict[str, Any]
-    notes: list[str]
-
-
-@dataclass(slots=True)
 class OrganizationSlugs:
     """The slugs of LAMB's organisations."""
 
-    by_lamb_id: dict[int, str] = field(default_factory=dict)
-
-    @classmethod
-    def of_drafts(cls, drafts: Sequence[OrganizationDraft]) -> "OrganizationSlugs":
-        """Return the slugs that organisations are imported under."""
-        return cls(
-            {each.lamb_id: each.values["slug"] for each in drafts if each.lamb_id is not None}
-        )
+    by_lamb_id: dict[int | None, str] = field(default_factory=dict)
 
     def of(self, row: LambRow) -> str | None:
         """Return the organisation of a row; None if it has none, which is noted."""
@@ -52,7 +34,7 @@ class OrganizationSlugs:
         return slug
 
 
-def organization_draft(row: LambRow) -> OrganizationDraft:
+def organization_row(row: LambRow) -> rows_pb2.OrganizationRow:
     """Return what Heddle would store of a row."""
     lamb_id = row.whole("id")
     lamb_slug = row.text("slug") or ""
@@ -60,17 +42,16 @@ def organization_draft(row: LambRow) -> OrganizationDraft:
     if slug != lamb_slug:
         row.notes.append(f"Its slug was {lamb_slug[:100]!r}, which Heddle does not allow.")
     created_at = row.seconds("created_at") or 0
-    values = {
-        "id": lamb_id,
-        "slug": slug,
-        "name": row.text("name") or slug,
-        "is_system": row.flag("is_system"),
-        "status": row.text("status") or "active",
-        "config": row.text("config"),
-        "created_at": created_at,
-        "updated_at": row.seconds("updated_at") or created_at,
-    }
-    return OrganizationDraft(lamb_id, values, row.notes)
+    return rows_pb2.OrganizationRow(
+        id=lamb_id,
+        slug=slug,
+        name=row.text("name") or slug,
+        is_system=row.flag("is_system"),
+        status=row.text("status") or "active",
+        config=row.text("config") or "",
+        created_at=created_at,
+        updated_at=row.seconds("updated_at") or created_at,
+    )
 
 
 def unassigned(now: int) -> rows_pb2.OrganizationRow:

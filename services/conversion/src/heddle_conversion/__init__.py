@@ -5,7 +5,6 @@ to version 2, `to_contract` makes it what services exchange, `legacy_view` and `
 clients that know version 1 only.
 """
 
-from heddle_conversion.aliases import metadata_of
 from heddle_conversion.columns import LegacyColumns
 from heddle_conversion.contract import StoredColumns, from_contract, to_contract
 from heddle_conversion.errors import MalformedMetadataError, NewerFormatError
@@ -13,17 +12,9 @@ from heddle_conversion.json_text import dump, parse
 from heddle_conversion.legacy_edit import legacy_edit, legacy_new
 from heddle_conversion.legacy_view import legacy_columns, legacy_view
 from heddle_conversion.rows import convert_row, displayed_title
-from heddle_conversion.versions import (
-    STEPS,
-    VERSION_KEY,
-    Conversion,
-    convert,
-    newest,
-    version_of,
-)
+from heddle_conversion.versions import VERSION_KEY, Conversion, convert, newest, version_of
 
 __all__ = [
-    "STEPS",
     "VERSION_KEY",
     "Conversion",
     "LegacyColumns",
@@ -39,7 +30,6 @@ __all__ = [
     "legacy_edit",
     "legacy_new",
     "legacy_view",
-    "metadata_of",
     "newest",
     "parse",
     "to_contract",

@@ -15,10 +15,12 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.limits import MAX_JSON_DEPTH, MAX_TOOL_ROUNDS, MAX_TOOL_SECONDS, MAX_TOOLS
+from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOL_SECONDS, MAX_TOOLS
 from heddle_runtime.struct_codec import from_struct, to_struct
 
+from heddle_conversion.errors import MalformedMetadataError
 from heddle_conversion.identifiers import LAST_SECOND
+from heddle_conversion.json_text import checked
 
 FORMAT_VERSION = 2
 VERSION_MEMBER = "_format_version"
@@ -228,29 +230,12 @@ def read_struct(value: object, path: Path = ()) -> Struct:
     """Return an object as a `Struct`.
 
     Raises:
-        FieldError: It is nested too deeply, or a number is too large.
+        FieldError: It is nested too deeply, has a number that is too large, or is not JSON.
     """
     members = _mapping(value, path)
-    level: list[object] = [members]
-    for _ in range(MAX_JSON_DEPTH + 1):
-        level = [item for each in level for item in _inner(each, path)]
-    if level:
-        raise FieldError(path, f"is nested more than {MAX_JSON_DEPTH} levels deep")
     try:
-        return to_struct(members)
+        return to_struct(checked(members))
+    except MalformedMetadataError as error:
+        raise FieldError(path, error.violations[0].description) from None
     except ValueError:
         raise FieldError(path, "has a number that is too large") from None
-
-
-def _inner(value: object, path: Path) -> list[object]:
-    match value:
-        case dict():
-            if not all(isinstance(name, str) for name in value):
-                raise FieldError(path, "has a member whose name is not a text")
-            return list(value.values())
-        case list():
-            return value
-        case None | bool() | int() | float() | str():
-            return []
-        case _:
-            raise FieldError(path, "holds something that JSON cannot write")

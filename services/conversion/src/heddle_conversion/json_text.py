@@ -34,14 +34,14 @@ def parse(text: str | None) -> dict[str, Any]:
     return {} if value is None else checked(value)
 
 
-def dump(metadata: dict[str, Any]) -> str:
-    """Return the text of `metadata`. Equal objects have equal texts; lone surrogates survive."""
-    return _text(metadata)
+def dump(value: object) -> str:
+    """Return the text of a value. Equal objects have equal texts; lone surrogates survive."""
+    return json.dumps(value, allow_nan=False, sort_keys=True)
 
 
 def same(one: object, other: object) -> bool:
     """Return whether two JSON values have one text; 1, 1.0 and true are three values."""
-    return _text(one) == _text(other)
+    return dump(one) == dump(other)
 
 
 def checked(value: object) -> dict[str, Any]:
@@ -76,7 +76,3 @@ def _inside(value: object) -> Iterable[object]:
             return ()
         case _:
             raise MalformedMetadataError("holds something that JSON cannot write")
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, allow_nan=False, sort_keys=True)

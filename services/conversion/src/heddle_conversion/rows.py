@@ -1,6 +1,6 @@
 """Converting the metadata of one row, with errors that name the assistant."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from heddle_runtime import errors
 
@@ -10,35 +10,26 @@ from heddle_conversion.json_text import parse
 from heddle_conversion.versions import Conversion, convert_checked
 
 
-class ConvertibleRow(Protocol):
-    """The columns that a conversion reads."""
-
-    @property
-    def id(self) -> int:
-        """The number."""
-
-    @property
-    def metadata(self) -> str | None:
-        """The stored text."""
-
-    @property
-    def legacy(self) -> LegacyColumns:
-        """The columns that held a part of the configuration before version 2."""
-
-
-def convert_row(row: ConvertibleRow) -> Conversion:
+def convert_row(number: int, metadata: str | None, columns: LegacyColumns) -> Conversion:
     """Return the metadata of a row in the newest format.
+
+    Args:
+        number: The id of the row, for errors.
+        metadata: The stored text.
+        columns: The columns that held a part of the configuration before version 2.
 
     Raises:
         MalformedAssistantError: It cannot be understood.
         NewerFormatError: It is of a newer format.
     """
     try:
-        return convert_checked(parse(row.metadata), row.legacy)
+        return convert_checked(parse(metadata), columns)
     except errors.NewerFormatError as error:
-        raise errors.NewerFormatError(*_named(row, error), assistant=str(row.id)) from error
+        raise errors.NewerFormatError(*_named(number, error), assistant=str(number)) from error
     except errors.MalformedAssistantError as error:
-        raise errors.MalformedAssistantError(*_named(row, error), assistant=str(row.id)) from error
+        raise errors.MalformedAssistantError(
+            *_named(number, error), assistant=str(number)
+        ) from error
 
 
 def displayed_title(document: dict[str, Any]) -> str:
@@ -46,7 +37,5 @@ def displayed_title(document: dict[str, Any]) -> str:
     return text(document.get("title")).replace("\0", "")
 
 
-def _named(
-    row: ConvertibleRow, error: errors.HeddleError
-) -> tuple[str, tuple[errors.Violation, ...]]:
-    return f"Assistant {row.id} cannot be used. {error.message}", error.violations
+def _named(number: int, error: errors.HeddleError) -> tuple[str, tuple[errors.Violation, ...]]:
+    return f"Assistant {number} cannot be used. {error.message}", error.violations

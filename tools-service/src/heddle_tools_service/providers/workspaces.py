@@ -44,18 +44,12 @@ ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
-class Workspaces:
-    """All workspaces of the service."""
-
-    root: Path
-    threads: Threads
-
-
-@dataclass(frozen=True, slots=True)
 class CallersWorkspace:
     """The workspace of a caller, or of the caller's organisation: the capability `Workspace`."""
 
-    workspaces: Workspaces
+    root: Path
+    """The folder of all workspaces."""
+    threads: Threads
     caller: Caller
     shared: bool = False
     folder: tuple[str, ...] = ()
@@ -113,11 +107,9 @@ class CallersWorkspace:
         """Do work in a thread. A patch whose caller was cancelled is not written."""
         cancelled = threading.Event()
         names = self._names()
-        engine = Workspace(
-            Jail(self.workspaces.root, names), State(self.workspaces.root.joinpath(_STATE, *names))
-        )
+        engine = Workspace(Jail(self.root, names), State(self.root.joinpath(_STATE, *names)))
         try:
-            result = await self.workspaces.threads.run(
+            result = await self.threads.run(
                 # One of some queues, so that most people do not wait for others.
                 f"workspace-{crc32('/'.join(names).encode()) % _QUEUES}",
                 lambda: work(engine, lambda: not cancelled.is_set()),

@@ -10,18 +10,10 @@ from typing_extensions import TypeVar
 from heddle_tools_service.routing import Environment, TreeData
 
 Mode = Literal["augment", "function", "agent"]
-
-
 CALLED: frozenset[Mode] = frozenset({"function", "agent"})
 """The modes in which a tool is called with arguments."""
-
-
 _NO_RUN = TreeData()
-
-
 ConfigT = TypeVar("ConfigT")
-
-
 ArgumentsT = TypeVar("ArgumentsT", default=Any)
 
 

@@ -16,35 +16,17 @@ from heddle_tools_service.models import (
     arguments_schema,
     schema_of,
 )
-from heddle_tools_service.routing import (
-    Example,
-    Trigger,
-)
-from heddle_tools_service.sdk.calls import (
-    CALLED,
-    Mode,
-    OfferContext,
-    ToolCall,
-)
+from heddle_tools_service.routing import Example, Trigger
+from heddle_tools_service.sdk.calls import CALLED, Mode, OfferContext, ToolCall
 from heddle_tools_service.sdk.functions import Function, FunctionOffer
 from heddle_tools_service.sdk.results import ToolResult
 
 ModelT = TypeVar("ModelT", bound=ToolConfig)
-
-
 Outcome = ToolResult | Awaitable[ToolResult] | AsyncIterator[ToolOutput]
 """What a tool's function gives back."""
-
-
 Run = Callable[Concatenate[ToolCall[Any, Any], ...], Outcome]
-
-
 Offer = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[FunctionOffer]]
-
-
 Available = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[bool]]
-
-
 Triggered = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[Trigger | None]]
 
 

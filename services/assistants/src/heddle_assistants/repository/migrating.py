@@ -41,7 +41,7 @@ class Migrations:
             MalformedAssistantError: Its metadata cannot be understood.
             NewerFormatError: Its metadata is of a newer format.
         """
-        conversion = convert_row(row)
+        conversion = convert_row(row.id, row.metadata, row.legacy)
         if not conversion.changed or not self._enabled:
             return Stored(row, conversion.metadata)
         async with self._database.writing() as connection:

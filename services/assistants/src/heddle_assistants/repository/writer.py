@@ -102,7 +102,7 @@ class Writer:
         with _taken_names():
             async with self._database.writing() as connection:
                 before = await _held(connection, identifier, identity, etag)
-                conversion = convert_row(before)
+                conversion = convert_row(before.id, before.metadata, before.legacy)
                 held = before
                 if conversion.changed:
                     migrated = await migrate(connection, before, conversion)

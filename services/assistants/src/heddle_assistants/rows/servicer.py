@@ -59,7 +59,7 @@ class RowServicer(pb_grpc.RowServiceServicer):
             raise no_assistant(request.id)
         if request.as_stored:
             return pb.GetRowResponse(row=row_message(row, row.metadata), etag=row.etag)
-        converted = Stored(row, convert_row(row).metadata)
+        converted = Stored(row, convert_row(row.id, row.metadata, row.legacy).metadata)
         return pb.GetRowResponse(row=stored_message(converted), etag=row.etag)
 
     async def ListRows(self, request: pb.ListRowsRequest, context: Context) -> pb.ListRowsResponse:

@@ -117,7 +117,9 @@ class Reports:
         spent = sum(each.cost_picos for each in used)
         usage.cost_micros = _rounded_up(spent)
         try:
-            assistant = contract(Stored(row, convert_row(row).metadata))
+            assistant = contract(
+                Stored(row, convert_row(row.id, row.metadata, row.legacy).metadata)
+            )
         except (MalformedAssistantError, NewerFormatError):  # it cannot answer either
             return usage
         prices = await self._price_lookup.of(row.organization)

@@ -1,21 +1,14 @@
 """Addresses of the pictures of pages at the gateway."""
 
 import re
-from dataclasses import dataclass
 
+from heddle_tools_service.sdk import ToolError
+
+NO_PAGE = "There is no such page among those that this assistant may see."
 _ADDRESS = re.compile(
     r"(?:https?://[^/\s]+)?/v1/vector_stores/(vs_[0-9a-f]{32})/files/(doc_[0-9a-f]{32})"
     r"/pages/([1-9][0-9]{0,6})"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PageAddress:
-    """The page that an address names, by the identifiers that callers know."""
-
-    collection: str
-    document: str
-    page: int
 
 
 def picture_uri(collection: str, document: str, page: int) -> str:
@@ -29,7 +22,13 @@ def picture_uri(collection: str, document: str, page: int) -> str:
     return f"/v1/vector_stores/{collection}/files/{document}/pages/{page}"
 
 
-def read_uri(uri: str) -> PageAddress | None:
-    """Return the page of an address; None if it names none. The host makes no difference."""
+def page_of(uri: str) -> tuple[str, str, int]:
+    """Return the collection, the document and the page of an address, whatever its host.
+
+    Raises:
+        ToolError: It names no page.
+    """
     match = _ADDRESS.fullmatch(uri.strip())
-    return PageAddress(match[1], match[2], int(match[3])) if match else None
+    if match is None:
+        raise ToolError(NO_PAGE, kind="no_such_page")
+    return match[1], match[2], int(match[3])

@@ -11,11 +11,10 @@ from heddle_tools_service.providers.knowledge.client import (
     KnowledgeClient,
     failed_search,
 )
-from heddle_tools_service.providers.knowledge.page_uris import PageAddress, picture_uri, read_uri
+from heddle_tools_service.providers.knowledge.page_uris import NO_PAGE, page_of, picture_uri
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 _NOT_SEARCHED = "The pages of the collection {!r} were not searched"
-NO_PAGE = "There is no such page among those that this assistant may see."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +47,9 @@ class PageSearch:
 
     async def find(self, collections: Sequence[str], picture_uri: str) -> PageMatch:
         """Return the page of a picture."""
-        address = _address(picture_uri)
+        collection, document, page = page_of(picture_uri)
         request = pb.GetPageRequest(
-            collection=address.collection,
-            document=address.document,
-            page=address.page,
-            within=dict.fromkeys(collections),
+            collection=collection, document=document, page=page, within=dict.fromkeys(collections)
         )
         try:
             response = await self.client.ask(self.client.service.GetPage, request)
@@ -65,12 +61,9 @@ class PageSearch:
 
     async def interpret(self, page: PageMatch, prompt: str) -> pb.InterpretPageResponse:
         """Let the vision model look at the picture of a page."""
-        address = _address(page.picture_uri)
+        collection, document, number = page_of(page.picture_uri)
         request = pb.InterpretPageRequest(
-            collection=address.collection,
-            document=address.document,
-            page=address.page,
-            prompt=prompt,
+            collection=collection, document=document, page=number, prompt=prompt
         )
         try:
             return await self.client.ask(self.client.service.InterpretPage, request)
@@ -78,13 +71,6 @@ class PageSearch:
             if error.kind == NOT_FOUND:
                 raise ToolError(NO_PAGE, kind="no_such_page") from error
             raise
-
-
-def _address(uri: str) -> PageAddress:
-    address = read_uri(uri)
-    if address is None:
-        raise ToolError(NO_PAGE, kind="no_such_page")
-    return address
 
 
 def _page(page: pb.PageMatch, score: float) -> PageMatch:

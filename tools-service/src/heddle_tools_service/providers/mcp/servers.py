@@ -21,21 +21,14 @@ CONFIGURATION_ERROR = "MCP configuration error:"
 
 
 @dataclass(frozen=True, slots=True)
-class McpServers:
-    """The MCP servers of all assistants."""
+class AssistantServers:
+    """The MCP servers of one assistant: the capability `RemoteServers`."""
 
     conversations: Conversations
     commands: Mapping[str, tuple[str, ...]]
     """The commands that the operator lets assistants run, by name."""
     settings: OrganizationSettings | None
     """None if no service has settings of organisations."""
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantServers:
-    """The MCP servers of one assistant: the capability `RemoteServers`."""
-
-    servers: McpServers
     assistant: Assistant
 
     async def use(
@@ -51,7 +44,7 @@ class AssistantServers:
         try:
             async with (
                 asyncio.timeout(reach.seconds),
-                self.servers.conversations.joined(key, reach) as session,
+                self.conversations.joined(key, reach) as session,
             ):
                 as_tool_error = session.begin()
                 return await work(session)
@@ -79,7 +72,7 @@ class AssistantServers:
         return Reach(who, server.seconds, url=server.url, token=token)
 
     def _command(self, name: str) -> tuple[str, ...]:
-        command = self.servers.commands.get(name)
+        command = self.commands.get(name)
         if command is None:
             raise ToolError(
                 f"{CONFIGURATION_ERROR} there is no command {name!r}. The operator allows commands "
@@ -90,7 +83,7 @@ class AssistantServers:
 
     async def _token(self, name: str, url: str) -> str:
         """Return what opens a server, if it is that server's."""
-        settings = await settings_of(self.servers.settings, self.assistant, CONFIGURATION_ERROR)
+        settings = await settings_of(self.settings, self.assistant, CONFIGURATION_ERROR)
         if name not in settings.mcp_servers:
             raise ToolError(
                 f"{CONFIGURATION_ERROR} the assistant's organisation has no credential {name!r}. "

@@ -17,8 +17,8 @@ CONFIGURATION_ERROR = "Web search configuration error:"
 
 
 @dataclass(frozen=True, slots=True)
-class WebSearches:
-    """The search providers of all organisations."""
+class AssistantWeb:
+    """The web as an assistant may search it: the capability `WebSearch`."""
 
     http: httpx.AsyncClient
     guarded_http: httpx.AsyncClient
@@ -27,15 +27,8 @@ class WebSearches:
     """None if no service has settings of organisations."""
     operators: Mapping[str, SearchSite]
     """What the service's own settings name."""
-    shared: bool = False
+    shared: bool
     """Whether organisations that have set up none use the operator's."""
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantWeb:
-    """The web as an assistant may search it: the capability `WebSearch`."""
-
-    searches: WebSearches
     assistant: Assistant
 
     async def providers(self) -> tuple[str, ...]:
@@ -59,7 +52,7 @@ class AssistantWeb:
 
     async def _sites(self) -> tuple[httpx.AsyncClient, Mapping[str, SearchSite]]:
         """Return what is set up, and the client that may go there."""
-        settings = await settings_of(self.searches.settings, self.assistant, CONFIGURATION_ERROR)
+        settings = await settings_of(self.settings, self.assistant, CONFIGURATION_ERROR)
         own = {}
         for name in PROVIDERS:
             provider = settings.providers.get(name)
@@ -69,10 +62,10 @@ class AssistantWeb:
             if site is not None:
                 own[name] = site
         if settings.system:  # the operator's own: they may be anywhere
-            return self.searches.http, {**self.searches.operators, **own}
-        if not own and self.searches.shared:
-            return self.searches.http, self.searches.operators
-        return self.searches.guarded_http, own
+            return self.http, {**self.operators, **own}
+        if not own and self.shared:
+            return self.http, self.operators
+        return self.guarded_http, own
 
 
 def operators_sites(keys: Mapping[str, str], searxng_url: str) -> dict[str, SearchSite]:
