@@ -119,7 +119,7 @@ def test_it_is_offered_only_with_documents(collections: list[str], enabled: bool
     installed = Registry.of(retrieve_documents, capabilities=requestable()).get(
         "retrieve_documents"
     )
-    config, _ = installed.configs.read({"collections": collections})
+    _, config, _ = installed.configs.read({"collections": collections})
     assert retrieve_documents.enabled
     occasion = OfferContext(config, Assistant(), Caller())
     assert retrieve_documents.enabled(occasion) is enabled

@@ -11,8 +11,8 @@ from heddle_knowledge.store import open_store
 from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.grants import Grant, GrantSigner
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
-from heddle_tools_service.providers.knowledge.page_uris import picture_uri
-from heddle_tools_service.providers.knowledge.pages import NO_PAGE, PageSearch
+from heddle_tools_service.providers.knowledge.page_uris import NO_PAGE, picture_uri
+from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.sdk import ToolError
 from knowledge.pages.pdfs import pdf
 from knowledge.serving import knowledge_stub
