@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import asyncpg
 from heddle_runtime.errors import InvalidRequestError, UnavailableError
 from sqlalchemy.exc import DBAPIError
 
@@ -33,27 +34,21 @@ def unreachable() -> UnavailableError:
     return UnavailableError(message, retry_after=_RETRY_AFTER)
 
 
-def unrepresentable() -> InvalidRequestError:
-    """Return the error of a caller who sent what no row can hold."""
-    return InvalidRequestError("A text of the request holds the character NUL. Leave it out.")
-
-
 @contextmanager
 def translated_errors() -> Iterator[None]:
     """Tell callers about failures that pass; a lasting one goes on as it is."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        if passes(error):
-            raise busy() from error
-        raise
-    except DBAPIError as error:
-        if error.connection_invalidated or _state(error.orig).startswith(_LOST):
+    except (sqlite3.OperationalError, asyncpg.PostgresError, DBAPIError) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        invalidated = isinstance(error, DBAPIError) and error.connection_invalidated
+        if invalidated or _state(cause).startswith(_LOST):
             raise unreachable() from error
-        if passes(error.orig):
+        if passes(cause):
             raise busy() from error
-        if is_unrepresentable(error.orig):
-            raise unrepresentable() from None
+        if _state(cause) == _UNREPRESENTABLE:
+            message = "A text of the request holds the character NUL. Leave it out."
+            raise InvalidRequestError(message) from None
         raise
 
 
@@ -61,11 +56,6 @@ def passes(error: BaseException | None) -> bool:
     """Say whether the same statement may succeed when it is tried again."""
     name = getattr(error, "sqlite_errorname", None) or ""
     return _state(error).startswith(_PASSING) or name.startswith(_LOCKED)
-
-
-def is_unrepresentable(error: BaseException | None) -> bool:
-    """Say whether it is about a text that the database cannot hold."""
-    return _state(error) == _UNREPRESENTABLE
 
 
 def _state(error: BaseException | None) -> str:

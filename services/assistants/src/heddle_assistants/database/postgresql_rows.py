@@ -5,13 +5,7 @@ from typing import TypeAlias
 
 import asyncpg
 
-from heddle_assistants.database.failures import (
-    busy,
-    is_unrepresentable,
-    passes,
-    unreachable,
-    unrepresentable,
-)
+from heddle_assistants.database.failures import translated_errors, unreachable
 from heddle_assistants.database.semaphore import FairSemaphore
 
 # A class that takes a parameter in its stubs only.
@@ -37,20 +31,15 @@ class Connections:
 
     async def fetch_row(self, text: str, values: Sequence[object]) -> asyncpg.Record | None:
         """Run a query; once more if its connection proves dead, for it changes nothing."""
-        try:
+        with translated_errors():
             try:
                 return await self._fetch_row(text, values)
             except _LOST:
                 self._drop()
+            try:
                 return await self._fetch_row(text, values)
-        except _LOST as error:
-            raise unreachable() from error
-        except asyncpg.PostgresError as error:
-            if passes(error):
-                raise busy() from error
-            if is_unrepresentable(error):
-                raise unrepresentable() from None
-            raise
+            except _LOST as error:
+                raise unreachable() from error
 
     async def close(self) -> None:
         """Close what is not lent."""
