@@ -4,11 +4,10 @@ A row is written only if its revision and its metadata are what the caller read.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from heddle_conversion import Conversion, displayed_title, newest, parse
+from heddle_conversion import Conversion, displayed_title, parse
 from heddle_runtime.errors import NotSetUpError
 from sqlalchemy import Row, Select, Text, bindparam, delete, func, select, type_coerce, update
 
@@ -16,6 +15,7 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, originals
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.migrating import keeping, original
+from heddle_assistants.repository.row import BatchRow, row_version
 
 MAX_ROWS = 500
 _MAX_CHARACTERS = 8_000_000
@@ -29,32 +29,6 @@ _UPDATE = (
         revision=assistants.c.revision + 1,
     )
 )
-
-
-class BatchRow(NamedTuple):
-    """The columns that a batch reads."""
-
-    id: int
-    name: str
-    owner: str
-    metadata: str | None
-    rag_top_k_json: str | None
-    rag_collections: str | None
-    revision: int
-    migrated_to: int | None
-    """The version that the migration wrote; None if no original is stored."""
-    edited: bool
-    """Whether the metadata differs from what the migration wrote."""
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the metadata is what a migration to the newest version wrote."""
-        return self.migrated_to == newest() and not self.edited
-
-    @property
-    def version(self) -> str:
-        """Changes whenever the row or its metadata does, even by hand."""
-        return _version(self.revision, self.metadata)
 
 
 class Replacement(NamedTuple):
@@ -161,7 +135,7 @@ class Batches:
             restored = {
                 number: text
                 for number, revision, metadata, text in await connection.execute(query)
-                if _version(revision, metadata) == versions[number]
+                if row_version(revision, metadata) == versions[number]
             }
             if restored:
                 values = [
@@ -172,11 +146,6 @@ class Batches:
                 query_of_originals = originals.c.assistant_id.in_(restored)
                 await connection.execute(delete(originals).where(query_of_originals))
         return list(restored)
-
-
-def _version(revision: int, metadata: str | None) -> str:
-    digest = "" if metadata is None else hashlib.sha256(metadata.encode()).hexdigest()[:32]
-    return f"{revision}-{digest}"
 
 
 def _sizes(after: int) -> Select[int, int]:

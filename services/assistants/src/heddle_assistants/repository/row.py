@@ -1,32 +1,13 @@
 """One assistant as the database keeps it."""
 
-from typing import Any, NamedTuple, Protocol
+import hashlib
+from typing import Any, NamedTuple
 
-from heddle_conversion import LegacyColumns
+from heddle_conversion import LegacyColumns, newest
 from heddle_conversion.identifiers import DELETED_OWNER
 from sqlalchemy import and_, select
 
 from heddle_assistants.database.schema import assistants, organizations
-
-
-class MigratedRow(Protocol):
-    """The columns of a migrated row that its original and its log line hold."""
-
-    @property
-    def id(self) -> int:
-        """The number."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
-
-    @property
-    def owner(self) -> str:
-        """The owner's e-mail address."""
-
-    @property
-    def metadata(self) -> str | None:
-        """The document, as it is kept."""
 
 
 class Row(NamedTuple):
@@ -71,6 +52,41 @@ class Row(NamedTuple):
     def legacy(self) -> LegacyColumns:
         """The columns that told a part of the configuration before version 2."""
         return LegacyColumns(self.rag_top_k, self.rag_collections)
+
+
+class BatchRow(NamedTuple):
+    """The columns of a row that a batch reads."""
+
+    id: int
+    name: str
+    owner: str
+    metadata: str | None
+    rag_top_k_json: str | None
+    rag_collections: str | None
+    revision: int
+    migrated_to: int | None
+    """The version that the migration wrote; None if no original is stored."""
+    edited: bool
+    """Whether the metadata differs from what the migration wrote."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the metadata is what a migration to the newest version wrote."""
+        return self.migrated_to == newest() and not self.edited
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the row or its metadata does, even by hand."""
+        return row_version(self.revision, self.metadata)
+
+
+MigratedRow = Row | BatchRow
+
+
+def row_version(revision: int, metadata: str | None) -> str:
+    """Return what changes whenever a row or its metadata does, even by hand."""
+    digest = "" if metadata is None else hashlib.sha256(metadata.encode()).hexdigest()[:32]
+    return f"{revision}-{digest}"
 
 
 ROWS = select(

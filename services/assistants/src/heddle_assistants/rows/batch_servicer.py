@@ -9,7 +9,8 @@ from heddle_runtime.identity import SERVICE
 from heddle_runtime.permissions import may_administer
 
 from heddle_assistants.imports.rows import RowImport
-from heddle_assistants.repository.batches import MAX_ROWS, Batches, BatchRow, Replacement
+from heddle_assistants.repository.batches import MAX_ROWS, Batches, Replacement
+from heddle_assistants.repository.row import BatchRow
 
 
 class RowBatchServicer(pb_grpc.RowBatchServiceServicer):
