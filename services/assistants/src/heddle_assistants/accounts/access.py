@@ -37,7 +37,7 @@ def require_administrator(identity: Identity, organization: str) -> None:
 
 
 def require_may_make(identity: Identity, key: pb.Key) -> None:
-    """Refuse to make a key for somebody else, unless `identity` administers the organisation."""
+    """Refuse to make a key for another user, unless `identity` administers the organisation."""
     if may_administer_in(identity, key.organization):
         return
     if key.organization != home(identity):

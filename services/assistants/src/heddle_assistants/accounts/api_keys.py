@@ -134,7 +134,7 @@ class _Checked:
     enabled: bool | None = None
 
     def is_open(self, now: float) -> bool:
-        """Say whether the row lets anybody in."""
+        """Say whether a key with this row is valid."""
         return all(
             (
                 self.revoked_at is None,

@@ -30,7 +30,7 @@ class Collections:
 
         Args:
             ids: What the server calls collections.
-            owner: Whose assistant asks; empty if nobody's.
+            owner: The owner of the assistant that asks; empty if it has none.
             organization: The slug of the assistant's organisation; if empty, the owner's.
         """
         known = {each for each in ids if "\0" not in each}  # which PostgreSQL does not compare

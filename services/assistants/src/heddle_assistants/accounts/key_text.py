@@ -33,7 +33,7 @@ class Pepper:
 
 
 def new_key(pepper: Pepper) -> NewKey:
-    """Make a key that nobody can guess: 256 random bits."""
+    """Make a key of 256 random bits."""
     identifier = secrets.token_hex(_ID_BYTES)
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return NewKey(identifier, f"hk_{identifier}_{secret}", pepper.digest(secret))

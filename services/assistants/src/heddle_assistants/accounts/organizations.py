@@ -170,7 +170,7 @@ def organization_reader(database: Database) -> Callable[[str], Awaitable[Organiz
 
 
 async def locked(connection: AsyncConnection, slug: str) -> Organization | None:
-    """Return the organisation of a slug, which nobody else changes until the transaction ends."""
+    """Return the organisation of a slug, locked until the transaction ends."""
     # SQLite has no words for it and needs none: a writer is alone.
     query = select(*COLUMNS).where(organizations.c.slug == slug).with_for_update()
     row = (await connection.execute(query)).one_or_none()

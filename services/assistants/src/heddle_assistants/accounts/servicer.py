@@ -24,7 +24,7 @@ from heddle_assistants.database.schema import organizations
 
 
 class AccountServicer(pb_grpc.AccountServiceServicer):
-    """Translates between the contract and the tables, and lets nobody do what he may not."""
+    """Translates between the contract and the tables, and enforces the permissions."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     async def ResolveUser(
         self, request: pb.ResolveUserRequest, context: Context
     ) -> pb.ResolveUserResponse:
-        """Tell what somebody is to an organisation."""
+        """Tell what a user is to an organisation."""
         require_service(caller().identity)
         standing = await self._users.standing(request.email, request.organization)
         return pb.ResolveUserResponse(standing=standing)
@@ -160,7 +160,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     async def ResolveCollections(
         self, request: pb.ResolveCollectionsRequest, context: Context
     ) -> pb.ResolveCollectionsResponse:
-        """Tell which collections are somebody else's."""
+        """Tell which collections an assistant may not use."""
         require_service(caller().identity)
         checks.check_collections(request)
         withheld = await self._collections.withheld(

@@ -53,7 +53,7 @@ class Users:
 
         Raises:
             AlreadyExistsError: He is in another organisation.
-            ConflictError: Somebody else made the user at the same moment.
+            ConflictError: Another caller made the user at the same moment.
             NotFoundError: There is no such organisation.
         """
         try:

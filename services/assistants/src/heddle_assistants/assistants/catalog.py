@@ -1,4 +1,4 @@
-"""All assistants: those of the folder, which nobody can change here, and those of the database."""
+"""All assistants: those of the folder, which no call can change, and those of the database."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -36,7 +36,7 @@ _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
 
 
 class Catalog:
-    """Finds assistants for whoever asks.
+    """Finds assistants for a caller.
 
     An assistant of the folder hides one of the database that has its id.
     """
@@ -67,7 +67,7 @@ class Catalog:
         return stored
 
     async def in_folder(self, identifier: str) -> StoredAssistant | None:
-        """Return an assistant of the folder, whoever asks."""
+        """Return an assistant of the folder, without a check of permissions."""
         return (await self._folder.contents()).by_id.get(identifier)
 
     async def taken(self) -> frozenset[str]:

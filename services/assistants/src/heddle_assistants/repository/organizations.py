@@ -1,4 +1,4 @@
-"""The organisation of whoever keeps something, made when it is first needed."""
+"""The organisation of an owner, made when it is first needed."""
 
 import time
 

@@ -72,7 +72,7 @@ class Rows:
 
 
 async def locked(connection: AsyncConnection, identifier: str) -> Row | None:
-    """Return the row of an identifier, which nobody else changes until the transaction ends."""
+    """Return the row of an identifier, locked until the transaction ends."""
     number = row_id(identifier)
     if number is None:
         return None

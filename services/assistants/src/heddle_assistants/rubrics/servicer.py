@@ -21,7 +21,7 @@ from heddle_assistants.rubrics.store import Allowed, Columns, Rubrics
 
 
 class RubricServicer(pb_grpc.RubricServiceServicer):
-    """Translates between the contract and the table, and lets nobody do what he may not."""
+    """Translates between the contract and the table, and enforces the permissions."""
 
     def __init__(self, rubrics: Rubrics) -> None:
         self._rubrics = rubrics

@@ -133,7 +133,7 @@ def no_rubric(identifier: str) -> NotFoundError:
 
 
 async def _held(connection: AsyncConnection, identifier: str, identity: Identity, etag: str) -> Row:
-    """Return a row that nobody else changes until the transaction ends."""
+    """Return a row, locked until the transaction ends."""
     if "\0" in identifier:
         raise no_rubric(identifier)
     query = ROWS.where(rubrics.c.rubric_id == identifier)
