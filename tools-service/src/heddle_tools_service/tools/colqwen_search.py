@@ -35,7 +35,6 @@ class ColqwenSearchArguments(SearchText):
     title="Page Search",
     config=ManualConfig,
     arguments=ColqwenSearchArguments,
-    slot="context",
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[

@@ -34,7 +34,6 @@ class DeepAnalysisArguments(Query):
     title="Deep Analysis",
     config=DeepAnalysisConfig,
     arguments=DeepAnalysisArguments,
-    slot="context",
     category="rag",
     modes=("augment", "function"),
     enabled=any_chosen,

@@ -45,7 +45,6 @@ class FastVectorSearchArguments(SearchText):
     title="Fast Vector Search",
     config=FastVectorSearchConfig,
     arguments=FastVectorSearchArguments,
-    slot="context",
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[

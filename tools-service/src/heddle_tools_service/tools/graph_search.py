@@ -93,7 +93,6 @@ class GraphQuestion(ToolArguments):
     title="Graph search",
     config=GraphConfig,
     arguments=GraphQuestion,
-    slot="context",
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[

@@ -49,7 +49,6 @@ class HybridSearchArguments(SearchText):
     title="Hybrid Search",
     config=ManualConfig,
     arguments=HybridSearchArguments,
-    slot="context",
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[

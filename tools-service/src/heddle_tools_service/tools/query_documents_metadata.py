@@ -98,7 +98,6 @@ class DocumentsQuestion(ToolArguments):
     title="Questions about documents",
     config=DocumentsConfig,
     arguments=DocumentsQuestion,
-    slot="context",
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[

@@ -43,7 +43,6 @@ class RetrieveDocumentsArguments(Query):
     title="Retrieve Documents",
     config=KnowledgeBaseConfig,
     arguments=RetrieveDocumentsArguments,
-    slot="context",
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[

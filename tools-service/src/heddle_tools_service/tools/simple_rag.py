@@ -27,7 +27,6 @@ Search query:""")
     "simple_rag",
     title="Knowledge Base RAG",
     config=KnowledgeBaseConfig,
-    slot="context",
     category="rag",
     modes=("augment", "function"),
 )
@@ -42,7 +41,6 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) ->
     "context_aware_rag",
     title="Context-Aware RAG",
     config=KnowledgeBaseConfig,
-    slot="context",
     category="rag",
     modes=("augment", "function"),
 )
@@ -61,7 +59,6 @@ async def context_aware_rag(
     "hierarchical_rag",
     title="Hierarchical RAG",
     config=KnowledgeBaseConfig,
-    slot="context",
     category="rag",
     modes=("augment", "function"),
 )

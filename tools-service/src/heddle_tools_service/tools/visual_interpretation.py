@@ -42,7 +42,6 @@ async def _available(call: ToolCall[ManualConfig]) -> bool:
     title="Visual Interpretation",
     config=ManualConfig,
     arguments=VisualInterpretationArguments,
-    slot="context",
     category="rag",
     modes=("augment", "function", "agent"),
     available=_available,

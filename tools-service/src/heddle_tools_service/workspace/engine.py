@@ -48,14 +48,7 @@ class Workspace:
         dry_run: bool = False,
         relocate: bool = False,
     ) -> Patched:
-        """Change all `files`, or none.
-
-        Args:
-            files: What to change.
-            is_waited_for: See `IsWaitedFor`.
-            dry_run: Return the result and change nothing.
-            relocate: Change the only other place of an old text that is not at its lines.
-        """
+        """Change all `files`, or none; see the capability `Workspace`."""
         if dry_run:
             self._settle()
             planned = plan(self.area, files, relocate=relocate)
@@ -69,14 +62,7 @@ class Workspace:
     def restore(
         self, identifier: str, is_waited_for: IsWaitedFor, *, path: str = "", force: bool = False
     ) -> Patched:
-        """Put back what a patch replaced: all of its files, or the one at `path`.
-
-        Args:
-            identifier: The `restore_id` of the patch.
-            is_waited_for: See `IsWaitedFor`.
-            path: The only file to put back.
-            force: Whether to lose what was changed since.
-        """
+        """Put back what a patch replaced; see the capability `Workspace`."""
         record = self._record(identifier)
         only = "/".join(components(path)) if path else ""
         chosen = [n for n, file in enumerate(record.files) if only in ("", file.path)]

@@ -36,10 +36,6 @@ _ACCOUNT_SECONDS = 60.0
 """How long the number of an account is cached."""
 
 
-def _numbers() -> TTLCache[tuple[MoodleSite, str], int]:
-    return TTLCache(_ACCOUNT_SECONDS)
-
-
 @dataclass(frozen=True, slots=True)
 class Moodles:
     """The Moodle sites of all organisations."""
@@ -52,7 +48,9 @@ class Moodles:
     """None if no service has settings of organisations."""
     operators: MoodleSite | None
     """The site in the service's own settings, for the operator's organisation only."""
-    numbers: TTLCache[tuple[MoodleSite, str], int] = field(default_factory=_numbers)
+    numbers: TTLCache[tuple[MoodleSite, str], int] = field(
+        default_factory=lambda: TTLCache(_ACCOUNT_SECONDS)
+    )
 
     async def site(self, assistant: Assistant, caller: Caller) -> MoodleSite:
         """Return the Moodle of an assistant's organisation.

@@ -79,11 +79,7 @@ async def examine(
     )
 
 
-def _listed(
-    answer: object,
-    courses: Sequence[Course],
-    span: Span,
-) -> Iterator[Assignment]:
+def _listed(answer: object, courses: Sequence[Course], span: Span) -> Iterator[Assignment]:
     known = {course.id: course for course in courses}
     members = answer if isinstance(answer, Mapping) else {}
     for listed in objects(members.get("courses"), "courses"):

@@ -10,7 +10,7 @@ from unittest import SkipTest
 import httpx
 from heddle_runtime.json_schema import Schema
 
-from heddle_tools_service.models import Query, arguments_schema
+from heddle_tools_service.models import SCHEMA_DIALECT, Query, arguments_schema
 from heddle_tools_service.result_mapping import phrase, result
 from heddle_tools_service.sdk import EarlierResult, Function, Tool
 from heddle_tools_service.sdk.testing.example_capabilities import (
@@ -22,7 +22,6 @@ from heddle_tools_service.sdk.testing.running import Outcome, run_tool
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _SENTENCE = re.compile(r"[A-Z][^.\n]+\.")
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _QUERY = {"query": "How wide is a shed?"}
 _MESSAGES = (
     {"role": "user", "content": "What is a shed?"},
@@ -83,18 +82,14 @@ def check_description(tool: Tool) -> None:
 
 def check_configuration(tool: Tool) -> None:
     """The schema is valid, unknown options are refused, and every option has a description."""
-    Schema(tool.schema)
-    assert tool.schema["$schema"] == _DIALECT
-    assert tool.schema["additionalProperties"] is False
-    _check_descriptions(tool.schema)
+    assert tool.schema["$schema"] == SCHEMA_DIALECT
+    _check_members(tool.schema)
 
 
 def check_arguments(tool: Tool) -> None:
     """Unknown arguments are refused, and every argument has a description."""
     if tool.function is not None:
-        Schema(tool.function.schema)
-        assert tool.function.schema["additionalProperties"] is False
-        _check_descriptions(tool.function.schema)
+        _check_members(tool.function.schema)
 
 
 def check_examples(tool: Tool) -> None:
@@ -172,6 +167,8 @@ def _check_examples(schema: Mapping[str, Any]) -> None:
     assert errors == [], f"{errors}: correct the examples"
 
 
-def _check_descriptions(schema: Mapping[str, Any]) -> None:
+def _check_members(schema: dict[str, Any]) -> None:
+    Schema(schema)
+    assert schema["additionalProperties"] is False
     missing = [name for name, each in schema["properties"].items() if not each.get("description")]
     assert not missing, f"{missing}: give each Field(description=...)"
