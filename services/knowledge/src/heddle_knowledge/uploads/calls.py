@@ -15,7 +15,7 @@ from heddle_knowledge.access import caller_of
 from heddle_knowledge.service.calls import CollectionAccess
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
-from heddle_knowledge.uploads.records import Attachment, Attributes, Upload
+from heddle_knowledge.uploads.records import Attachment, Attributes
 
 if TYPE_CHECKING:  # loads the engine
     from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
-FileT = TypeVar("FileT", Upload, Attachment)
+FileT = TypeVar("FileT", pb.File, Attachment)
 ListRequest = pb.ListFilesRequest | pb.ListAttachedFilesRequest | pb.ListFileBatchFilesRequest
 
 
@@ -39,7 +39,7 @@ class FileCalls(CollectionAccess):
         self._attachments = ingestion_queue.attachments
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def _upload(self, identifier: str) -> Upload:
+    async def _upload(self, identifier: str) -> pb.File:
         """Return a file of the caller's.
 
         Raises:
@@ -72,25 +72,25 @@ class FileCalls(CollectionAccess):
         )
         attached = await asyncio.to_thread(self._attachments.of, collection.id)
         names = {each.file_id: each.document for each in attached}
-        filenames = [each.filename for each in uploads if each.file_id not in names]
+        filenames = [each.filename for each in uploads if each.id not in names]
         documents = (await self._store()).documents
         taken = await documents.present(collection.id, filenames)
         taken.update(names.values())
         attachments = []
         for created_at, upload in enumerate(uploads, now()):
-            name = names.get(upload.file_id) or upload.filename
-            if upload.file_id not in names and name in taken:
-                name = f"{upload.file_id}/{name}"
+            name = names.get(upload.id) or upload.filename
+            if upload.id not in names and name in taken:
+                name = f"{upload.id}/{name}"
             taken.add(name)
             attachment = Attachment(
-                file_id=upload.file_id,
+                file_id=upload.id,
                 collection=collection.id,
                 document=name,
                 person=owner,
                 filename=upload.filename,
                 media_type=upload.media_type,
                 size=upload.size,
-                attributes=attributes[upload.file_id],
+                attributes=attributes[upload.id],
                 created_at=created_at,
             )
             attachments.append(attachment)
@@ -101,12 +101,19 @@ def page_of(files: Iterable[FileT], request: ListRequest) -> tuple[list[FileT], 
     """Return one page of files, the oldest first, and the token of the next page."""
     return page(
         files,
-        lambda each: f"{each.created_at:020}/{each.file_id}",
+        _place,
         request.page_size,
         request.page_token,
         default=DEFAULT_PAGE_SIZE,
         maximum=MAX_PAGE_SIZE,
     )
+
+
+def _place(file: pb.File | Attachment) -> str:
+    """Return what puts files in the order in which they came."""
+    if isinstance(file, Attachment):
+        return f"{file.created_at:020}/{file.file_id}"
+    return f"{file.create_time.ToMicroseconds():020}/{file.id}"
 
 
 def person() -> str:

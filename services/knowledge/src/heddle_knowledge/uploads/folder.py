@@ -5,18 +5,18 @@ import shutil
 import time
 from pathlib import Path
 
-import msgspec
+from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.durable_files import sync, write
 from heddle_runtime.errors import NotFoundError, ResourceExhaustedError
 
 from heddle_knowledge.access import Person
-from heddle_knowledge.uploads.records import Upload, is_id
+from heddle_knowledge.uploads.records import is_id
 
 MAX_FILES = 5_000
 MAX_BYTES = 5 * 1024**3
+_RECORD = "file.pb"
 _WRITE_SECONDS = 3_600.0
 """An unfinished file is left over from a crash if it is older."""
-_decode = msgspec.json.Decoder(Upload).decode
 
 
 def person_key(person: Person) -> str:
@@ -31,7 +31,7 @@ class Uploads:
         """Take the folder, which is made when something is kept."""
         self._root = root / "people"
 
-    def keep(self, person: str, upload: Upload, data: bytes) -> None:
+    def keep(self, person: str, upload: pb.File, data: bytes) -> None:
         """Keep a file.
 
         Raises:
@@ -43,24 +43,24 @@ class Uploads:
                 f"A person may keep {MAX_FILES:,} files and {MAX_BYTES >> 20:,} MiB in all. "
                 "Delete files that are in their collections already."
             )
-        unfinished = self._root / person / f".{upload.file_id}"
+        unfinished = self._root / person / f".{upload.id}"
         unfinished.mkdir(parents=True)
         try:
             write(unfinished / "content", data)
-            write(unfinished / "file.json", msgspec.json.encode(upload))
-            unfinished.rename(self._root / person / upload.file_id)
+            write(unfinished / _RECORD, upload.SerializeToString())
+            unfinished.rename(self._root / person / upload.id)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
         sync(self._root / person)
 
-    def get(self, person: str, identifier: str) -> Upload:
+    def get(self, person: str, identifier: str) -> pb.File:
         """Return a file of a person's.
 
         Raises:
             NotFoundError: There is none.
         """
-        return _decode(self._read(person, identifier, "file.json"))
+        return pb.File.FromString(self._read(person, identifier, _RECORD))
 
     def content(self, person: str, identifier: str) -> bytes:
         """Return what a file of a person's holds.
@@ -70,12 +70,12 @@ class Uploads:
         """
         return self._read(person, identifier, "content")
 
-    def all(self, person: str) -> list[Upload]:
+    def all(self, person: str) -> list[pb.File]:
         """Return the files of a person."""
         uploads = []
-        for path in (self._root / person).glob("file-*/file.json"):
+        for path in (self._root / person).glob(f"file-*/{_RECORD}"):
             try:
-                uploads.append(_decode(path.read_bytes()))
+                uploads.append(pb.File.FromString(path.read_bytes()))
             except FileNotFoundError:  # deleted meanwhile
                 continue
         return uploads

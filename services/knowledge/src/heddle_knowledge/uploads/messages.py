@@ -7,19 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.struct_codec import to_struct
 
-from heddle_knowledge.uploads.records import Attachment, Batch, Upload
-
-
-def file_message(upload: Upload) -> pb.File:
-    """Return an uploaded file as its owner sees it."""
-    return pb.File(
-        id=upload.file_id,
-        filename=upload.filename,
-        purpose=upload.purpose,
-        media_type=upload.media_type,
-        size=upload.size,
-        create_time=_time(upload.created_at),
-    )
+from heddle_knowledge.uploads.records import Attachment, Batch
 
 
 def attached_message(attachment: Attachment) -> pb.AttachedFile:
@@ -33,7 +21,7 @@ def attached_message(attachment: Attachment) -> pb.AttachedFile:
         unreadable=attachment.unreadable,
         attributes=to_struct(attachment.attributes),
         size=attachment.size,
-        create_time=_time(attachment.created_at),
+        create_time=timestamp(attachment.created_at),
         filename=attachment.filename,
     )
 
@@ -57,11 +45,12 @@ def batch_message(batch: Batch, files: Sequence[Attachment]) -> pb.FileBatch:
         completed_count=count["completed"],
         failed_count=count["failed"],
         cancelled_count=count["cancelled"],
-        create_time=_time(batch.created_at),
+        create_time=timestamp(batch.created_at),
     )
 
 
-def _time(microseconds: int) -> Timestamp:
-    timestamp = Timestamp()
-    timestamp.FromMicroseconds(microseconds)
-    return timestamp
+def timestamp(microseconds: int) -> Timestamp:
+    """Return a time of so many microseconds since 1970."""
+    time = Timestamp()
+    time.FromMicroseconds(microseconds)
+    return time

@@ -1,4 +1,4 @@
-"""What the service stores of an uploaded file, of an attached one, and of a batch."""
+"""What the service stores of a file in a collection and of a batch."""
 
 import re
 import uuid
@@ -12,18 +12,6 @@ Attributes = dict[str, Any]
 FILE, BATCH = "file-", "vsfb_"
 """What the identifiers of files and of batches begin with."""
 _HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
-
-
-class Upload(msgspec.Struct, frozen=True):
-    """A file as it was uploaded."""
-
-    file_id: str
-    filename: str
-    purpose: str
-    media_type: str
-    size: int
-    created_at: int
-    """Microseconds since 1970."""
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):

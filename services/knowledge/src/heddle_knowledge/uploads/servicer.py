@@ -9,8 +9,8 @@ from heddle_runtime.call_metadata import Context
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
 from heddle_knowledge.uploads.calls import now, page_of, person
-from heddle_knowledge.uploads.messages import attached_message, file_message
-from heddle_knowledge.uploads.records import Upload, new_id
+from heddle_knowledge.uploads.messages import attached_message, timestamp
+from heddle_knowledge.uploads.records import new_id
 
 
 class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
@@ -20,27 +20,27 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         self, request: pb.CreateFileRequest, context: Context
     ) -> pb.CreateFileResponse:
         """Keep a file of the caller's."""
-        upload = Upload(
-            new_id(),
-            checks.filename(request),
-            request.purpose,
-            request.media_type,
-            len(request.data),
-            now(),
+        upload = pb.File(
+            id=new_id(),
+            filename=checks.filename(request),
+            purpose=request.purpose,
+            media_type=request.media_type,
+            size=len(request.data),
+            create_time=timestamp(now()),
         )
         await asyncio.to_thread(self._uploads.keep, person(), upload, request.data)
-        return pb.CreateFileResponse(file=file_message(upload))
+        return pb.CreateFileResponse(file=upload)
 
     async def GetFile(self, request: pb.GetFileRequest, context: Context) -> pb.GetFileResponse:
         """Get a file of the caller's."""
-        return pb.GetFileResponse(file=file_message(await self._upload(request.id)))
+        return pb.GetFileResponse(file=await self._upload(request.id))
 
     async def ListFiles(
         self, request: pb.ListFilesRequest, context: Context
     ) -> pb.ListFilesResponse:
         """List one page of the caller's files."""
         page, token = page_of(await asyncio.to_thread(self._uploads.all, person()), request)
-        return pb.ListFilesResponse(files=map(file_message, page), next_page_token=token)
+        return pb.ListFilesResponse(files=page, next_page_token=token)
 
     async def GetFileContent(
         self, request: pb.GetFileContentRequest, context: Context
@@ -48,7 +48,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         """Get the content of a file of the caller's."""
         upload = await self._upload(request.id)
         data = await asyncio.to_thread(self._uploads.content, person(), request.id)
-        return pb.GetFileContentResponse(file=file_message(upload), data=data)
+        return pb.GetFileContentResponse(file=upload, data=data)
 
     async def DeleteFile(
         self, request: pb.DeleteFileRequest, context: Context
