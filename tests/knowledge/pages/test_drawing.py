@@ -7,7 +7,7 @@ import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 import pytest
 from heddle_knowledge.pages.reading import drawn_page
 from heddle_knowledge.pages.rendering import draw, encoded, open_pdf, scale_of
-from heddle_knowledge.pages.shapes import LARGEST_PICTURE, NoPictureError
+from heddle_knowledge.pages.shapes import LARGEST_PICTURE
 from knowledge.pages.pdfs import pdf
 from PIL import Image
 
@@ -46,7 +46,7 @@ def test_a_page_of_any_size_has_a_bounded_picture(width: float, height: float) -
     ("width", "height"), [(0, 100), (-5, 5), (math.nan, 5), (math.inf, math.inf)]
 )
 def test_a_page_without_a_size_has_no_picture(width: float, height: float) -> None:
-    with pytest.raises(NoPictureError, match="no size"):
+    with pytest.raises(ValueError, match="no size"):
         scale_of(width, height)
 
 

@@ -24,17 +24,12 @@ log = structlog.get_logger(__name__)
 class PageReader:
     """Draws and reads pages at low priority. Its processes start when they are needed first."""
 
-    def __init__(
-        self,
-        *,
-        drawing_seconds: float = _DRAWING_SECONDS,
-        reading_seconds: float = _READING_SECONDS,
-    ) -> None:
-        """Prepare, without starting anything; the seconds bound one request each."""
+    def __init__(self, *, drawing_seconds: float = _DRAWING_SECONDS) -> None:
+        """Prepare, without starting anything; the seconds bound one request to draw."""
         self._drawing = WorkerProcess(_DRAWING, seconds=drawing_seconds)
         self._reading = WorkerProcess(
             _READING,
-            seconds=reading_seconds,
+            seconds=_READING_SECONDS,
             refusal=EmbeddingError,
             environment={"OPENBLAS_NUM_THREADS": "1"},
         )

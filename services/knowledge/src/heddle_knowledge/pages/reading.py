@@ -10,7 +10,6 @@ from heddle_knowledge.pages.rendering import draw, encoded
 from heddle_knowledge.pages.shapes import (
     LONGEST_TEXT,
     DrawnPage,
-    NoPictureError,
 )
 
 _FEWEST_CHARACTERS = 16  # a scan may have a page number in its text layer
@@ -20,7 +19,7 @@ def drawn_page(document: pypdfium2.PdfDocument, number: int) -> DrawnPage:
     """Draw a page, counted from 1. One that cannot be drawn has no picture."""
     try:
         return DrawnPage(number, encoded(_image(document, number)))
-    except (pypdfium2.PdfiumError, NoPictureError, ValueError, OSError):
+    except (pypdfium2.PdfiumError, ValueError, OSError):
         return DrawnPage(number)
 
 
@@ -30,7 +29,7 @@ def read_page(document: pypdfium2.PdfDocument, number: int, recogniser: Recognis
         text = page_text(document, number - 1).strip()
         image = _image(document, number)
         picture = encoded(image)
-    except (pypdfium2.PdfiumError, NoPictureError, ValueError, OSError):
+    except (pypdfium2.PdfiumError, ValueError, OSError):
         return DrawnPage(number)
     pixels = np.asarray(image)
     scanned = len("".join(text.split())) < _FEWEST_CHARACTERS

@@ -6,7 +6,7 @@ import math
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 from PIL import Image
 
-from heddle_knowledge.pages.shapes import LARGEST_PICTURE, NoPictureError
+from heddle_knowledge.pages.shapes import LARGEST_PICTURE
 
 _DOTS_PER_POINT = 130 / 72
 _MOST_PIXELS = 4_000_000  # A3 at 130 dpi has 3.3 million
@@ -32,10 +32,10 @@ def scale_of(width: float, height: float) -> float:
         height: Likewise.
 
     Raises:
-        NoPictureError: The page has no size.
+        ValueError: The page has no size.
     """
     if not (math.isfinite(width) and math.isfinite(height) and width > 0 and height > 0):
-        raise NoPictureError("the page has no size")
+        raise ValueError("the page has no size")
     return min(
         _DOTS_PER_POINT,
         math.sqrt(_MOST_PIXELS / (width * height)),
@@ -47,7 +47,7 @@ def draw(page: pypdfium2.PdfPage) -> Image.Image:
     """Draw one page at 130 dots per inch, or as many as a large one can have.
 
     Raises:
-        NoPictureError: The page has no size.
+        ValueError: The page has no size.
         pypdfium2.PdfiumError: It cannot be drawn.
     """
     bitmap = page.render(scale=scale_of(*page.get_size()), rev_byteorder=True)
@@ -62,7 +62,7 @@ def encoded(image: Image.Image) -> bytes:
     """Return an image as WebP of at most `LARGEST_PICTURE` bytes.
 
     Raises:
-        NoPictureError: Even a small one has more.
+        ValueError: Even a small one has more.
     """
     for _ in range(4):
         written = io.BytesIO()
@@ -70,4 +70,4 @@ def encoded(image: Image.Image) -> bytes:
         if written.tell() <= LARGEST_PICTURE:
             return written.getvalue()
         image = image.resize((max(1, image.width // 2), max(1, image.height // 2)))
-    raise NoPictureError("the picture is too large")
+    raise ValueError("the picture is too large")

@@ -15,10 +15,6 @@ LARGEST_PICTURE = 4 * 1024 * 1024
 """Bytes of one picture."""
 
 
-class NoPictureError(Exception):
-    """A page has no size, or its picture cannot be made small enough."""
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A figure or table of a page.
