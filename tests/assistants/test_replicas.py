@@ -15,7 +15,7 @@ from heddle_runtime.errors import ConflictError
 from runtime.examples import mostly_on, repetitions
 
 ROWS = repetitions(600)
-READERS = 50
+READERS = repetitions(50)
 """On each replica."""
 READS = repetitions(60)
 """Of each reader."""

@@ -12,7 +12,7 @@ from assistants.serving import ADMIN
 from assistants.stored import TEXT, everything, keep_many
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_assistants.database.engine import Database
-from runtime.examples import mostly_on, repetitions
+from runtime.examples import repetitions
 
 ROWS = 10_000
 KILLS = max(2, repetitions(5))
@@ -48,7 +48,7 @@ async def new_rows(database: Database) -> int:
     return len(beside)
 
 
-@mostly_on("dialect", "sqlite", "postgresql")
+@pytest.mark.exhaustive
 @pytest.mark.timeout(300)
 async def test_a_sweep_that_is_killed_leaves_old_or_new_and_goes_on(
     database_url: str, database: Database, tmp_path: Path

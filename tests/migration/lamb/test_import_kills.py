@@ -40,7 +40,7 @@ async def interrupted(service: Replica, victim: Process, responses: int) -> int:
     return acknowledged
 
 
-@mostly_on("dialect", "sqlite", "postgresql")
+@pytest.mark.exhaustive
 @pytest.mark.timeout(300)
 async def test_an_interrupted_import_continues_where_it_was(
     database: Database, database_url: str, tmp_path: Path
