@@ -11,13 +11,13 @@ from heddle_connector.generation.call import Call
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.generation.prompt_formats import PROMPT_FORMATS
 from heddle_connector.generation.prompted_tools import PromptedTools
-from heddle_connector.toolcalls import read_tool_calls
 from heddle_runtime.errors import InvalidRequestError
 from pydantic import ValidationError
 
 from connector.provider import DONE, chunk, provider, streaming, text
 from connector.service import as_whole, asked, events, failure, said, service
 from connector.toolcalls.bfcl import truths
+from connector.toolcalls.reading import read_tool_calls
 
 WEATHER = chat.FunctionDeclaration(
     name="get_weather",

@@ -11,9 +11,8 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-from heddle_connector.toolcalls import read_tool_calls
-
 from connector.toolcalls.formats import Arguments, compact, function, named
+from connector.toolcalls.reading import read_tool_calls
 
 CATEGORIES = (
     *("simple_python", "multiple", "parallel", "parallel_multiple", "live_simple"),

@@ -3,20 +3,14 @@
 import itertools
 
 import pytest
-from heddle_connector.toolcalls import (
-    CallRead,
-    ContentPiece,
-    ReasoningPiece,
-    ToolCallReader,
-    read_tool_calls,
-)
+from heddle_connector.toolcalls import CallRead, ContentPiece, ReasoningPiece, ToolCallReader
 from heddle_connector.toolcalls.formats import FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
 from runtime.examples import examples
 
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS, Writing
-from connector.toolcalls.reading import events_of, read_pieces
+from connector.toolcalls.reading import events_of, read_pieces, read_tool_calls
 
 CALLS = (("get_weather", {"city": "Zürich", "days": 2}), ("note.add", {"text": "a <b> `c`"}))
 EXAMPLES = {

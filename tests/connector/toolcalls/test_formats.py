@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from heddle_connector.toolcalls import FORMATS, read_tool_calls
+from heddle_connector.toolcalls import FORMATS
 
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS, Writing
-from connector.toolcalls.reading import calls_in, read_pieces
+from connector.toolcalls.reading import calls_in, read_pieces, read_tool_calls
 
 PARIS = ("get_weather", {"city": "Paris", "days": 3})
 OSLO = ("get_weather", {"city": "Oslo"})

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from heddle_connector.toolcalls import read_tool_calls
 
 from connector.toolcalls.formats import FUNCTIONS
-from connector.toolcalls.reading import calls_in, read_pieces
+from connector.toolcalls.reading import calls_in, read_pieces, read_tool_calls
 
 WRITE = [
     {

@@ -3,10 +3,9 @@
 import random
 
 import pytest
-from heddle_connector.toolcalls import ToolCallReading, read_tool_calls
 
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS
-from connector.toolcalls.reading import read_pieces
+from connector.toolcalls.reading import ToolCallReading, read_pieces, read_tool_calls
 
 MUTATIONS = 10_000
 _PIECE = 7

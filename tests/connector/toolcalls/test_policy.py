@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from heddle_connector.toolcalls import read_tool_calls
 
 from connector.toolcalls.formats import FUNCTIONS
-from connector.toolcalls.reading import calls_in
+from connector.toolcalls.reading import calls_in, read_tool_calls
 
 CALL = '{"name": "get_weather", "arguments": {"city": "Paris"}}'
 PARIS = ("get_weather", {"city": "Paris"})

@@ -2,9 +2,8 @@
 
 import pytest
 from canitoolcall.fixtures import Fixture, load_fixtures
-from heddle_connector.toolcalls import read_tool_calls
 
-from connector.toolcalls.reading import read_pieces
+from connector.toolcalls.reading import read_pieces, read_tool_calls
 
 FIXTURES = [
     fixture

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from heddle_connector.toolcalls import read_tool_calls
 from heddle_connector.toolcalls.coercion import coerce
 
-from connector.toolcalls.reading import calls_in, read_pieces
+from connector.toolcalls.reading import calls_in, read_pieces, read_tool_calls
 
 
 def typed(*types: str) -> dict[str, Any]:

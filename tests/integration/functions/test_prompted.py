@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from connector.toolcalls.bfcl import WRITERS
+from connector.toolcalls.reading import read_tool_calls
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_connector.toolcalls import read_tool_calls
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from integration.functions.toolbox import PLUGIN

@@ -9,10 +9,9 @@ from heddle_connector.toolcalls.events import (
     ContentPiece,
     ReadEvent,
     ReasoningPiece,
-    ToolCallReading,
 )
 from heddle_connector.toolcalls.formats import FORMATS
-from heddle_connector.toolcalls.reader import ToolCallReader, read_tool_calls, reading_of
+from heddle_connector.toolcalls.reader import ToolCallReader
 
 __all__ = [
     "FORMATS",
@@ -22,7 +21,4 @@ __all__ = [
     "ReadEvent",
     "ReasoningPiece",
     "ToolCallReader",
-    "ToolCallReading",
-    "read_tool_calls",
-    "reading_of",
 ]

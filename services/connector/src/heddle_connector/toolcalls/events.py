@@ -1,6 +1,6 @@
 """The events of parsing a model's text."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -37,17 +37,3 @@ class CallCutOff:
 
 
 ReadEvent = ContentPiece | ReasoningPiece | CallRead | CallCutOff
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallReading:
-    """The result of reading a whole message."""
-
-    calls: list[CallRead] = field(default_factory=list)
-    """The complete calls in order."""
-    content: str = ""
-    """The content for the user, without calls, delimiters and reasoning."""
-    reasoning: str = ""
-    """The model's reasoning."""
-    cut_off: str = ""
-    """The text of a call that the end of the message cut off; usually empty."""

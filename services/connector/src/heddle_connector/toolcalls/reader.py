@@ -7,11 +7,7 @@ from heddle_connector.toolcalls.delimiters import delimiters_for
 from heddle_connector.toolcalls.emitter import Emitter
 from heddle_connector.toolcalls.events import (
     CallCutOff,
-    CallRead,
-    ContentPiece,
     ReadEvent,
-    ReasoningPiece,
-    ToolCallReading,
 )
 from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.message_parser import MessageParser
@@ -68,29 +64,3 @@ class ToolCallReader:
         if self._parser.cut_off:
             events.append(CallCutOff(self._parser.cut_off))
         return events
-
-
-def read_tool_calls(
-    text: str,
-    functions: Sequence[Mapping[str, Any]] = (),
-    *,
-    reasoning_prefilled: bool = False,
-    formats: Collection[str] | None = None,
-) -> ToolCallReading:
-    """Read a whole message, as `ToolCallReader` does in chunks.
-
-    Raises:
-        ValueError: There is no format of such a name.
-    """
-    reader = ToolCallReader(functions, reasoning_prefilled=reasoning_prefilled, formats=formats)
-    return reading_of([*reader.feed(text), *reader.finish()])
-
-
-def reading_of(events: Sequence[ReadEvent]) -> ToolCallReading:
-    """Return all events of a message as one result."""
-    return ToolCallReading(
-        calls=[event for event in events if isinstance(event, CallRead)],
-        content="".join(event.text for event in events if isinstance(event, ContentPiece)),
-        reasoning="".join(event.text for event in events if isinstance(event, ReasoningPiece)),
-        cut_off="".join(event.text for event in events if isinstance(event, CallCutOff)),
-    )
