@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings
 from docs.reference import markdown
 
 ROOT = Path(__file__).parents[2]
-_DEFINES = re.compile(r"^class (\w+Settings)\((?:\w+Settings)\)", re.MULTILINE)
+_DEFINES = re.compile(r"^class (\w+Settings)\(\w*Settings[,)]", re.MULTILINE)
 SHARED = "All services"
 
 

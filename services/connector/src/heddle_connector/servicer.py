@@ -11,7 +11,7 @@ from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
 
 from heddle_connector.generation.call import Call
-from heddle_connector.generation.event_encoding import add_events, to_image
+from heddle_connector.generation.event_encoding import add_events
 from heddle_connector.generation.events import Done, Event
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.prompted_tools import PromptedTools
@@ -154,7 +154,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     ) -> pb.GetGeneratedImageResponse:
         """Return a generated image of the caller."""
         image = await self._images.get(caller().identity, request.name)
-        return pb.GetGeneratedImageResponse(image=to_image(image))
+        return pb.GetGeneratedImageResponse(image=image)
 
 
 class _Answer:

@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 import msgspec
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from heddle_connector.sdk import (
     BAD_JSON,
@@ -26,6 +25,7 @@ from heddle_connector.sdk import (
     ProviderGarbledError,
     ProviderRefusedError,
     Request,
+    Settings,
     UnavailableError,
     Usage,
     Violation,
@@ -45,12 +45,8 @@ _BAD_REQUEST = "400"
 _SEPARATOR = "\n\n"
 
 
-class GeminiImagesSettings(BaseSettings):
+class GeminiImagesSettings(Settings, env_prefix="HEDDLE_CONNECTOR_BANANA_IMG_"):
     """Settings of the `banana_img` connector."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="HEDDLE_CONNECTOR_BANANA_IMG_", env_ignore_empty=True, frozen=True
-    )
 
     base_url: BaseUrl = Field(
         default="https://generativelanguage.googleapis.com/v1beta",
@@ -132,7 +128,7 @@ class GeminiImages(Connector[GeminiImagesSettings]):
     def __init__(self, settings: GeminiImagesSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
         self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
-        self._headers = {"content-type": "application/json", "x-goog-api-key": self._secret}
+        self._headers = {"x-goog-api-key": self._secret}
 
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models in the settings, or those that Gemini lists."""
@@ -161,7 +157,8 @@ class GeminiImages(Connector[GeminiImagesSettings]):
         try:
             response = await self.http.fetch(Request(url, self._headers, call.seconds, body))
         except ProviderRefusedError as error:
-            if "api key" in error.message.casefold() and _status(error) == _BAD_REQUEST:
+            is_bad_request = error.metadata.get("http_status") == _BAD_REQUEST
+            if is_bad_request and "api key" in error.message.casefold():
                 error.metadata["http_status"] = "401"  # as other providers do
             raise
         return await _events(call, self._read(response))
@@ -322,7 +319,3 @@ def _is_length(text: str) -> bool:
 def _log_of(ratio: str) -> float:
     width, _, height = ratio.partition(":")
     return math.log(int(width) / int(height))
-
-
-def _status(error: ProviderRefusedError) -> str:
-    return error.metadata.get("http_status", "")

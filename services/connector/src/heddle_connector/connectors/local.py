@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from heddle_connector.sdk import (
     Call,
@@ -26,6 +25,7 @@ from heddle_connector.sdk import (
     InvalidRequestError,
     Model,
     NotFoundError,
+    Settings,
     UnavailableError,
     completion_body,
     connector,
@@ -48,12 +48,8 @@ MAX_MESSAGE_LENGTH = 500
 _BATCH_TOKENS = 64
 
 
-class LocalSettings(BaseSettings):
+class LocalSettings(Settings, env_prefix="HEDDLE_CONNECTOR_LOCAL_"):
     """Settings of the `local` connector."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="HEDDLE_CONNECTOR_LOCAL_", env_ignore_empty=True, frozen=True
-    )
 
     model_path: Path | None = Field(
         default=None,

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from heddle_connector.sdk import (
     BAD_JSON,
@@ -24,25 +23,21 @@ from heddle_connector.sdk import (
     PassthroughFields,
     ProviderGarbledError,
     Request,
+    Settings,
     ToolCall,
     Usage,
     connector,
     error_in_body,
 )
 
-_HEADERS = {"content-type": "application/json"}
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 # Request members that Ollama accepts unchanged, and those that it expects as options.
 _TOP_LEVEL = ("think", "keep_alive", "format")
 _OPTIONS = ("top_k", "min_p", "num_ctx", "repeat_penalty", "presence_penalty")
 
 
-class OllamaSettings(BaseSettings):
+class OllamaSettings(Settings, env_prefix="HEDDLE_CONNECTOR_OLLAMA_"):
     """Settings of the `ollama` connector."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="HEDDLE_CONNECTOR_OLLAMA_", env_ignore_empty=True, frozen=True
-    )
 
     base_url: BaseUrl = Field(
         default="http://127.0.0.1:11434", description="The URL of the Ollama server."
@@ -102,7 +97,7 @@ class Ollama(Connector[OllamaSettings]):
 
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models on the server."""
-        request = Request(f"{self.settings.base_url}/api/tags", _HEADERS, seconds)
+        request = Request(f"{self.settings.base_url}/api/tags", {}, seconds)
         try:
             tags = msgspec.json.decode(await self.http.fetch(request), type=_Tags)
         except BAD_JSON:
@@ -133,7 +128,7 @@ class Ollama(Connector[OllamaSettings]):
 
     def _request(self, call: Call) -> Request:
         body = msgspec.json.encode(_body(call))
-        return Request(f"{self.settings.base_url}/api/chat", _HEADERS, call.seconds, body)
+        return Request(f"{self.settings.base_url}/api/chat", {}, call.seconds, body)
 
 
 class _Reader:

@@ -5,7 +5,6 @@ from typing import Literal
 
 import msgspec
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from heddle_connector.sdk import (
     BAD_JSON,
@@ -20,6 +19,7 @@ from heddle_connector.sdk import (
     ModelNames,
     ProviderGarbledError,
     Request,
+    Settings,
     SseDecoder,
     UnavailableError,
     completion_body,
@@ -35,12 +35,8 @@ _KINDS: dict[str, Literal["image", "audio", "file"]] = {
 }
 
 
-class OpenAiSettings(BaseSettings):
+class OpenAiSettings(Settings, env_prefix="HEDDLE_CONNECTOR_OPENAI_"):
     """Settings of the `openai` connector."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="HEDDLE_CONNECTOR_OPENAI_", env_ignore_empty=True, frozen=True
-    )
 
     base_url: BaseUrl = Field(
         default=_OPENAI, description="The URL of the provider; `/chat/completions` is appended."
@@ -91,10 +87,8 @@ class OpenAi(Connector[OpenAiSettings]):
         super().__init__(settings, http)
         self._keyless = settings.base_url != _OPENAI
         self._completions = f"{settings.base_url}/chat/completions"
-        self._headers = {"content-type": "application/json"}
         self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
-        if self._secret:
-            self._headers["authorization"] = f"Bearer {self._secret}"
+        self._headers = {"authorization": f"Bearer {self._secret}"} if self._secret else {}
 
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models in the settings, or those that the provider lists."""

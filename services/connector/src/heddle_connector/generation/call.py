@@ -12,7 +12,6 @@ from heddle_runtime.errors import ProviderGarbledError
 from heddle_runtime.openai_messages import members, to_messages, to_tool
 from msgspec import Raw
 
-from heddle_connector.generation.events import GeneratedImage
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.generation.prompted_tools import (
     TOOL_OPTIONS,
@@ -165,7 +164,7 @@ class Call:
             self._options = options
         return self._options
 
-    async def store_image(self, data: bytes) -> GeneratedImage:
+    async def store_image(self, data: bytes) -> chat.GeneratedImage:
         """Store an image for the user of the call, and return the event for it.
 
         Raises:

@@ -9,7 +9,6 @@ from heddle.chat.v1 import chat_pb2 as chat
 from heddle_connector.generation.events import (
     Done,
     Event,
-    GeneratedImage,
     Logprobs,
     ReasoningDelta,
     TextDelta,
@@ -55,15 +54,10 @@ def add_events(
                 call.arguments_json, call.extra_json = event.arguments, event.extra_json
             case Logprobs():
                 messages.add(logprobs_json=event.json)
-            case GeneratedImage():
-                messages.add(image=to_image(event))
+            case chat.GeneratedImage():
+                messages.add(image=event)
             case _:
                 assert_never(event)
-
-
-def to_image(image: GeneratedImage) -> chat.GeneratedImage:
-    """Return a generated image as a message of the contract."""
-    return chat.GeneratedImage(name=image.name, media_type=image.media_type, data=image.data)
 
 
 def _fill_done(message: chat.Done, done: Done, substitute: str) -> None:

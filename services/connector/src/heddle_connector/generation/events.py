@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
+from heddle.chat.v1.chat_pb2 import GeneratedImage
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "unknown"]
 
@@ -35,15 +36,6 @@ class Logprobs(msgspec.Struct, frozen=True):
     """Log probabilities of the text since the last such event, as the provider's JSON text."""
 
     json: str
-
-
-class GeneratedImage(msgspec.Struct, frozen=True):
-    """An image that the model generated. `Call.store_image` returns these."""
-
-    name: str
-    """The name under which it is stored."""
-    media_type: str
-    data: bytes
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from heddle.chat.v1.chat_pb2 import GeneratedImage
 from heddle_runtime import durable_files
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError
 from heddle_runtime.identity import Identity, home
-
-from heddle_connector.generation.events import GeneratedImage
 
 MAX_IMAGES_BYTES = 20 * 1024 * 1024
 """Size of all images of an answer: they travel in one message of at most 32 MiB."""
@@ -48,7 +47,7 @@ class GeneratedImages:
         """
         name = f"{secrets.token_hex(16)}.{_extension(data)}"
         await asyncio.to_thread(_write, self._folder(user), name, data, self.quota_bytes)
-        return GeneratedImage(name, media_type(name), data)
+        return _image(name, data)
 
     async def get(self, user: Identity, name: str) -> GeneratedImage:
         """Return an image of a user.
@@ -59,7 +58,7 @@ class GeneratedImages:
         try:
             if _NAME.fullmatch(name):
                 data = await asyncio.to_thread((self._folder(user) / name).read_bytes)
-                return GeneratedImage(name, media_type(name), data)
+                return _image(name, data)
         except FileNotFoundError:
             pass
         raise NotFoundError("There is no such picture.")
@@ -68,9 +67,9 @@ class GeneratedImages:
         return self.root / _folder_name(home(user)) / _folder_name(user.subject)
 
 
-def media_type(name: str) -> str:
-    """Return the media type of a stored image."""
-    return _MEDIA_TYPES[name.rpartition(".")[2]]
+def _image(name: str, data: bytes) -> GeneratedImage:
+    media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
+    return GeneratedImage(name=name, media_type=media_type, data=data)
 
 
 def _extension(data: bytes) -> str:

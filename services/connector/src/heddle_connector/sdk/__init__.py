@@ -6,6 +6,7 @@ of a distribution. `heddle_connector.sdk.testing` tests it.
 """
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
+from heddle.chat.v1.chat_pb2 import GeneratedImage
 from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -26,7 +27,6 @@ from heddle_connector.generation.events import (
     Done,
     Event,
     FinishReason,
-    GeneratedImage,
     Logprobs,
     ReasoningDelta,
     TextDelta,
@@ -45,6 +45,7 @@ from heddle_connector.sdk.definition import (
     ModelNames,
     NoSettings,
     Plugin,
+    Settings,
     connector,
 )
 from heddle_connector.sdk.openmp import provide_openmp
@@ -79,6 +80,7 @@ __all__ = [
     "ReasoningDelta",
     "Request",
     "ResourceExhaustedError",
+    "Settings",
     "SseDecoder",
     "TextDelta",
     "ToolCall",

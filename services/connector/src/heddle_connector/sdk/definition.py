@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from heddle_runtime.egress import server_address
 from pydantic import AfterValidator, BeforeValidator
-from pydantic_settings import BaseSettings, NoDecode
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import Event
@@ -32,7 +32,13 @@ ModelNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 """The type of a setting that holds model names, separated by commas."""
 
 
-class NoSettings(BaseSettings):
+class Settings(BaseSettings):
+    """A connector's settings in the environment: `class MySettings(Settings, env_prefix=...)`."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, frozen=True)
+
+
+class NoSettings(Settings):
     """The settings of a connector without settings."""
 
 

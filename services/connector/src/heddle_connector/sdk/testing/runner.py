@@ -18,8 +18,6 @@ from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import (
     Done,
     Event,
-    GeneratedImage,
-    ReasoningDelta,
     TextDelta,
     ToolCall,
 )
@@ -50,19 +48,9 @@ class Answer:
         return "".join(event.text for event in self.events if isinstance(event, TextDelta))
 
     @property
-    def reasoning(self) -> str:
-        """The model's reasoning."""
-        return "".join(event.text for event in self.events if isinstance(event, ReasoningDelta))
-
-    @property
     def tool_calls(self) -> Sequence[ToolCall]:
         """The tool calls that the model requests."""
         return [event for event in self.events if isinstance(event, ToolCall)]
-
-    @property
-    def images(self) -> Sequence[GeneratedImage]:
-        """The generated images."""
-        return [event for event in self.events if isinstance(event, GeneratedImage)]
 
     @property
     def done(self) -> Done:
