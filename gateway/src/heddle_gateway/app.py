@@ -26,6 +26,7 @@ from heddle_gateway.auth.issued_keys import CACHE_SECONDS, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
 from heddle_gateway.http import openapi
 from heddle_gateway.http.body import ClientGoneError
+from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.http.error_responses import (
     ErrorResponse,
     RejectedRequestError,
@@ -44,10 +45,9 @@ from heddle_gateway.lamb import (
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
     files,
-    generated_images,
     images,
     models,
-    page_images,
+    served_images,
     vector_store_file_batches,
     vector_store_files,
     vector_store_search,
@@ -77,7 +77,7 @@ _EXPOSED_HEADERS = (
     *("content-disposition", "x-heddle-warning"),
 )
 _MODULES = (
-    *(completions, images, generated_images, page_images, models),
+    *(completions, images, served_images, models),
     *(assistants, rubrics, usage, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health),
@@ -192,7 +192,8 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
     organizations = OrganizationSettings(
         services.accounts, credentials, cache_seconds=CACHE_SECONDS, without_servers=True
     )
-    return Gateway(State(settings, services, authenticator, credentials, organizations))
+    running = RunningRequests(settings.max_concurrent_calls)
+    return Gateway(State(settings, services, authenticator, credentials, organizations, running))
 
 
 @cache

@@ -14,9 +14,10 @@ function returns the model of the response. Its docstring, and the models, are t
 `/openapi.json`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -86,6 +87,13 @@ class Call:
         self.headers["content-disposition"] = f'attachment; filename="{filename}"'
 
 
+class Declaration(Protocol):
+    """A decorator of a route's function."""
+
+    def __call__(self, function: FunctionT, /) -> FunctionT:
+        """Declare the route and return the function."""
+
+
 class Routes:
     """The routes of one module."""
 
@@ -93,30 +101,15 @@ class Routes:
         self._tag = tag
         self._access = access
         self.operations: list[Operation] = []
+        self.get = partial(self._route, "GET")
+        self.post = partial(self._route, "POST")
+        self.put = partial(self._route, "PUT")
+        self.patch = partial(self._route, "PATCH")
+        self.delete = partial(self._route, "DELETE")
 
-    def get(self, *paths: str, **options: Any) -> Callable[[FunctionT], FunctionT]:  # noqa: ANN401 - the fields of Operation
-        """Declare a GET route; the options are fields of `Operation`."""
-        return self._route("GET", paths, options)
+    def _route(self, method: str, *paths: str, **options: Any) -> Declaration:  # noqa: ANN401 - the fields of Operation
+        """Declare the route of a method at each path; the options are fields of `Operation`."""
 
-    def post(self, *paths: str, **options: Any) -> Callable[[FunctionT], FunctionT]:  # noqa: ANN401 - as above
-        """Declare a POST route."""
-        return self._route("POST", paths, options)
-
-    def put(self, *paths: str, **options: Any) -> Callable[[FunctionT], FunctionT]:  # noqa: ANN401 - as above
-        """Declare a PUT route."""
-        return self._route("PUT", paths, options)
-
-    def patch(self, *paths: str, **options: Any) -> Callable[[FunctionT], FunctionT]:  # noqa: ANN401 - as above
-        """Declare a PATCH route."""
-        return self._route("PATCH", paths, options)
-
-    def delete(self, *paths: str, **options: Any) -> Callable[[FunctionT], FunctionT]:  # noqa: ANN401 - as above
-        """Declare a DELETE route."""
-        return self._route("DELETE", paths, options)
-
-    def _route(
-        self, method: str, paths: Sequence[str], options: Mapping[str, Any]
-    ) -> Callable[[FunctionT], FunctionT]:
         def declare(function: FunctionT) -> FunctionT:
             fields = {"tag": self._tag, "access": self._access, **options}
             self.operations += [Operation(method, path, function, **fields) for path in paths]

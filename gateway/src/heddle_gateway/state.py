@@ -27,13 +27,9 @@ class State:
     """The gateway's own identity, for calls on its own behalf."""
     organizations: OrganizationSettings
     """The settings of organisations, without the credentials of their providers."""
+    running: RunningRequests
     health_reports: TTLCache[str, dict[str, Any]] = field(
         default_factory=lambda: TTLCache(HEALTH_SECONDS)
     )
     stopping: bool = False
     """Whether new requests should go to another gateway."""
-    running: RunningRequests = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Set the limit of running requests."""
-        self.running = RunningRequests(self.settings.max_concurrent_calls)

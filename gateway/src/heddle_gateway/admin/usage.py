@@ -12,7 +12,6 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 
 _MICROS = 1_000_000
-_COUNTS = [field.name for field in pb.Counts.DESCRIPTOR.fields]
 Count = Annotated[int, Field(ge=0)]
 Dollars = Annotated[float, Field(ge=0, description="US dollars.")]
 routes = Routes("assistants")
@@ -75,9 +74,13 @@ async def get(api: Call, id_: AssistantId) -> Usage:
 
 
 def _model(usage: pb.ModelUsage) -> ModelUsage:
-    counts = {name: getattr(usage.counts, name) for name in _COUNTS}
-    reference = {"connector": usage.model.connector, "model": usage.model.model}
-    return ModelUsage.of(usage, **reference, **counts, cost_usd=usage.cost_micros / _MICROS)
+    return ModelUsage.of(
+        usage.counts,
+        connector=usage.model.connector,
+        model=usage.model.model,
+        unpriced_tokens=usage.unpriced_tokens,
+        cost_usd=usage.cost_micros / _MICROS,
+    )
 
 
 def _quota(quota: assistant_pb2.Quota) -> Quota:

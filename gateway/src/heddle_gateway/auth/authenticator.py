@@ -1,5 +1,6 @@
 """Authenticates requests: a key becomes an identity that services can verify."""
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
@@ -42,7 +43,6 @@ class Authenticator:
         self._signer = TokenSigner(secret) if secret else None
         self._development = development
         self._origins = origins
-        self._loopback_host = b""
 
     async def admit(self, request: RawRequest, *, required: bool) -> None:
         """Authenticate a request, and set the caller of the calls that it causes.
@@ -81,25 +81,21 @@ class Authenticator:
     def _reject_web_pages(self, request: RawRequest) -> None:
         """Reject requests of other web sites: development mode has no key that stops them."""
         origin = request.header("origin") if _ORIGIN in request.headers else ""
-        host = request.headers.get(_HOST, b"")
-        # Nearly all requests have the same host.
-        known = host == self._loopback_host or self._is_loopback(host)
-        if not known or (origin and origin not in self._origins):
+        local = _is_loopback(request.headers.get(_HOST, b""))
+        if not local or (origin and origin not in self._origins):
             raise PermissionDeniedError(
                 "In development mode the gateway answers only programs of its own machine that "
                 "call it by 127.0.0.1 or localhost, and web pages listed in "
                 "HEDDLE_GATEWAY_CORS_ORIGINS."
             )
 
-    def _is_loopback(self, host: bytes) -> bool:
-        try:
-            name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
-        except ValueError:  # no address at all
-            return False
-        if name not in _LOOPBACK:
-            return False
-        self._loopback_host = host
-        return True
+
+@lru_cache(maxsize=16)  # nearly all requests have the same host
+def _is_loopback(host: bytes) -> bool:
+    try:
+        return (urlsplit(f"//{host.decode('latin-1')}").hostname or "") in _LOOPBACK
+    except ValueError:  # no address at all
+        return False
 
 
 def _bearer(request: RawRequest) -> str:

@@ -176,12 +176,7 @@ async def create(api: Call, body: NewRecord) -> CreatedRecord:
     except AlreadyExistsError as error:  # LAMB's frontend looks for these words
         message = f"An assistant named '{record.name}' already exists for this owner."
         raise AlreadyExistsError(message) from error
-    return CreatedRecord(
-        assistant_id=records.lamb_id(stored.id),
-        name=stored.name,
-        description=stored.description,
-        owner=stored.owner,
-    )
+    return CreatedRecord.of(stored, assistant_id=records.lamb_id(stored.id))
 
 
 @routes.put(

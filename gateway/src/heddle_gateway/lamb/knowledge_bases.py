@@ -30,8 +30,6 @@ _MAX_PASSAGES = 100
 _METADATA = ("owner", "description", "visibility")
 CollectionId = Annotated[str, identifier("The collection's identifier or name.")]
 _Note = Annotated[str, Field(max_length=512)] | None
-_TopK = Annotated[int, Field(ge=1, le=_MAX_PASSAGES)]
-_Threshold = Annotated[float, Field(ge=-1, le=1)]
 _Title = Annotated[str, Field(min_length=1, max_length=255)]
 TAG = "LAMB's knowledge bases"
 routes = Routes(TAG)
@@ -108,8 +106,8 @@ class PluginQuery(Model):
 class PluginParameters(Model):
     """Parameters that override those of the search."""
 
-    top_k: _TopK = 5
-    threshold: _Threshold = 0.0
+    top_k: int = Field(default=5, ge=1, le=_MAX_PASSAGES)
+    threshold: float = Field(default=0.0, ge=-1, le=1)
 
 
 class CollectionSearch(PluginParameters):
@@ -234,13 +232,12 @@ async def delete_unattached(services: ServiceClients, file: str) -> None:
 def view(collection: pb.Collection) -> LambCollection:
     """Return a collection in LAMB's form."""
     metadata = collection.metadata
-    return LambCollection(
-        id=collection.id,
+    return LambCollection.of(
+        collection,
         name=collection.title or collection.name,
         description=metadata.get("lamb_description", ""),
         visibility=metadata.get("lamb_visibility", "private"),
         owner=metadata.get("lamb_owner", collection.owner),
-        language=collection.language,
         creation_date=collection.create_time.ToJsonString(),
         embeddings_model={
             "model": collection.embedding_model,

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
 from heddle_gateway.http.models import Model, Name, OnlyFalse
-from heddle_gateway.openai import generated_images
+from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.messages import add_question
@@ -82,7 +82,7 @@ async def generate(api: Call, body: ImageRequest) -> Images:
         raise RejectedRequestError(_no_image(runs[0]))
     for name, value in completions.warning(runs[0]):
         api.headers[name.decode()] = value.decode()
-    link = partial(generated_images.link, api.state, api.raw)
+    link = partial(served_images.link, api.state, api.raw)
     data = [
         {"b64_json": encoded(image)}
         if body.response_format == "b64_json"

@@ -58,10 +58,12 @@ def to_filter(
     Raises:
         InvalidRequestError: It has too many levels.
     """
-    if isinstance(condition, Comparison):
-        return pb.Filter(comparison=_comparison(condition.type, condition.key, [condition.value]))
-    if isinstance(condition, Membership):
-        return pb.Filter(comparison=_comparison(condition.type, condition.key, condition.value))
+    if not isinstance(condition, Compound):
+        values = condition.value if isinstance(condition.value, list) else [condition.value]
+        comparison = pb.Comparison(
+            key=condition.key, operator=_OPERATORS[condition.type], values=map(_text, values)
+        )
+        return pb.Filter(comparison=comparison)
     if level == MAX_LEVELS:
         raise invalid(path, f"is nested more than {MAX_LEVELS} levels deep")
     inner = pb.Filters(
@@ -71,11 +73,6 @@ def to_filter(
         ]
     )
     return pb.Filter(all=inner) if condition.type == "and" else pb.Filter(any=inner)
-
-
-def _comparison(operator: str, key: str, values: list[Value]) -> pb.Comparison:
-    texts = [_text(value) for value in values]
-    return pb.Comparison(key=key, operator=_OPERATORS[operator], values=texts)
 
 
 def _text(value: Value) -> str:

@@ -125,9 +125,16 @@ async def get(api: Call, id_: VectorStoreId, file: AttachedFileId) -> VectorStor
     """Get the status of a file, or of a document that was not uploaded."""
     store = await get_collection(api.services, id_)
     if file.startswith(_DOCUMENT_PREFIX):
-        document = knowledge_pb2.GetDocumentRequest(collection=store.id, name=file)
-        response = await call(api.services.knowledge.GetDocument, document)
-        return _document_view(response.document, store)
+        document_request = knowledge_pb2.GetDocumentRequest(collection=store.id, name=file)
+        document = (await call(api.services.knowledge.GetDocument, document_request)).document
+        attached = files_pb2.AttachedFile(
+            file_id=document.id,
+            size=document.size,
+            create_time=document.ingest_time,
+            status=files_pb2.ATTACHMENT_STATUS_COMPLETED,
+            attributes=to_struct(document.metadata),
+        )
+        return view(attached, store)
     request = files_pb2.GetAttachedFileRequest(collection=store.id, file_id=file)
     return view((await call(api.services.files.GetAttachedFile, request)).file, store)
 
@@ -216,18 +223,3 @@ def check_chunking(
 def to_attributes(attributes: Attributes) -> Struct | None:
     """Return the attributes of a file as the contract has them."""
     return None if attributes is None else to_struct(attributes)
-
-
-def _document_view(
-    document: knowledge_pb2.Document, store: knowledge_pb2.Collection
-) -> VectorStoreFile:
-    return VectorStoreFile(
-        id=document.id,
-        usage_bytes=document.size,
-        created_at=document.ingest_time.seconds,
-        vector_store_id=store.id,
-        status="completed",
-        last_error=None,
-        chunking_strategy=to_strategy(store.chunking),
-        attributes=dict(document.metadata),
-    )

@@ -26,7 +26,7 @@ from heddle_gateway.http.error_responses import (
 from heddle_gateway.http.headers import JSON, Headers
 from heddle_gateway.http.models import Model, Name, identifier
 from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.openai import generated_images
+from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import run_events, schema
 from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.event_stream import EventStream
@@ -200,7 +200,7 @@ async def _stream(
         chat_request.model,
         view,
         usage=chat_request.usage,
-        link=partial(generated_images.link, state, request),
+        link=partial(served_images.link, state, request),
     )
     out = EventStream(request, state.settings.keep_alive_seconds)
     try:
@@ -230,7 +230,7 @@ async def _stream(
 async def _whole(
     state: State, request: RawRequest, chat_request: ChatRequest, view: EventView
 ) -> RawResponse | ErrorResponse:
-    completion = Completion(partial(generated_images.link, state, request))
+    completion = Completion(partial(served_images.link, state, request))
     try:
         await run_whole(state, chat_request.whole, completion)
     except (HeddleError, grpc.aio.AioRpcError) as error:
