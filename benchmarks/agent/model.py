@@ -129,7 +129,7 @@ async def scripted(
 
     @asynccontextmanager
     async def serve() -> AsyncGenerator[list[Binding]]:
-        yield [bind(_CONTRACT, pb_grpc.add_ConnectorServiceServicer_to_server, oracle)]
+        yield [bind(pb_grpc.add_ConnectorServiceServicer_to_server, oracle)]
 
     settings = ServiceSettings(listen="127.0.0.1:0", drain_wait=0)
     async with (

@@ -22,7 +22,7 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.server import bind
-from orchestrator.harness import ASSISTANTS, USAGE, Harness, ask, done, orchestrating, serving
+from orchestrator.harness import Harness, ask, done, orchestrating, serving
 from runtime.examples import mostly_on, repetitions
 from sqlalchemy import update
 
@@ -57,8 +57,8 @@ async def recording(service: Replica) -> AsyncIterator[Harness]:
     losing = Losing(service.as_(SERVICE))  # type: ignore[abstract] # what an orchestrator asks
     async with (
         serving(
-            bind(ASSISTANTS, assistant_pb2_grpc.add_AssistantServiceServicer_to_server, losing),
-            bind(USAGE, usage_pb2_grpc.add_UsageServiceServicer_to_server, losing),
+            bind(assistant_pb2_grpc.add_AssistantServiceServicer_to_server, losing),
+            bind(usage_pb2_grpc.add_UsageServiceServicer_to_server, losing),
         ) as address,
         orchestrating(
             assistants_address=address,

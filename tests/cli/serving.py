@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from cli import fakes
-from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
-from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
-from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
-from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle.assistant.v1 import assistant_pb2_grpc
+from heddle.connector.v1 import connector_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc
+from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.server import App, Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 from structlog.testing import capture_logs
@@ -66,29 +66,20 @@ def in_thread(app: App, settings: ServiceSettings) -> Iterator[str]:
 @asynccontextmanager
 async def _app(services: Services) -> AsyncIterator[Sequence[Binding]]:
     yield [
+        bind(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, services.knowledge),
         bind(
-            knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-            knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-            services.knowledge,
-        ),
-        bind(
-            tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
             tool_pb2_grpc.add_ToolServiceServicer_to_server,
             fakes.Tools(),  # type: ignore[abstract] # it does not offer every method
         ),
         bind(
-            connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
             connector_pb2_grpc.add_ConnectorServiceServicer_to_server,
             fakes.Connectors(),  # type: ignore[abstract] # it does not offer every method
         ),
         bind(
-            assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
             assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
             fakes.Assistants(),  # type: ignore[abstract] # it does not offer every method
         ),
         bind(
-            orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"],
-            orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server,
-            services.orchestrator,
+            orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server, services.orchestrator
         ),
     ]

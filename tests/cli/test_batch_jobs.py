@@ -53,7 +53,7 @@ def follow(
         call = MigrationServiceStub(channel).MigrateAssistants(
             pb.MigrateAssistantsRequest(), **new_call_options(60)
         )
-        connection = Connection(channel, "there:1")
+        connection = Connection(MigrationServiceStub(channel), channel, "there:1")
         told = report or Sentences("migrated")
         return follow_job(connection, call, table, told, dry_run=dry_run)
 

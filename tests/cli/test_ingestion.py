@@ -8,6 +8,7 @@ import grpc
 import grpc_testing
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2
+from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_cli.connections import Connection
 from heddle_cli.documents import Document
 from heddle_cli.ingestion import Outcome, ingest_document
@@ -41,7 +42,7 @@ def exchange(
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(
             ingest_document,
-            Connection(channel, "there:1"),
+            Connection(KnowledgeServiceStub(channel), channel, "there:1"),
             COMMON,
             document,
             lambda *told: seen.append(told),
@@ -90,6 +91,11 @@ def test_a_file_that_vanished_is_told_without_a_call(document: Document) -> None
     document.path.unlink()
     channel = grpc_testing.channel([SERVICE], grpc_testing.strict_fake_time(time.time()))
 
-    outcome = ingest_document(Connection(channel, "there:1"), COMMON, document, lambda *_: None)
+    outcome = ingest_document(
+        Connection(KnowledgeServiceStub(channel), channel, "there:1"),
+        COMMON,
+        document,
+        lambda *_: None,
+    )
 
     assert outcome == Outcome("unreadable", "No such file or directory")

@@ -30,12 +30,14 @@ CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]
 SETTINGS = {"kb_server": {"url": "http://kb", "token": "s3cr3t"}, "title": "Ünï"}
 
 
-def answered(call: Callable[[Connection], Any], method: str, *responses: Any) -> Any:
+def answered(call: Callable[[Connection[Any]], Any], method: str, *responses: Any) -> Any:
     """Return what `call` returns when a channel of grpcio-testing answers; and what was sent."""
     channel = grpc_testing.channel([CONTRACT], grpc_testing.strict_real_time())
     sent = []
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(call, Connection(channel, "there:1"))
+        future = pool.submit(
+            call, Connection(pb_grpc.AccountServiceStub(channel), channel, "there:1")
+        )
         for response in responses:
             metadata, request, rpc = channel.take_unary_unary(CONTRACT.methods_by_name[method])
             rpc.send_initial_metadata(())

@@ -283,7 +283,7 @@ class Neighbours:
         records = record_pb2_grpc.RecordServiceServicer()  # type: ignore[abstract] # answers that it is not implemented
         servicers = (self.orchestrator, self.tools, self.connectors, self.assistants, records)
         return [
-            bind(SERVICES[name][0], register, servicer)
+            bind(register, servicer)
             for name, register, servicer in zip(_SCRIPTED, registers, servicers, strict=True)
         ]
 

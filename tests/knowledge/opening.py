@@ -5,7 +5,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
@@ -63,12 +63,10 @@ async def knowledge_and_files(store: KnowledgeStore, uploads: Path) -> AsyncIter
         backends = backends_of(servers, queries, forget_files=queue.forget_all)
         yield [
             bind(
-                knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                 TranslatedFailures(KnowledgeServicer(opened, backends)),
             ),
             bind(
-                files_pb2.DESCRIPTOR.services_by_name["FileService"],
                 files_pb2_grpc.add_FileServiceServicer_to_server,
                 TranslatedFailures(FileServicer(opened, queue)),
             ),

@@ -43,7 +43,7 @@ async def knowledge_binding(
         backends = backends_of(servers, queries, grants=GrantVerifier(secret), **more)
         servicer = KnowledgeServicer(opening(store) if store else no_store, backends)
         register = pb_grpc.add_KnowledgeServiceServicer_to_server
-        yield [bind(CONTRACT, register, TranslatedFailures(servicer))]
+        yield [bind(register, TranslatedFailures(servicer))]
 
 
 @asynccontextmanager

@@ -32,7 +32,7 @@ class Restoring(pb_grpc.RowBatchServiceServicer):
 @asynccontextmanager
 async def restoring() -> AsyncGenerator[Sequence[Binding]]:
     servicer = Restoring()  # type: ignore[abstract] # nobody calls the other methods
-    yield [bind(ROWS, pb_grpc.add_RowBatchServiceServicer_to_server, servicer)]
+    yield [bind(pb_grpc.add_RowBatchServiceServicer_to_server, servicer)]
 
 
 async def restored(address: str, patience_seconds: float) -> list[int]:

@@ -240,13 +240,13 @@ async def orchestrating(
     stored = StoredAssistants()  # type: ignore[abstract] # see above
     usage = Usage()  # type: ignore[abstract] # see above
     async with (
-        serving(bind(TOOLS, tool_pb2_grpc.add_ToolServiceServicer_to_server, tools)) as tools_at,
+        serving(bind(tool_pb2_grpc.add_ToolServiceServicer_to_server, tools)) as tools_at,
         serving(
-            bind(CONNECTORS, connector_pb2_grpc.add_ConnectorServiceServicer_to_server, connector)
+            bind(connector_pb2_grpc.add_ConnectorServiceServicer_to_server, connector)
         ) as connector_at,
         serving(
-            bind(ASSISTANTS, assistant_pb2_grpc.add_AssistantServiceServicer_to_server, stored),
-            bind(USAGE, usage_pb2_grpc.add_UsageServiceServicer_to_server, usage),
+            bind(assistant_pb2_grpc.add_AssistantServiceServicer_to_server, stored),
+            bind(usage_pb2_grpc.add_UsageServiceServicer_to_server, usage),
         ) as assistants_at,
     ):
         settings = OrchestratorSettings.model_validate(

@@ -66,7 +66,7 @@ async def serving_accounts(accounts: Accounts) -> AsyncGenerator[Running]:
 
     @asynccontextmanager
     async def app() -> AsyncGenerator[Sequence[Binding]]:
-        yield [bind(CONTRACT, pb_grpc.add_AccountServiceServicer_to_server, accounts)]
+        yield [bind(pb_grpc.add_AccountServiceServicer_to_server, accounts)]
 
     settings = ServiceSettings.model_validate(
         {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}

@@ -140,7 +140,7 @@ async def greeting(greeter: Greeter, settings: ServiceSettings) -> AsyncGenerato
     async def app() -> AsyncGenerator[Sequence[Binding]]:
         # It does not offer every method of the contract.
         register = pb_grpc.add_OrchestratorServiceServicer_to_server
-        yield [bind(CONTRACT, register, greeter)]
+        yield [bind(register, greeter)]
 
     async with running(app(), settings) as server:
         yield server

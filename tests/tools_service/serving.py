@@ -190,7 +190,7 @@ async def serving(
                 register(capabilities), SemanticSimilarity(stub), Threads(threads), default_timeout
             )
             add = pb_grpc.add_ToolServiceServicer_to_server
-            yield [bind(CONTRACT, add, ToolServicer(runner))]
+            yield [bind(add, ToolServicer(runner))]
 
     async with (
         running(app(), SETTINGS) as service,

@@ -69,7 +69,7 @@ class Connector(pb_grpc.ConnectorServiceServicer):
 async def connecting(connector: Connector, transport: str) -> AsyncGenerator[Channel]:
     @asynccontextmanager
     async def app() -> AsyncGenerator[list[Binding]]:
-        yield [bind(CONTRACT, pb_grpc.add_ConnectorServiceServicer_to_server, connector)]
+        yield [bind(pb_grpc.add_ConnectorServiceServicer_to_server, connector)]
 
     async with running(app(), SETTINGS) as service:
         if transport == "local":

@@ -7,9 +7,7 @@ from pathlib import Path
 import grpc
 from heddle.assistant.v1 import rows_pb2, rows_pb2_grpc
 from heddle.migration.v1 import (
-    migration_pb2,
     migration_pb2_grpc,
-    record_pb2,
     record_pb2_grpc,
 )
 from heddle_runtime import addresses
@@ -69,13 +67,8 @@ async def app(
     if settings.lamb_database is not None:
         importer = LambImport(settings.lamb_database, settings.lamb_prefix, batches)
     yield [
+        bind(record_pb2_grpc.add_RecordServiceServicer_to_server, RecordServicer(rows)),
         bind(
-            record_pb2.DESCRIPTOR.services_by_name["RecordService"],
-            record_pb2_grpc.add_RecordServiceServicer_to_server,
-            RecordServicer(rows),
-        ),
-        bind(
-            migration_pb2.DESCRIPTOR.services_by_name["MigrationService"],
             migration_pb2_grpc.add_MigrationServiceServicer_to_server,
             MigrationServicer(rows, batches, importer),
         ),

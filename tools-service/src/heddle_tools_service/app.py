@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
-from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.guarded_http import new_client
@@ -145,11 +145,7 @@ async def app(
             settings.tool_timeout,
         )
         yield [
-            bind(
-                tool_pb2.DESCRIPTOR.services_by_name["ToolService"],
-                tool_pb2_grpc.add_ToolServiceServicer_to_server,
-                ToolServicer(runner),
-            ),
+            bind(tool_pb2_grpc.add_ToolServiceServicer_to_server, ToolServicer(runner)),
         ]
 
 

@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc, rows_pb2, rows_pb2_grpc
-from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
-from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
+from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc
+from heddle.rubric.v1 import rubric_pb2_grpc
+from heddle.usage.v1 import usage_pb2_grpc
 from heddle_runtime import addresses
 from heddle_runtime.egress import Egress
 from heddle_runtime.server import Binding, bind
@@ -91,27 +91,22 @@ async def app(settings: AssistantsSettings) -> AsyncGenerator[Sequence[Binding]]
         importer = RowImport(database, keys, Egress(settings.private_networks))
         yield [
             bind(
-                assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
                 assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
                 AssistantServicer(catalog, writer, Budgets(database, price_lookup)),
             ),
             bind(
-                rows_pb2.DESCRIPTOR.services_by_name["RowService"],
                 rows_pb2_grpc.add_RowServiceServicer_to_server,
                 RowServicer(catalog, rows, reader, writer),
             ),
             bind(
-                rows_pb2.DESCRIPTOR.services_by_name["RowBatchService"],
                 rows_pb2_grpc.add_RowBatchServiceServicer_to_server,
                 RowBatchServicer(batches, importer),
             ),
             bind(
-                rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
                 rubric_pb2_grpc.add_RubricServiceServicer_to_server,
                 RubricServicer(Rubrics(database)),
             ),
             bind(
-                usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
                 usage_pb2_grpc.add_UsageServiceServicer_to_server,
                 UsageServicer(
                     Recording(database, catalog, price_lookup),

@@ -16,7 +16,7 @@ MAX_SECONDS = 86_400.0
 
 
 def follow_job(
-    connection: Connection,
+    connection: Connection[Any],
     call: Any,  # noqa: ANN401 - the call of any batch job
     table: Callable[[Any], str],
     report: Report,

@@ -3,20 +3,21 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import Generic, TypeVar
 
 import grpc
-from google.protobuf.descriptor import ServiceDescriptor
 from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, CallOptions, new_request_id
-from heddle_runtime.client import OPTIONS, service_config
+from heddle_runtime.client import OPTIONS, contract_of, service_config
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity import ADMIN, Identity, TokenSigner
 
 from heddle_cli.failures import failure
 
+StubT = TypeVar("StubT")
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
 OPERATOR = Identity("operator", scopes=(ADMIN,))
 """The identity of the operator, who has the secret of the services."""
@@ -26,9 +27,10 @@ SOON = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
-    """A channel to a service."""
+class Connection(Generic[StubT]):
+    """A connection to a service."""
 
+    stub: StubT
     channel: grpc.Channel
     address: str
 
@@ -38,17 +40,21 @@ class Connection:
 
 
 @contextmanager
-def connected(address: str, *services: ServiceDescriptor) -> Iterator[Connection]:
+def connected(address: str, stub: Callable[[grpc.Channel], StubT]) -> Iterator[Connection[StubT]]:
     """Yield the service at `address`. A failed call leaves the block as a `HeddleError`.
+
+    Args:
+        address: Of the service, as HOST:PORT.
+        stub: The generated stub class of the service.
 
     Raises:
         InvalidRequestError: The address is empty; gRPC would not report that.
     """
     if not address.strip():
         raise InvalidRequestError("The address of the service is empty. Write it as HOST:PORT.")
-    options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(*services)))]
+    options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(contract_of(stub))))]
     channel = grpc.insecure_channel(address, options)
-    connection = Connection(channel, address)
+    connection = Connection(stub(channel), channel, address)
     try:
         yield connection
     except grpc.RpcError as error:

@@ -45,11 +45,13 @@ class Outcome:
         return self.state not in ("unreadable", "failed")
 
 
-def ensure_collection(connection: Connection, collection: knowledge_pb2.Collection) -> bool:
+def ensure_collection(
+    connection: Connection[KnowledgeServiceStub], collection: knowledge_pb2.Collection
+) -> bool:
     """Create the collection if it does not exist, and return whether it was created."""
     request = knowledge_pb2.CreateCollectionRequest(collection=collection)
     try:
-        KnowledgeServiceStub(connection.channel).CreateCollection(request, **new_call_options())
+        connection.stub.CreateCollection(request, **new_call_options())
     except grpc.RpcError as error:
         known = connection.failure(error)
         if isinstance(known, AlreadyExistsError):
@@ -59,7 +61,7 @@ def ensure_collection(connection: Connection, collection: knowledge_pb2.Collecti
 
 
 def ingest_document(
-    connection: Connection,
+    connection: Connection[KnowledgeServiceStub],
     common: knowledge_pb2.IngestDocumentRequest,
     document: Document,
     progress: Progress,
@@ -101,11 +103,12 @@ def ingest_document(
 
 
 def _ingested(
-    connection: Connection, request: knowledge_pb2.IngestDocumentRequest, progress: Progress
+    connection: Connection[KnowledgeServiceStub],
+    request: knowledge_pb2.IngestDocumentRequest,
+    progress: Progress,
 ) -> Outcome:
     outcome = Outcome("failed", "The answer of the service was cut off.")
-    stub = KnowledgeServiceStub(connection.channel)
-    call = stub.IngestDocument(request, **new_call_options(MAX_SECONDS))
+    call = connection.stub.IngestDocument(request, **new_call_options(MAX_SECONDS))
     try:
         for response in call:
             match response.WhichOneof("event"):

@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
@@ -129,5 +128,4 @@ async def app(
             PromptedTools(settings.prompted_tools),
             GeneratedImages(settings.images_dir, settings.images_quota_bytes),
         )
-        contract = pb.DESCRIPTOR.services_by_name["ConnectorService"]
-        yield [bind(contract, pb_grpc.add_ConnectorServiceServicer_to_server, servicer)]
+        yield [bind(pb_grpc.add_ConnectorServiceServicer_to_server, servicer)]

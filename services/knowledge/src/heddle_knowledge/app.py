@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.grants import GrantVerifier
@@ -96,12 +96,10 @@ async def app(
         )
         yield [
             bind(
-                knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                 TranslatedFailures(KnowledgeServicer(store.get, backends)),
             ),
             bind(
-                files_pb2.DESCRIPTOR.services_by_name["FileService"],
                 files_pb2_grpc.add_FileServiceServicer_to_server,
                 TranslatedFailures(FileServicer(store.get, queue)),
             ),

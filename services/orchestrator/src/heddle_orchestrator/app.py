@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
-from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime import addresses
@@ -147,10 +147,9 @@ async def app(
         meter=meter,
         grants=GrantSigner(secret),
     )
-    contract = orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"]
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
     async with flushing(clients.usage, meter, credentials, settings.usage_flush_seconds):
-        yield [bind(contract, register, OrchestratorServicer(completions))]
+        yield [bind(register, OrchestratorServicer(completions))]
 
 
 def _limits(settings: OrchestratorSettings) -> Limits:

@@ -1,8 +1,9 @@
 """Channels to other services."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from typing import Generic, Protocol, TypeVar
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
@@ -72,6 +73,14 @@ class streaming(Generic[ResponseT]):  # noqa: N801 - used like a function
             await self._call.aclose()
         else:
             self._call.cancel()
+
+
+def contract_of(generated: Callable[..., Any]) -> ServiceDescriptor:
+    """Return the contract of a generated stub class or `add_…Servicer_to_server`."""
+    contracts = sys.modules[generated.__module__.removesuffix("_grpc")].DESCRIPTOR
+    name = generated.__name__.removeprefix("add_").removesuffix("Servicer_to_server")
+    contract: ServiceDescriptor = contracts.services_by_name[name.removesuffix("Stub")]
+    return contract
 
 
 def channel(address: str, *services: ServiceDescriptor) -> grpc.aio.Channel:

@@ -20,7 +20,7 @@ from heddle.multiplex.v1 import multiplex_pb2_grpc
 
 from heddle_runtime import logs
 from heddle_runtime.admission import AdmissionControl
-from heddle_runtime.client import MAX_MESSAGE_BYTES
+from heddle_runtime.client import MAX_MESSAGE_BYTES, contract_of
 from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.multiplex.server import MultiplexServicer
@@ -147,11 +147,9 @@ async def stopped() -> None:
     await stop.wait()
 
 
-def bind(
-    contract: ServiceDescriptor, register: Callable[[Any, Any], None], servicer: object
-) -> Binding:
-    """Return the binding of `servicer` to `contract`."""
-    return Binding(contract, lambda server: register(servicer, server))
+def bind(register: Callable[[Any, Any], None], servicer: object) -> Binding:
+    """Return the binding of `servicer` to its contract, for the generated `add_…_to_server`."""
+    return Binding(contract_of(register), lambda server: register(servicer, server))
 
 
 def _listen(server: grpc.aio.Server, address: str) -> int:

@@ -1,6 +1,5 @@
 """Putting the account service together: its secrets, its store, its servicer."""
 
-from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.server import Binding, bind
@@ -74,8 +73,7 @@ async def account_service(database: Database, url: str, settings: AccountSetting
         ResolvedSettings(database, keys),
         Collections(database),
     )
-    contract = pb.DESCRIPTOR.services_by_name["AccountService"]
-    return bind(contract, pb_grpc.add_AccountServiceServicer_to_server, servicer)
+    return bind(pb_grpc.add_AccountServiceServicer_to_server, servicer)
 
 
 def encryption_keys(url: str, settings: AccountSettings) -> Keys:

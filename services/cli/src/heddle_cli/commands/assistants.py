@@ -12,9 +12,7 @@ from heddle_cli.terminal import columns
 
 def assistants(*, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
     """List the assistants: id, name, title, description."""
-    service = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
-    with connected(assistants_address, service) as connection:
-        stub = AssistantServiceStub(connection.channel)
+    with connected(assistants_address, AssistantServiceStub) as connection:
         request = assistant_pb2.ListAssistantsRequest()
-        assistants = items(stub.ListAssistants, request, "assistants")
+        assistants = items(connection.stub.ListAssistants, request, "assistants")
     columns((each.id, each.name, each.title, each.description) for each in assistants)

@@ -32,11 +32,9 @@ def chat(
         messages=[chat_pb2.Message(role=chat_pb2.ROLE_USER, parts=[part])],
         include_trace=trace,
     )
-    service = orchestrator_pb2.DESCRIPTOR.services_by_name["OrchestratorService"]
     transcript = Transcript()
-    with connected(orchestrator_address, service) as connection:
-        stub = OrchestratorServiceStub(connection.channel)
-        call = stub.RunCompletion(request, **new_call_options(timeout))
+    with connected(orchestrator_address, OrchestratorServiceStub) as connection:
+        call = connection.stub.RunCompletion(request, **new_call_options(timeout))
         try:
             for response in call:
                 for event in response.events:

@@ -13,17 +13,15 @@ from heddle_cli.pages import items
 from heddle_cli.terminal import columns, counted, notes, out
 
 app = typer.Typer(help="List and delete knowledge collections.", no_args_is_help=True)
-_SERVICE = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
 _DELETING = 60.0
 
 
 @app.command("list")
 def list_collections(*, knowledge_address: KnowledgeAddress = KNOWLEDGE) -> None:
     """List the collections: name, backend, number of documents, title."""
-    with connected(knowledge_address, _SERVICE) as connection:
-        stub = KnowledgeServiceStub(connection.channel)
+    with connected(knowledge_address, KnowledgeServiceStub) as connection:
         request = knowledge_pb2.ListCollectionsRequest()
-        collections = items(stub.ListCollections, request, "collections")
+        collections = items(connection.stub.ListCollections, request, "collections")
     if not collections:
         notes.print("There are no collections. `heddle ingest` creates one.", style="dim")
     columns((c.name, c.backend, _size(c), c.title) for c in collections)
@@ -37,14 +35,13 @@ def delete_collection(
     knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Delete a collection with its content."""
-    with connected(knowledge_address, _SERVICE) as connection:
-        stub = KnowledgeServiceStub(connection.channel)
+    with connected(knowledge_address, KnowledgeServiceStub) as connection:
         # Deleting is idempotent, so it would not report a mistyped name.
         request = knowledge_pb2.GetCollectionRequest(name=name)
-        collection = stub.GetCollection(request, **new_call_options()).collection
+        collection = connection.stub.GetCollection(request, **new_call_options()).collection
         if not yes:
             typer.confirm(f"Delete {name} with {_size(collection)}?", abort=True)
-        stub.DeleteCollection(
+        connection.stub.DeleteCollection(
             knowledge_pb2.DeleteCollectionRequest(name=name), **new_call_options(_DELETING)
         )
     out.print(f"{name}: deleted")

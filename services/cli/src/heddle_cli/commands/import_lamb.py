@@ -23,12 +23,10 @@ def import_lamb(
     Identifiers stay the same. Rows that were imported before are not changed, so the command can
     be repeated. The exit code is 1 if a row was refused.
     """
-    service = pb.DESCRIPTOR.services_by_name["MigrationService"]
     changed = "to be imported" if dry_run else "imported"
     report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
-    with connected(migration_address, service) as connection:
-        stub = MigrationServiceStub(connection.channel)
-        call = stub.ImportLamb(
+    with connected(migration_address, MigrationServiceStub) as connection:
+        call = connection.stub.ImportLamb(
             pb.ImportLambRequest(dry_run=dry_run), **new_call_options(MAX_SECONDS)
         )
         if not follow_job(connection, call, lambda step: step.table, report, dry_run=dry_run):

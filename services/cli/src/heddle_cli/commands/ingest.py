@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
+from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_runtime.addresses import KNOWLEDGE
 
 from heddle_cli.belongings import entries, time_of
@@ -107,9 +108,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         raise typer.Exit(1)
     set_fields = settings.ListFields()
     settings.name = collection
-    with connected(
-        knowledge_address, knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
-    ) as connection:
+    with connected(knowledge_address, KnowledgeServiceStub) as connection:
         if not ensure_collection(connection, settings) and set_fields:
             notes.print("The collection exists and stays as it is.", style="dim")
         counts = ingest_all(connection, common, read.documents)
@@ -119,7 +118,9 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
 
 
 def ingest_all(
-    connection: Connection, common: knowledge_pb2.IngestDocumentRequest, files: list[Document]
+    connection: Connection[KnowledgeServiceStub],
+    common: knowledge_pb2.IngestDocumentRequest,
+    files: list[Document],
 ) -> "Counter[str]":
     """Ingest `files` concurrently, print their results in order, and return the counts."""
     counts: Counter[str] = Counter()

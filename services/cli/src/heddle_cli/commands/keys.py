@@ -17,7 +17,6 @@ from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
 app = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help=True)
-_SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
 _DAY = 24 * 60 * 60
 _MAX_DAYS = 36_500
 
@@ -57,7 +56,7 @@ def create_key(
         trusted=trusted,
         expire_time=None if expires is None else _after(expires),
     )
-    with connected(assistants_address, _SERVICE) as connection:
+    with connected(assistants_address, AccountServiceStub) as connection:
         created = create(connection, key)
     out.print(created.secret)
     text = f"{created.key.id}: created. Store the key: it cannot be shown again."
@@ -71,7 +70,7 @@ def list_keys(
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """List the keys, newest first: id, organisation, user, rights, state, name."""
-    with connected(assistants_address, _SERVICE) as connection:
+    with connected(assistants_address, AccountServiceStub) as connection:
         keys = list(listed(connection, organization))
     if not keys:
         notes.print("There are no keys. `heddle keys create` makes one.", style="dim")
@@ -88,21 +87,22 @@ def revoke_key(
     # The whole key is accepted, too.
     beginning, _, rest = identifier.partition("_")
     request = pb.RevokeKeyRequest(id=rest.partition("_")[0] if beginning == "hk" else identifier)
-    with connected(assistants_address, _SERVICE) as connection:
-        key = AccountServiceStub(connection.channel).RevokeKey(request, **new_call_options()).key
+    with connected(assistants_address, AccountServiceStub) as connection:
+        key = connection.stub.RevokeKey(request, **new_call_options()).key
     out.print(plain(f"{key.id}: revoked"))
 
 
-def create(connection: Connection, key: pb.Key) -> pb.CreateKeyResponse:
+def create(connection: Connection[AccountServiceStub], key: pb.Key) -> pb.CreateKeyResponse:
     """Create a key."""
     request = pb.CreateKeyRequest(key=key)
-    return AccountServiceStub(connection.channel).CreateKey(request, **new_call_options())
+    return connection.stub.CreateKey(request, **new_call_options())
 
 
-def listed(connection: Connection, organization: str) -> Iterator[pb.Key]:
+def listed(connection: Connection[AccountServiceStub], organization: str) -> Iterator[pb.Key]:
     """Yield all keys, or those of one organisation."""
-    stub = AccountServiceStub(connection.channel)
-    yield from items(stub.ListKeys, pb.ListKeysRequest(organization=organization), "keys")
+    yield from items(
+        connection.stub.ListKeys, pb.ListKeysRequest(organization=organization), "keys"
+    )
 
 
 def _row(key: pb.Key) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from heddle_cli.options import ToolsAddress
 from heddle_cli.terminal import notes, out, plain
 
 app = typer.Typer(help="Inspect MCP servers before assistants use them.", no_args_is_help=True)
-_SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
 _TIMEOUT = 60.0
 _NO_MODEL = ModelRef(connector="bypass", model="simple-bypass")
 
@@ -46,9 +45,8 @@ def pins(
     request = tool_pb2.ListFunctionsRequest(
         invocations=[invocation], assistant=Assistant(organization=organization, model=_NO_MODEL)
     )
-    with connected(tools_address, _SERVICE) as connection:
-        stub = ToolServiceStub(connection.channel)
-        [response] = stub.ListFunctions(request, **new_call_options(_TIMEOUT)).functions
+    with connected(tools_address, ToolServiceStub) as connection:
+        [response] = connection.stub.ListFunctions(request, **new_call_options(_TIMEOUT)).functions
     if response.HasField("error"):
         raise from_status(response.error)
     if not response.held_back:

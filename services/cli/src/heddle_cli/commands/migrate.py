@@ -49,18 +49,16 @@ def migrate(
         raise typer.BadParameter("--discard-edits needs --rollback.")
     if len(some) > _MAX_IDS:
         raise typer.BadParameter(f"At most {_MAX_IDS} IDs at once.")
-    service = pb.DESCRIPTOR.services_by_name["MigrationService"]
     changed = "restored" if rollback else "to be migrated" if dry_run else "migrated"
     report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
-    with connected(migration_address, service) as connection:
-        stub = MigrationServiceStub(connection.channel)
+    with connected(migration_address, MigrationServiceStub) as connection:
         options = new_call_options(MAX_SECONDS)
         call: Any
         if rollback:
             restoring = pb.RollbackAssistantsRequest(ids=some, discard_edits=discard_edits)
-            call = stub.RollbackAssistants(restoring, **options)
+            call = connection.stub.RollbackAssistants(restoring, **options)
         else:
             migrating = pb.MigrateAssistantsRequest(ids=some, dry_run=dry_run)
-            call = stub.MigrateAssistants(migrating, **options)
+            call = connection.stub.MigrateAssistants(migrating, **options)
         if not follow_job(connection, call, lambda _: "assistants", report, dry_run=dry_run):
             raise typer.Exit(1)

@@ -21,11 +21,9 @@ def models(
     connector_address: ConnectorAddress = CONNECTOR,
 ) -> None:
     """List the available models: connector, model, title."""
-    service = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
-    with connected(connector_address, service) as connection:
-        stub = ConnectorServiceStub(connection.channel)
+    with connected(connector_address, ConnectorServiceStub) as connection:
         request = connector_pb2.ListModelsRequest(connector=connector)
-        responses = list(pages(stub.ListModels, request, _TIMEOUT))
+        responses = list(pages(connection.stub.ListModels, request, _TIMEOUT))
     columns((m.ref.connector, m.ref.model, m.title) for page in responses for m in page.models)
     for problem in (problem for page in responses for problem in page.problems):
         notes.print(plain(f"{problem.connector}: {problem.message}"), style="yellow")

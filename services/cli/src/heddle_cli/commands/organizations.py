@@ -16,17 +16,15 @@ from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
 app = typer.Typer(help="List, show and change organisations.", no_args_is_help=True)
-_SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
 Slug = Annotated[str, typer.Argument(help="The organisation's short name.")]
 
 
 @app.command("list")
 def list_organizations(*, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
     """List the organisations: short name, whether it is the system organisation, name."""
-    with connected(assistants_address, _SERVICE) as connection:
-        stub = AccountServiceStub(connection.channel)
+    with connected(assistants_address, AccountServiceStub) as connection:
         request = pb.ListOrganizationsRequest()
-        organizations = items(stub.ListOrganizations, request, "organizations")
+        organizations = items(connection.stub.ListOrganizations, request, "organizations")
     if not organizations:
         notes.print(
             "There are no organisations. `heddle organizations set` creates one.", style="dim"
@@ -40,7 +38,7 @@ def show_organization(slug: Slug, *, assistants_address: AssistantsAddress = ASS
 
     The output can be edited and passed to `set`, which does not change secrets shown as ********.
     """
-    with connected(assistants_address, _SERVICE) as connection:
+    with connected(assistants_address, AccountServiceStub) as connection:
         response = read(connection, slug)
     # ASCII: text of the settings cannot control the terminal.
     out.print(json.dumps(json.loads(response.organization.settings_json), indent=2))
@@ -68,10 +66,10 @@ def set_organization(
     organization = pb.Organization(
         slug=slug, name=name, settings_json=_text(settings) if settings else ""
     )
-    with connected(assistants_address, _SERVICE) as connection:
+    with connected(assistants_address, AccountServiceStub) as connection:
         known = etag or _etag(connection, slug)
         request = pb.PutOrganizationRequest(organization=organization, etag=known)
-        AccountServiceStub(connection.channel).PutOrganization(request, **new_call_options())
+        connection.stub.PutOrganization(request, **new_call_options())
     out.print(plain(f"{slug}: {'changed' if known else 'made'}"))
 
 
@@ -86,13 +84,13 @@ def _text(file: typer.FileText) -> str:
     return text
 
 
-def read(connection: Connection, slug: str) -> pb.GetOrganizationResponse:
+def read(connection: Connection[AccountServiceStub], slug: str) -> pb.GetOrganizationResponse:
     """Return an organisation."""
     request = pb.GetOrganizationRequest(slug=slug)
-    return AccountServiceStub(connection.channel).GetOrganization(request, **new_call_options())
+    return connection.stub.GetOrganization(request, **new_call_options())
 
 
-def _etag(connection: Connection, slug: str) -> str:
+def _etag(connection: Connection[AccountServiceStub], slug: str) -> str:
     """Return the etag of an organisation, an empty string if it does not exist."""
     try:
         return read(connection, slug).etag

@@ -45,10 +45,8 @@ def search(
     request = knowledge_pb2.SearchCollectionsRequest(
         collections=[collection], query=question, top_k=top_k, mode=_MODES[mode]
     )
-    service = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
-    with connected(knowledge_address, service) as connection:
-        stub = KnowledgeServiceStub(connection.channel)
-        (result,) = stub.SearchCollections(request, **new_call_options(_TIMEOUT)).results
+    with connected(knowledge_address, KnowledgeServiceStub) as connection:
+        (result,) = connection.stub.SearchCollections(request, **new_call_options(_TIMEOUT)).results
     if result.HasField("error"):
         raise from_status(result.error)
     if not result.passages:

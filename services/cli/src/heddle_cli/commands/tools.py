@@ -17,15 +17,13 @@ from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, out, plain
 
 app = typer.Typer(help="List tools and validate their configurations.", no_args_is_help=True)
-_SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
 
 
 @app.command("list")
 def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
     """List the tools: name, category, origin, description; then the plugins that were skipped."""
-    with connected(tools_address, _SERVICE) as connection:
-        stub = ToolServiceStub(connection.channel)
-        responses = list(pages(stub.ListTools, tool_pb2.ListToolsRequest()))
+    with connected(tools_address, ToolServiceStub) as connection:
+        responses = list(pages(connection.stub.ListTools, tool_pb2.ListToolsRequest()))
     columns(
         (tool.name, tool.category, tool.origin, tool.description or tool.title)
         for page in responses
@@ -52,9 +50,8 @@ def validate(
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InvalidRequestError(f"{config.name} is not a configuration: {reason}") from None
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=struct)
-    with connected(tools_address, _SERVICE) as connection:
-        stub = ToolServiceStub(connection.channel)
-        response = stub.ValidateToolConfig(request, **new_call_options())
+    with connected(tools_address, ToolServiceStub) as connection:
+        response = connection.stub.ValidateToolConfig(request, **new_call_options())
     if response.violations:
         columns((v.field, v.description) for v in response.violations)
         raise typer.Exit(1)

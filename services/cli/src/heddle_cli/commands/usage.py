@@ -13,7 +13,6 @@ from heddle_cli.options import AssistantsAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
-_SERVICE = pb.DESCRIPTOR.services_by_name["UsageService"]
 _HEAD = (
     *("ASSISTANT", "ORGANISATION", "MODEL", "REQUESTS", "UNKNOWN"),
     *("PROMPT", "CACHED", "ANSWER", "UNPRICED", "USD", "LIMIT", "NAME"),
@@ -37,10 +36,10 @@ def usage(
     """
     if reset and not assistant:
         raise typer.BadParameter("Name the assistant.", param_hint="--assistant")
-    with connected(assistants_address, _SERVICE) as connection:
+    with connected(assistants_address, UsageServiceStub) as connection:
         if reset:
             request = pb.ResetUsageRequest(id=assistant)
-            UsageServiceStub(connection.channel).ResetUsage(request, **new_call_options())
+            connection.stub.ResetUsage(request, **new_call_options())
             out.print(plain(f"{assistant}: begun anew"))
             return
         usage = list(listed(connection, organization, assistant))
@@ -52,16 +51,17 @@ def usage(
 
 
 def listed(
-    connection: Connection, organization: str, assistant: str
+    connection: Connection[UsageServiceStub], organization: str, assistant: str
 ) -> Iterator[pb.AssistantUsage]:
     """Yield the usage of one assistant, of all, or of those of an organisation."""
-    stub = UsageServiceStub(connection.channel)
     if assistant:
-        one = stub.GetUsage(pb.GetUsageRequest(id=assistant), **new_call_options()).usage
+        one = connection.stub.GetUsage(pb.GetUsageRequest(id=assistant), **new_call_options()).usage
         if organization in ("", one.organization):
             yield one
         return
-    yield from items(stub.ListUsage, pb.ListUsageRequest(organization=organization), "assistants")
+    yield from items(
+        connection.stub.ListUsage, pb.ListUsageRequest(organization=organization), "assistants"
+    )
 
 
 def _rows(usage: pb.AssistantUsage) -> Iterator[tuple[str, ...]]:

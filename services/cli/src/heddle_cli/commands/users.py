@@ -12,7 +12,6 @@ from heddle_cli.options import AssistantsAddress
 from heddle_cli.terminal import out, plain
 
 app = typer.Typer(help="Create and change users.", no_args_is_help=True)
-_SERVICE = pb.DESCRIPTOR.services_by_name["AccountService"]
 
 
 @app.callback()
@@ -38,6 +37,6 @@ def set_user(
     request = pb.PutUserRequest(
         email=email, organization=organization, name=name, role=role, disabled=disabled
     )
-    with connected(assistants_address, _SERVICE) as connection:
-        AccountServiceStub(connection.channel).PutUser(request, **new_call_options())
+    with connected(assistants_address, AccountServiceStub) as connection:
+        connection.stub.PutUser(request, **new_call_options())
     out.print(plain(f"{email}: {'disabled' if disabled else role} of {organization}"))
