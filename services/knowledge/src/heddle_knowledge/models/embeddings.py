@@ -66,7 +66,7 @@ class RemoteEmbedder:
             placed = sorted((each["index"], each["embedding"]) for each in data)
             vectors = np.array([vector for _, vector in placed], dtype=np.float32)
         except (KeyError, TypeError, ValueError):
-            reason = "it holds something else than vectors of numbers"
+            reason = "not all of it is vectors of numbers"
             raise self.server.unreadable(reason) from None
         if [index for index, _ in placed] != list(range(count)):
             raise self.server.unreadable("its vectors are not numbered from 0")
