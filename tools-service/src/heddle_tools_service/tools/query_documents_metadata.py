@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import UTC, datetime
 from string import Template
 
@@ -24,10 +23,8 @@ from heddle_tools_service.sdk import (
     ToolConfig,
     ToolError,
     ToolResult,
-    ToolUnavailableError,
     tool,
 )
-from heddle_tools_service.tools.document_filters import FORM, NotAFilterError, query_of
 from heddle_tools_service.tools.retrieval import (
     MAX_COLLECTIONS,
     any_chosen,
@@ -149,22 +146,13 @@ async def _answered(
             raise ToolError("SQL is not accepted here. Ask in words, in query.")
         call.status("asking the documents")
         return await tables.select(call.arguments.sql, max_rows=call.config.max_rows), "caller"
-    if model.configured:
-        try:
-            return await _by_model(call, model, tables, question), "model"
-        except ToolUnavailableError:
-            with suppress(NotAFilterError):
-                return await _by_filter(call, tables, question), "filter"
-            raise
-    try:
-        return await _by_filter(call, tables, question), "filter"
-    except NotAFilterError as error:
+    if not model.configured:
         raise ToolError(
-            "Without a small fast model, only filters and SQL are understood. Write a filter: "
-            f"{FORM}. This is none: {error}. Or give a SELECT statement in sql, over\n"
-            f"{_described(tables.tables)}",
-            kind="no_filter",
-        ) from error
+            "Without a small fast model, only SQL is understood. Give a SELECT statement in sql, "
+            f"over\n{_described(tables.tables)}",
+            kind="no_model",
+        )
+    return await _by_model(call, model, tables, question), "model"
 
 
 async def _by_model(
@@ -190,14 +178,6 @@ async def _by_model(
             f"No query was found for this question. The last one was {second[:500]!r}. {error}",
             kind=error.kind,
         ) from error
-
-
-async def _by_filter(
-    call: ToolCall[DocumentsConfig, DocumentsQuestion], tables: DocumentTables, question: str
-) -> Rows:
-    sql = query_of(question, {column.name: column.type for column in tables.tables[0].columns})
-    call.status("asking the documents")
-    return await tables.select(sql, max_rows=call.config.max_rows)
 
 
 def _prompt(tables: DocumentTables, question: str, before: str = "") -> str:
