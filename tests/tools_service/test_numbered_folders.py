@@ -73,18 +73,6 @@ async def test_a_number_is_the_folder_of_the_user_who_has_it(
         assert caught.value.message == "Invalid file path"
 
 
-async def test_a_folder_that_the_operator_gave_away_is_nobody_elses(
-    tmp_path: Path, accounts: Accounts
-) -> None:
-    config = {"file_path": "1/notes.md"}
-    async with tools(tmp_path, accounts) as client:
-        (tmp_path / "files" / ".owners.yaml").write_text(f"1: {BEN}\n")
-        with pytest.raises(ToolFailedError, match="Invalid file path"):
-            await client.run("single_file", config, said("?", owner=ANN, organization="uni"))
-        assert not accounts.asked
-        await client.run("single_file", config, said("?", owner=BEN, organization="uni"))
-
-
 async def test_a_number_that_cannot_be_had_is_told_and_may_be_had_later(
     tmp_path: Path, accounts: Accounts
 ) -> None:

@@ -94,7 +94,6 @@ PAYLOADS = [
     "docs/",
     "docs",
     ".hidden",
-    ".owners.yaml",
     "docs/.ssh/id",
     "docs/link.txt",
     "docs/relative.txt",
@@ -194,28 +193,6 @@ async def test_a_huge_file_costs_no_more_than_its_beginning(client: Client, fold
 
     assert text_of(result) == "x" * 900
     assert time.perf_counter() - started < 5
-
-
-async def test_owners_of_folders_can_be_named(client: Client, folder: Path) -> None:
-    (folder / "files" / ".owners.yaml").write_text("1: ana@example.org\ndocs: bob@example.org\n")
-    ana, bob = said("?", owner="ana@example.org"), said("?", owner="bob@example.org")
-
-    _, result = await client.run("single_file", {"file_path": "1/notes.md"}, ana)
-    assert text_of(result) == "notes of 1"
-    for path, context in (
-        ("1/notes.md", bob),
-        ("docs/notes..md", ana),
-        ("1/notes.md", said("?", owner="1")),
-    ):
-        with pytest.raises(ToolFailedError, match="Invalid file path"):
-            await client.run("single_file", {"file_path": path}, context)
-
-
-async def test_owners_that_cannot_be_read_keep_everybody_out(client: Client, folder: Path) -> None:
-    (folder / "files" / ".owners.yaml").write_text("[not, a, mapping")
-
-    with pytest.raises(ToolFailedError, match="cannot be read"):
-        await client.run("single_file", {"file_path": "docs/notes..md"}, said("?"))
 
 
 async def test_a_device_and_a_socket_are_not_files(tmp_path: Path) -> None:

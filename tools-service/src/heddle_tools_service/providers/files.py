@@ -4,8 +4,6 @@ The first component of a path decides whose file it is:
 
 - a number, as in LAMB's `1/notes.md`, or an e-mail address is a creator's folder, readable for
   assistants whose owner is that number or address, or is the user whom LAMB gave that number;
-- a file `.owners.yaml` in the root, of lines such as `1: ana@example.org`, names the owners of
-  folders; it goes before the rule above and can claim any folder;
 - everything else, such as `docs/guide.md` or `guide.md`, is for all.
 """
 
@@ -20,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
-import yaml
 from heddle_runtime.errors import HeddleError
 
 from heddle_tools_service.capabilities.files import FileText
@@ -28,7 +25,6 @@ from heddle_tools_service.providers.openat import open_beneath
 from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 
 log = structlog.get_logger(__name__)
-OWNERS = ".owners.yaml"
 _CREATOR = re.compile(r"[0-9]+|[^@]+@[^@]+")
 _INVALID = "Invalid file path"
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
@@ -70,27 +66,9 @@ class AssistantFiles:
         return FileText(text[:max_chars], truncated=len(text) > max_chars)
 
     async def _may_read(self, folder: str) -> bool:
-        owner = await asyncio.to_thread(self._owner, folder)
-        if not owner or owner.casefold() == self.assistant.owner.casefold():
+        if not _CREATOR.fullmatch(folder) or folder.casefold() == self.assistant.owner.casefold():
             return True
-        # A folder that OWNERS gives to a user belongs to no other, whatever its name.
-        return owner == folder and folder.isdecimal() and folder == await self._number()
-
-    def _owner(self, folder: str) -> str:
-        """Return the owner of a folder; empty if all users may read it."""
-        try:
-            named = yaml.safe_load((self.root / OWNERS).read_bytes()) or {}
-            owners = {str(name).casefold(): str(owner) for name, owner in named.items()}
-        except FileNotFoundError:
-            owners = {}
-        except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
-            log.warning("owners not read", file=OWNERS, problem=type(error).__name__)
-            raise ToolError(
-                f"Failed to read file: {OWNERS} cannot be read, so the owners of files are unknown"
-            ) from error
-        if (owner := owners.get(folder.casefold())) is not None:
-            return owner
-        return folder if _CREATOR.fullmatch(folder) else ""
+        return folder.isdecimal() and folder == await self._number()
 
     async def _number(self) -> str:
         """Return the number of the assistant's owner, empty if there is none."""
