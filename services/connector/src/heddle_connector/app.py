@@ -16,12 +16,12 @@ from heddle_runtime.organization_settings import (
 )
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
-from pydantic import Field, field_validator
+from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
-from heddle_connector.generation.prompted_tools import PromptedTools
-from heddle_connector.generation.text_tool_calls import ToolCallParsers
+from heddle_connector.generation.prompted_tools import PromptedTools, PromptFormatName
+from heddle_connector.generation.text_tool_calls import ToolCallParser, ToolCallParsers
 from heddle_connector.http import http_client
 from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import installed, opened
@@ -63,32 +63,20 @@ class ConnectorSettings(EgressSettings):
         ge=MAX_IMAGES_BYTES,
         description="Bytes of generated images per user. The oldest images are deleted first.",
     )
-    tool_call_parsers: dict[str, list[str]] = Field(
+    tool_call_parsers: dict[str, list[ToolCallParser]] = Field(
         default={},
         description="Parsers for tool calls that models write into their text: a JSON object of "
         'patterns of connector/model, such as {"openai/qwen3-coder*": ["qwen3_coder"], '
         '"openai/gpt-*": []}. The first matching pattern applies; without a match, all parsers '
         "are used.",
     )
-    prompted_tools: dict[str, str] = Field(
+    prompted_tools: dict[str, PromptFormatName] = Field(
         default={},
         description="Models whose prompts declare the tools, because their server does not accept "
         "tools: a JSON object of patterns of connector/model and the format in which the model "
         'writes calls: {"openai/qwen2.5-*": "hermes"}, or "qwen3_coder", "xlam", "native". The '
         "first matching pattern applies; without a match, tools are declared natively.",
     )
-
-    @field_validator("prompted_tools")
-    @classmethod
-    def _check_prompted_tools(cls, value: dict[str, str]) -> dict[str, str]:
-        PromptedTools(value)
-        return value
-
-    @field_validator("tool_call_parsers")
-    @classmethod
-    def _check_parsers(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
-        ToolCallParsers(value)
-        return value
 
 
 @asynccontextmanager

@@ -131,9 +131,10 @@ def describe(kind: type[BaseSettings]) -> str:
 
 
 def _variable(kind: type[BaseSettings], location: tuple[int | str, ...]) -> str:
-    name = ".".join(map(str, location))
+    name, *inner = map(str, location or ("",))
     field = kind.model_fields.get(name)
     if field is not None and isinstance(field.validation_alias, str):
-        return field.validation_alias
-    prefix = kind.model_config.get("env_prefix", "")
-    return name if name.startswith("HEDDLE_") or not name else f"{prefix}{name}".upper()
+        name = field.validation_alias
+    elif name and not name.startswith("HEDDLE_"):
+        name = f"{kind.model_config.get('env_prefix', '')}{name}".upper()
+    return ".".join([name, *inner])

@@ -3,16 +3,17 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from heddle_runtime.errors import InvalidRequestError
 
-from heddle_connector.generation.model_patterns import first_match
+from heddle_connector.generation.model_patterns import first_match, one_of
 from heddle_connector.generation.prompt_formats import PROMPT_FORMATS, PromptFormat, Result
 from heddle_connector.http.provider_errors import BAD_JSON
 
 NATIVE = "native"
+PromptFormatName = Annotated[str, one_of([NATIVE, *PROMPT_FORMATS], "prompt format")]
 TOOL_OPTIONS = ("tool_choice", "parallel_tool_calls")
 """Request members that a provider rejects or ignores if the request declares no tools."""
 _SYSTEM_ROLES = ("system", "developer")
@@ -24,14 +25,6 @@ class PromptedTools:
 
     by_pattern: Mapping[str, str]
     """The first matching pattern applies. Without a match, tools are declared natively."""
-
-    def __post_init__(self) -> None:
-        for pattern, name in self.by_pattern.items():
-            if name not in (*PROMPT_FORMATS, NATIVE):
-                raise ValueError(
-                    f"There is no prompt format {name!r} for {pattern!r}; there are "
-                    f"{', '.join([NATIVE, *PROMPT_FORMATS])}."
-                )
 
     def prompt_format(self, model: str) -> PromptFormat | None:
         """Return the format of the prompts for `model`; None if it has native tool use."""

@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import structlog
@@ -19,7 +19,7 @@ from heddle_connector.generation.events import (
     TextDelta,
     ToolCall,
 )
-from heddle_connector.generation.model_patterns import first_match
+from heddle_connector.generation.model_patterns import first_match, one_of
 from heddle_connector.http.provider_errors import BAD_JSON
 from heddle_connector.toolcalls import (
     FORMATS,
@@ -32,7 +32,7 @@ from heddle_connector.toolcalls import (
 )
 
 log = structlog.get_logger(__name__)
-_PARSERS = frozenset(each.name for each in FORMATS)
+ToolCallParser = Annotated[str, one_of({each.name for each in FORMATS}, "tool call parser")]
 _ID_BYTES = 12
 
 
@@ -42,14 +42,6 @@ class ToolCallParsers:
 
     by_pattern: Mapping[str, Sequence[str]]
     """The first matching pattern applies. Without a match, all parsers are used."""
-
-    def __post_init__(self) -> None:
-        for pattern, names in self.by_pattern.items():
-            if unknown := sorted(set(names) - _PARSERS):
-                raise ValueError(
-                    f"There is no tool call parser {unknown[0]!r} for {pattern!r}; there are "
-                    f"{', '.join(sorted(_PARSERS))}."
-                )
 
     def reader(self, call: Call) -> "TextToolCalls | None":
         """Return a reader for the answer to `call`; None if the answer cannot contain calls.
