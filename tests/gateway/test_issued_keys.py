@@ -9,7 +9,7 @@ import pytest
 from gateway.accounts import ANN, gateway
 from gateway.conftest import KEY, Start
 from heddle.account.v1 import account_pb2 as pb
-from heddle_gateway.auth.issued_keys import IssuedKeys
+from heddle_gateway.auth.issued_keys import AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Principal
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import (
@@ -112,7 +112,8 @@ class Accounts:
 
 
 def issued(accounts: Accounts) -> IssuedKeys:
-    return IssuedKeys(accounts, ServiceCredentials("heddle-gateway", None))  # type: ignore[arg-type] # the one method that is called
+    credentials = ServiceCredentials("heddle-gateway", None)
+    return IssuedKeys(AccountClient(accounts, credentials))  # type: ignore[arg-type] # the one method that is called
 
 
 @pytest.mark.parametrize(

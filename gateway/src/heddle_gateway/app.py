@@ -2,7 +2,7 @@
 
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 import structlog
@@ -17,12 +17,12 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from heddle_gateway.admin import assistants, health, rubrics, usage
 from heddle_gateway.auth.authenticator import OPERATOR, Authenticator
 from heddle_gateway.auth.impersonation import Impersonation
-from heddle_gateway.auth.issued_keys import CACHE_SECONDS, IssuedKeys
+from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
 from heddle_gateway.http import openapi
 from heddle_gateway.http.body import ClientGoneError
@@ -58,9 +58,6 @@ from heddle_gateway.routing import Call, ChatHandler, PathEndpoint, Routes
 from heddle_gateway.services import ServiceClients, connect
 from heddle_gateway.settings import GatewaySettings
 from heddle_gateway.state import State
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
 
 __all__ = ["Gateway", "GatewaySettings", "ServiceClients", "app", "connect"]
 
@@ -181,10 +178,11 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         principals[settings.api_key.get_secret_value()] = Principal(OPERATOR)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     credentials = ServiceCredentials("heddle-gateway", secret)
+    accounts = AccountClient(services.accounts, credentials)
     authenticator = Authenticator(
         Keyring(principals),
-        IssuedKeys(services.accounts, credentials),
-        Impersonation(services.accounts, credentials),
+        IssuedKeys(accounts),
+        Impersonation(accounts),
         secret,
         development=settings.development,
         origins=settings.cors_origins,

@@ -9,21 +9,16 @@ operator's organisation, a disabled user of any organisation.
 """
 
 import re
-from typing import TYPE_CHECKING
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
 from heddle_runtime.identity import Identity, home
-from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 from msgspec.structs import replace
 
-from heddle_gateway.auth.issued_keys import CACHE_SECONDS, resolve
+from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient
 from heddle_gateway.auth.keys_file import Principal
 from heddle_gateway.http.raw import RawRequest
-
-if TYPE_CHECKING:
-    from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
 
 EMAIL = b"x-openwebui-user-email"
 USER_ID = b"x-openwebui-user-id"
@@ -36,11 +31,8 @@ _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 class Impersonation:
     """Checks users with the account service, once at a time for each user."""
 
-    def __init__(
-        self, accounts: "AccountServiceAsyncStub", credentials: ServiceCredentials
-    ) -> None:
+    def __init__(self, accounts: AccountClient) -> None:
         self._accounts = accounts
-        self._credentials = credentials
         self._standings: TTLCache[Identity, pb.Standing.ValueType] = TTLCache(CACHE_SECONDS)
 
     async def identity(self, principal: Principal, request: RawRequest) -> Identity:
@@ -65,8 +57,8 @@ class Impersonation:
 
     async def _standing(self, identity: Identity) -> pb.Standing.ValueType:
         request = pb.ResolveUserRequest(email=identity.subject, organization=home(identity))
-        method = self._accounts.ResolveUser
-        return (await resolve(method, request, self._credentials, "Users")).standing
+        method = self._accounts.stub.ResolveUser
+        return (await self._accounts.resolve(method, request, "Users")).standing
 
 
 def _email(request: RawRequest) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -26,14 +27,38 @@ _MAX_CHARACTERS = 256
 _TIMEOUT = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class AccountClient:
+    """Asks the account service on behalf of the gateway."""
+
+    stub: "AccountServiceAsyncStub"
+    credentials: ServiceCredentials
+
+    async def resolve(
+        self, method: Callable[..., Awaitable[ResponseT]], request: Message, subject: str
+    ) -> ResponseT:
+        """Return the response about the `subject` of a request.
+
+        Raises:
+            UnauthenticatedError: The key of the request is not valid.
+            UnavailableError: The account service does not answer.
+        """
+        try:
+            with self.credentials.as_service():
+                return await call(method, request, _TIMEOUT)
+        except HeddleError as error:
+            if isinstance(error, UnauthenticatedError) and error.metadata.get("subject") == "key":
+                raise
+            log.error("the account service failed", reason=error.reason, cause=error.message)  # noqa: TRY400 - the service is at fault, a traceback says nothing
+            message = f"{subject} cannot be checked at the moment. Try again."
+            raise UnavailableError(message, retry_after=1.0) from error
+
+
 class IssuedKeys:
     """Resolves keys with the account service, once at a time for each key."""
 
-    def __init__(
-        self, accounts: "AccountServiceAsyncStub", credentials: ServiceCredentials
-    ) -> None:
+    def __init__(self, accounts: AccountClient) -> None:
         self._accounts = accounts
-        self._credentials = credentials
         self._principals: TTLCache[bytes, Principal | None] = TTLCache(CACHE_SECONDS)
 
     async def principal(self, key: str) -> Principal | None:
@@ -50,31 +75,9 @@ class IssuedKeys:
     async def _resolve(self, key: str) -> Principal | None:
         try:
             request = ResolveKeyRequest(key=key)
-            owner = await resolve(self._accounts.ResolveKey, request, self._credentials, "API keys")
+            method = self._accounts.stub.ResolveKey
+            owner = await self._accounts.resolve(method, request, "API keys")
         except UnauthenticatedError:
             return None
         identity = Identity(owner.subject, owner.organization, tuple(owner.scopes))
         return Principal(identity, owner.trusted)
-
-
-async def resolve(
-    method: Callable[..., Awaitable[ResponseT]],
-    request: Message,
-    credentials: ServiceCredentials,
-    subject: str,
-) -> ResponseT:
-    """Return the response of the account service about the `subject` of a request.
-
-    Raises:
-        UnauthenticatedError: The key of the request is not valid.
-        UnavailableError: The account service does not answer.
-    """
-    try:
-        with credentials.as_service():
-            return await call(method, request, _TIMEOUT)
-    except HeddleError as error:
-        if isinstance(error, UnauthenticatedError) and error.metadata.get("subject") == "key":
-            raise
-        log.error("the account service failed", reason=error.reason, cause=error.message)  # noqa: TRY400 - the service is at fault, a traceback says nothing
-        message = f"{subject} cannot be checked at the moment. Try again."
-        raise UnavailableError(message, retry_after=1.0) from error
