@@ -38,10 +38,7 @@ class Grant(msgspec.Struct, frozen=True):
     """By name or identifier. Empty: all that the owner may read."""
 
 
-class _Claims(msgspec.Struct, frozen=True):
-    owner: str
-    organization: str
-    collections: list[str]
+class _Claims(Grant, frozen=True, kw_only=True):
     sub: str
     org: str
     aud: str
@@ -66,14 +63,12 @@ class GrantSigner:
         identity = caller().identity
         now = time.time()
         claims = _Claims(
-            grant.owner,
-            grant.organization,
-            list(grant.collections),
-            identity.subject,
-            identity.organization,
-            AUDIENCE,
-            int(now),
-            int(now + seconds + LEEWAY_SECONDS),
+            **msgspec.structs.asdict(grant),
+            sub=identity.subject,
+            org=identity.organization,
+            aud=AUDIENCE,
+            iat=int(now),
+            exp=int(now + seconds + LEEWAY_SECONDS),
         )
         if self._key is None:
             return base64.urlsafe_b64encode(msgspec.json.encode(claims)).decode("ascii")
