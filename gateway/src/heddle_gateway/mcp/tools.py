@@ -1,22 +1,19 @@
 """The functions of tools that can be called without an assistant, on behalf of the caller."""
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import grpc
 from heddle.assistant.v1.assistant_pb2 import MODE_FUNCTION, Assistant, ModelRef
 from heddle.chat.v1.chat_pb2 import FunctionDeclaration
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import caller, new_call_options
-from heddle_runtime.client import streaming
+from heddle_runtime.client import ResponseStream, streaming
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 from heddle_runtime.limits import MAX_TOOLS
 
 from heddle_gateway.services import LIST_SECONDS, call, items
 from heddle_gateway.state import State
-
-if TYPE_CHECKING:
-    from heddle_runtime.client import ResponseStream
 
 Functions = dict[str, tuple[str, FunctionDeclaration]]
 """By the name for clients: the tool, and the function as the tool service names it."""

@@ -1,16 +1,12 @@
 """Prints a run."""
 
-from typing import TYPE_CHECKING
-
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
+from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import from_status
 
 from heddle_cli.failures import sentence
 from heddle_cli.terminal import notes, out, plain
-
-if TYPE_CHECKING:
-    from heddle.tool.v1 import tool_pb2
 
 
 class Transcript:

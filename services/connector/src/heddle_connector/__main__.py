@@ -1,17 +1,14 @@
 """`python -m heddle_connector`."""
 
 import sys
-from typing import TYPE_CHECKING
 
 from heddle_runtime import logs
 from heddle_runtime.server import run
 from heddle_runtime.settings import describe, read
+from pydantic_settings import BaseSettings
 
 from heddle_connector.app import ConnectorSettings, app
 from heddle_connector.routing.registry import installed
-
-if TYPE_CHECKING:
-    from pydantic_settings import BaseSettings
 
 
 def main() -> None:

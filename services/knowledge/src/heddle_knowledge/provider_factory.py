@@ -1,5 +1,6 @@
 """Makes the models and the storage that the settings name. No other module names them."""
 
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.settings import KnowledgeSettings
 
 if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs
-    from collections.abc import AsyncGenerator, Sequence
-
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.pages.models import PageModel
     from heddle_knowledge.pages.reader import PageReader

@@ -1,10 +1,9 @@
 """Maps the events of a connector to the events of a run."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
     from heddle.connector.v1.connector_pb2 import GenerationEvent
     from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent

@@ -1,17 +1,15 @@
 """Encodes run events as the server-sent events of a streamed chat completion."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
+from heddle.tool.v1.tool_pb2 import Source
 
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import open_webui_events, run_events
 from heddle_gateway.settings import EventView
-
-if TYPE_CHECKING:
-    from heddle.tool.v1.tool_pb2 import Source
 
 END = b"data: [DONE]\n\n"
 _encode = msgspec.json.encode

@@ -1,7 +1,7 @@
 """The call of a model, as a connector sees it."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
@@ -13,14 +13,12 @@ from heddle_runtime.openai_messages import members, to_messages, to_tool
 from msgspec import Raw
 
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
+from heddle_connector.generation.prompt_formats import PromptFormat
 from heddle_connector.generation.prompted_tools import (
     TOOL_OPTIONS,
     PromptedTools,
     prompted_messages,
 )
-
-if TYPE_CHECKING:
-    from heddle_connector.generation.prompt_formats import PromptFormat
 
 
 class Options(msgspec.Struct, frozen=True):

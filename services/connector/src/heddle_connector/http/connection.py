@@ -1,7 +1,8 @@
 """One connection to a provider, which serves one request at a time."""
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import cast
 
 import httptools
 from heddle_runtime.deadlines import Deadlines
@@ -10,9 +11,6 @@ from heddle_connector.http import errors
 from heddle_connector.http.request import Origin
 from heddle_connector.http.response import Response
 from heddle_connector.http.write_coalescing import WriteCoalescer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_HEAD_BYTES = 64 * 1024
 """Size of a response's headers and trailers, and of everything else that is not body."""

@@ -1,18 +1,16 @@
 """Collects what is known about the documents of collections, for queries."""
 
 import asyncio
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from heddle_knowledge.document_queries.records import Fact
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.names import document_id
-from heddle_knowledge.records import EMBEDDED
+from heddle_knowledge.records import EMBEDDED, Collection, Document
 
 if TYPE_CHECKING:  # loads the engine
-    from collections.abc import Iterable
-
-    from heddle_knowledge.records import Collection, Document
     from heddle_knowledge.store import KnowledgeStore
 
 MAX_DOCUMENTS = 50_000

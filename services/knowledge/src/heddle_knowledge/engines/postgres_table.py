@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import asyncpg
 import pyarrow as pa
+from asyncpg.pool import PoolConnectionProxy
 
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition, In
@@ -14,9 +14,6 @@ from heddle_knowledge.engines.postgres_full_text import words_sql
 from heddle_knowledge.engines.postgres_layout import cut_anew
 from heddle_knowledge.engines.postgres_sql import Parameters, where_sql
 from heddle_knowledge.engines.postgres_types import records, table
-
-if TYPE_CHECKING:
-    from asyncpg.pool import PoolConnectionProxy
 
 # pgvector gives at most as many rows as it looks at, and looks at most at 1,000.
 _EF = 200

@@ -1,6 +1,7 @@
 """What RPCs share: the collections that callers mean, their rights, and checks of requests."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,16 +17,13 @@ from heddle_runtime.errors import (
     Violation,
     to_status,
 )
+from heddle_runtime.grants import GrantVerifier
 
 from heddle_knowledge.access import Reader, caller_of, changeable, meant, reader_of
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.service.failures import refusal_of
 
 if TYPE_CHECKING:  # the store loads the engine
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-
-    from heddle_runtime.grants import GrantVerifier
-
     from heddle_knowledge.document_queries.query_workers import QueryWorkers
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.lamb.servers import KnowledgeServers

@@ -10,7 +10,7 @@ from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.access import Owner, Reader
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError
-from heddle_knowledge.records import EMBEDDED
+from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
     Calls,
@@ -24,7 +24,6 @@ from heddle_knowledge.service.requests import choice, search_options
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.engines.conditions import Condition
-    from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
 _DEFAULT_TOP_K = 5

@@ -1,6 +1,7 @@
 """Calls about pages."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
@@ -11,7 +12,7 @@ from heddle_runtime.errors import NotFoundError
 from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
 from heddle_knowledge.models.interpreters import PageText
-from heddle_knowledge.records import EMBEDDED
+from heddle_knowledge.records import EMBEDDED, Collection, Document
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
     Calls,
@@ -23,10 +24,7 @@ from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.messages import page_message
 
 if TYPE_CHECKING:  # loads the engine
-    from collections.abc import Iterable, Sequence
-
     from heddle_knowledge.pages.shapes import DrawnPage
-    from heddle_knowledge.records import Collection, Document
     from heddle_knowledge.store import KnowledgeStore
 
 _DEFAULT_TOP_K = 3

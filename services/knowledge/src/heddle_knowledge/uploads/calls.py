@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
@@ -12,15 +12,13 @@ from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
 
 from heddle_knowledge.access import caller_of
+from heddle_knowledge.records import Collection
 from heddle_knowledge.service.calls import CollectionAccess
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment, Attributes
 
 if TYPE_CHECKING:  # loads the engine
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
 FileT = TypeVar("FileT", pb.File, Attachment)

@@ -1,7 +1,9 @@
 """Brings files into collections in the background; what a stop interrupts begins again after it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -16,14 +18,10 @@ from heddle_knowledge.errors import (
 from heddle_knowledge.locks import exclusive
 from heddle_knowledge.uploads.attachments import Attachments
 from heddle_knowledge.uploads.folder import Uploads
-from heddle_knowledge.uploads.records import Attachment, Batch, State
+from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, State
 
 if TYPE_CHECKING:  # loads the engine
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
-
     from heddle_knowledge.store import KnowledgeStore
-    from heddle_knowledge.uploads.records import Attributes
 
 log = structlog.get_logger(__name__)
 AT_ONCE = 8
