@@ -4,6 +4,7 @@ import gc
 import os
 from collections import defaultdict
 from collections.abc import Generator, Sequence
+from zlib import crc32
 
 import pytest
 from heddle_runtime.call_metadata import CALLER, Caller
@@ -29,8 +30,11 @@ def pytest_configure() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(room))
 
 
+Indices = tuple[tuple[str, int], ...]
 ENVIRONMENTS = {"dialect", "place", "transport", "provider", "desk", "style", "client", "form"}
 """Parameters that say where a test runs. The other parameters of a test are its cases."""
+INTERCHANGEABLE = {"dialect", "place", "transport"}
+"""Environments in which all tests pass alike. A test without cases runs in one of them."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,26 +42,29 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Mark most pairs of a case and an environment `exhaustive`.
 
     Each case still runs in one environment, and each environment runs some case. A test without
-    cases runs in every environment.
+    cases runs in every environment, or in one of those that are interchangeable.
     """
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        tests[item.nodeid.partition("[")[0]].append(item)
-    for same_test in tests.values():
+        if not item.get_closest_marker("exhaustive"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for name, same_test in tests.items():
         pairs = [_case_and_environment(item) for item in same_test]
         cases = list(dict.fromkeys(case for case, _ in pairs))
         environments = list(dict.fromkeys(environment for _, environment in pairs))
-        step = min(len(cases), len(environments))
+        step, offset = min(len(cases), len(environments)), 0
+        if len(cases) == 1 and all(dict(each).keys() <= INTERCHANGEABLE for each in environments):
+            step, offset = len(environments), crc32(name.encode())
         for item, (case, environment) in zip(same_test, pairs, strict=True):
-            if cases.index(case) % step != environments.index(environment) % step:
+            if (cases.index(case) + offset) % step != environments.index(environment) % step:
                 item.add_marker(pytest.mark.exhaustive)
 
 
-def _case_and_environment(item: pytest.Item) -> tuple[str, str]:
+def _case_and_environment(item: pytest.Item) -> tuple[Indices, Indices]:
     callspec = getattr(item, "callspec", None)
-    indices = callspec.indices.items() if callspec else ()
-    environment = [index for index in indices if index[0] in ENVIRONMENTS]
-    return repr([index for index in indices if index not in environment]), repr(environment)
+    indices = tuple(callspec.indices.items()) if callspec else ()
+    environment = tuple(index for index in indices if index[0] in ENVIRONMENTS)
+    return tuple(index for index in indices if index not in environment), environment
 
 
 def pytest_collection_finish() -> None:

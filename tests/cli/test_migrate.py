@@ -205,6 +205,7 @@ def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(
     assert migrated(many) == MANY
 
 
+@pytest.mark.exhaustive
 def test_a_service_that_dies_is_told_in_a_sentence_and_a_second_run_finishes(
     many: Kept, heddle: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.connectors import local
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, UnavailableError
+from runtime.examples import sampled
 
 from connector.service import answer, as_whole, asked, batches, events, failure, said, service
 
@@ -46,7 +47,7 @@ async def test_the_embedded_model_answers_streamed_and_whole() -> None:
     assert answer(batch) == text
 
 
-@pytest.mark.parametrize("moment", ["while it reads the prompt", "while it writes"])
+@pytest.mark.parametrize("moment", sampled(["while it reads the prompt", "while it writes"], 1))
 async def test_a_cancelled_answer_stops_the_engine(moment: str) -> None:
     async with service() as stub:
         await events(stub, ask(), 60)  # loaded
@@ -159,7 +160,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize(("how", "code"), [("stop", 0), ("exit", 7)])
+@pytest.mark.parametrize(("how", "code"), sampled([("stop", 0), ("exit", 7)], 1))
 def test_stopping_in_mid_answer_never_crashes_the_process(how: str, code: int) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     begun = time.monotonic()

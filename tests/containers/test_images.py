@@ -40,7 +40,7 @@ def disk() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("name", sampled(SERVICES, 2))
+@pytest.mark.parametrize("name", sampled(SERVICES, 1))
 def test_an_image_installs_starts_is_healthy_and_stops(
     name: str, disk: Path, tmp_path: Path
 ) -> None:

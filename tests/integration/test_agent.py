@@ -108,6 +108,7 @@ async def test_answers_tell_what_happened_alike_streamed_and_whole_and_as_the_sd
         assert beside([{"heddle": each} for each in answer["heddle"]]) == streamed
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the embedded model is not installed")
 async def test_the_embedded_model_chooses_by_labels(folder: Path) -> None:
     model = "{connector: local, model: smollm2-135m-instruct}"

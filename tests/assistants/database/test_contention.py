@@ -7,8 +7,12 @@ from assistants.database.rows import add_assistant
 from assistants.database.traffic import ROWS
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
-from runtime.examples import mostly_on
+from runtime.examples import mostly_on, repetitions
 from sqlalchemy import func, select, update
+
+WRITERS = 10
+WRITES = repetitions(15)
+"""Of each writer."""
 
 
 @mostly_on("dialect", "sqlite", "postgresql")
@@ -19,9 +23,9 @@ async def test_two_replicas_lose_no_write_and_never_find_it_locked(
         await add_assistant(filled, name=str(number))
     async with filled.writing() as connection:
         await connection.execute(update(assistants).values(title="r1"))
-    replicas = [await ready("traffic.py", database_url, 50, 10, 15) for _ in range(2)]
+    replicas = [await ready("traffic.py", database_url, 50, WRITERS, WRITES) for _ in range(2)]
     happened = [json.loads(printed) for printed in await outputs(replicas)]
     async with filled.reading() as connection:
         revisions = await connection.scalar(select(func.sum(assistants.c.revision)))
-    assert [replica["written"] for replica in happened] == [150, 150]
-    assert revisions == ROWS + 300
+    assert [replica["written"] for replica in happened] == [WRITERS * WRITES] * 2
+    assert revisions == ROWS + 2 * WRITERS * WRITES

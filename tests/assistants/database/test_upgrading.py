@@ -55,7 +55,7 @@ async def test_the_tables_are_those_of_the_schema(database: Database) -> None:
 
 @mostly_on("dialect", "postgresql", "sqlite")
 async def test_processes_that_start_at_once_upgrade_once(empty_database_url: str) -> None:
-    await outputs([await ready("upgrade_once.py", empty_database_url) for _ in range(3)])
+    await outputs([await ready("upgrade_once.py", empty_database_url) for _ in range(2)])
     async with open_database(empty_database_url) as database, database.reading() as connection:
         revisions = await connection.execute(text("SELECT version_num FROM alembic_version"))
         assert revisions.scalars().all() == ["0001"]

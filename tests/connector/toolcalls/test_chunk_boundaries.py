@@ -7,7 +7,7 @@ from heddle_connector.toolcalls import CallRead, ContentPiece, ReasoningPiece, T
 from heddle_connector.toolcalls.formats import FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
-from runtime.examples import examples
+from runtime.examples import examples, sampled
 
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS, Writing
 from connector.toolcalls.reading import events_of, read_pieces, read_tool_calls
@@ -62,7 +62,7 @@ FRAGMENTS = sorted(
 
 
 @pytest.mark.parametrize("message", EXAMPLES.values(), ids=EXAMPLES)
-@pytest.mark.parametrize("prefilled", [False, True])
+@pytest.mark.parametrize("prefilled", sampled([False, True], 1))
 def test_every_split_of_every_example_reads_the_same(message: str, prefilled: bool) -> None:
     whole = read_tool_calls(message, FUNCTIONS, reasoning_prefilled=prefilled)
     assert read_pieces(message, FUNCTIONS, prefilled=prefilled) == whole

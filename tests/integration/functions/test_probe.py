@@ -47,7 +47,7 @@ async def probed(url: str, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "tools"), sampled(CASES, 6), ids=lambda it: "beside others" if it == ITS_OWN else it
+    ("name", "tools"), sampled(CASES, 3), ids=lambda it: "beside others" if it == ITS_OWN else it
 )
 async def test_all_checks_pass(
     name: str, tools: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

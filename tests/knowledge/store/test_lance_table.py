@@ -13,6 +13,7 @@ from heddle_knowledge.engines.interface import Layout
 from heddle_knowledge.engines.lance import open_folder
 from heddle_knowledge.engines.lance_table import LanceTable
 from heddle_knowledge.languages import ENGLISH
+from runtime.examples import sampled
 
 DIM = 8
 NEVER = 10**9
@@ -59,7 +60,7 @@ async def files(table: LanceTable) -> int:
     return int(stats["fragment_stats"]["num_fragments"])
 
 
-@pytest.mark.parametrize("ann_rows", [NEVER, 20])
+@pytest.mark.parametrize("ann_rows", sampled([20, NEVER], 1))
 async def test_many_small_commits_leave_few_files_and_complete_indexes(
     table: LanceTable, ann_rows: int
 ) -> None:

@@ -43,6 +43,7 @@ async def quality(store: KnowledgeStore, queries: list[tuple[str, str]], mode: M
     return sum(gains) / len(gains)
 
 
+@pytest.mark.exhaustive
 async def test_questions_in_other_words_are_answered_by_meaning(store: KnowledgeStore) -> None:
     questions = [(row["q"], row["id"]) for row in rows()]
     by_words, by_meaning, both = [

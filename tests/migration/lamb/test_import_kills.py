@@ -13,7 +13,7 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
 from migration.lamb.lamb_database import Lamb, filled
 from migration.lamb.running import rows, run
-from runtime.examples import mostly_on, repetitions
+from runtime.examples import repetitions
 
 ROWS = 6_000
 
@@ -67,7 +67,7 @@ async def test_an_interrupted_import_continues_where_it_was(
     assert all(found[1000 + n]["metadata"] == f"{n}" for n in range(ROWS))
 
 
-@mostly_on("dialect", "postgresql", "sqlite")
+@pytest.mark.exhaustive
 @pytest.mark.timeout(300)
 async def test_two_imports_at_once_import_everything_once(
     database: Database, database_url: str, tmp_path: Path
