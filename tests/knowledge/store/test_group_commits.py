@@ -18,6 +18,7 @@ from knowledge.store.places import Place
 
 # An object store has no locks by which a test could hold commits back.
 LOCKING = pytest.mark.parametrize("place", ["folder", "postgresql"], indirect=True)
+EMBEDDING = IngestProgress("embedding", 0, 1)
 SAVING = IngestProgress("saving", 0, 1)
 
 
@@ -37,16 +38,17 @@ class Counting(HashingEmbedder):
         return await super().embed(texts, kind)
 
 
-class Saving:
-    """Ingestions that are ready to be committed, or through."""
+class Ingestions:
+    """Ingestions in the background, each of a text."""
 
-    def __init__(self, store: KnowledgeStore) -> None:
+    def __init__(self, store: KnowledgeStore, awaited: IngestProgress) -> None:
         self._store = store
+        self._awaited = awaited
         self._ready = 0
         self.tasks: dict[str, asyncio.Task[Ingested]] = {}
 
     async def add(self, *texts: tuple[str, str]) -> None:
-        """Begin documents, and wait until each waits for its commit."""
+        """Begin documents, and wait until each has come to the awaited step."""
         ready = self._ready + len(texts)
         for name, text in texts:
             self.tasks[text] = asyncio.create_task(self._ingest(name, text))
@@ -56,7 +58,7 @@ class Saving:
 
     async def _ingest(self, name: str, text: str) -> Ingested:
         async for event in self._store.documents.ingest("docs", name, text.encode()):
-            if event == SAVING:
+            if event == self._awaited:
                 self._ready += 1
             elif isinstance(event, Ingested):
                 return event
@@ -101,7 +103,7 @@ async def test_documents_that_are_ready_together_share_one_commit(
     collection = await store.collections.get("docs")
     [_ async for _ in store.documents.ingest("docs", "d3", b"old text")]
     before = await version(place, collection)
-    saving = Saving(store)
+    saving = Ingestions(store, SAVING)
     async with held_back(place, store):
         await saving.add(*((f"d{n}", f"text {n}") for n in range(20)))
     told = await asyncio.gather(*saving.tasks.values())
@@ -114,7 +116,7 @@ async def test_documents_that_are_ready_together_share_one_commit(
 async def test_of_two_versions_that_are_ready_together_the_later_one_stays(
     place: Place, store: KnowledgeStore
 ) -> None:
-    saving = Saving(store)
+    saving = Ingestions(store, SAVING)
     async with held_back(place, store):
         await saving.add(("a", "text of a"))
         await saving.add(("b", "text of b"))
@@ -131,7 +133,7 @@ async def test_of_two_versions_that_are_ready_together_the_later_one_stays(
 async def test_who_gives_up_while_waiting_leaves_the_others(
     place: Place, store: KnowledgeStore
 ) -> None:
-    saving = Saving(store)
+    saving = Ingestions(store, SAVING)
     async with held_back(place, store):
         await saving.add(("a", "text of a"), ("b", "text of b"))
         saving.tasks["text of a"].cancel()
@@ -144,7 +146,7 @@ async def test_who_gives_up_while_waiting_leaves_the_others(
 async def test_a_collection_deleted_meanwhile_is_told_to_each(
     place: Place, store: KnowledgeStore
 ) -> None:
-    saving = Saving(store)
+    saving = Ingestions(store, SAVING)
     async with held_back(place, store):
         await saving.add(("a", "text of a"), ("b", "text of b"))
         collection = await store.collections.get("docs")
@@ -187,24 +189,11 @@ async def test_passages_of_several_documents_are_embedded_together(tmp_path: Pat
     embedder = Counting()
     async with open_store(tmp_path, embedder, quiet_seconds=1e6) as store:
         await store.collections.create("docs")
-        tasks = [
-            asyncio.create_task(ingested(store, f"d{n}", "poison" if n == 7 else f"text {n}"))
-            for n in range(40)
-        ]
-        async with asyncio.timeout(60):
-            # One passage each goes alone until no more may be under way.
-            while len(embedder.asked) < 8:
-                await asyncio.sleep(0.005)
-        await asyncio.sleep(0.5)
+        embedding = Ingestions(store, EMBEDDING)
+        await embedding.add(*((f"d{n}", "poison" if n == 7 else f"text {n}") for n in range(40)))
         embedder.open.set()
-        told = await asyncio.gather(*tasks, return_exceptions=True)
+        told = await asyncio.gather(*embedding.tasks.values(), return_exceptions=True)
         assert [n for n, each in enumerate(told) if isinstance(each, EmbeddingError)] == [7]
         assert len(await kept(store)) == 39
     assert max(map(len, embedder.asked)) > 1
     assert max(map(len, embedder.asked)) <= 32
-
-
-async def ingested(store: KnowledgeStore, name: str, text: str) -> Ingested:
-    (*_, last) = [event async for event in store.documents.ingest("docs", name, text.encode())]
-    assert isinstance(last, Ingested)
-    return last
