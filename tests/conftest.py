@@ -23,7 +23,9 @@ def pytest_configure() -> None:
     """Put temporary folders in memory, and let services listen on free ports by default.
 
     The default ports of the services would collide between tests that run at the same time.
+    Garbage collection pauses while pytest collects the tests, which would take a quarter longer.
     """
+    gc.disable()
     for service in SERVICES:
         os.environ.setdefault(f"HEDDLE_{service}_LISTEN", "127.0.0.1:0")
     if room := memory():
@@ -71,6 +73,7 @@ def pytest_collection_finish() -> None:
     """Exclude loaded modules from garbage collection, which would pause tests for seconds."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
