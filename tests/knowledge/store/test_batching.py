@@ -1,4 +1,4 @@
-"""Who asks for the same at the same time is served together; nobody pays for another."""
+"""Concurrent requests share batches, and none fails because of another."""
 
 import asyncio
 import gc
@@ -7,99 +7,99 @@ from contextlib import asynccontextmanager
 
 import pytest
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.ingestion.batching import Groups, Together
+from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 
 
-class Kitchen:
-    """Serves groups, each only once it may."""
+class Processor:
+    """Processes batches when its event is set."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()
-        self.served: list[list[str]] = []
+        self.batches: list[list[str]] = []
 
-    async def serve(self, group: Sequence[str]) -> list[str]:
-        self.served.append(list(group))
+    async def process(self, batch: Sequence[str]) -> list[str]:
+        self.batches.append(list(batch))
         await self.open.wait()
-        if "poison" in group:
+        if "poison" in batch:
             raise ValueError("poison")
-        return [each.upper() for each in group]
+        return [item.upper() for item in batch]
 
 
 async def settle() -> None:
-    """Let all tasks get as far as they get."""
+    """Let all tasks run until they wait."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 @pytest.fixture
-def kitchen() -> Kitchen:
-    return Kitchen()
+def processor() -> Processor:
+    return Processor()
 
 
 @pytest.fixture
-def together(kitchen: Kitchen) -> Together[str, str]:
-    return Together(kitchen.serve, lambda waiting: min(len(waiting), 3))
+def batcher(processor: Processor) -> Batcher[str, str]:
+    return Batcher(processor.process, lambda waiting: min(len(waiting), 3))
 
 
-async def asked(together: Together[str, str], *items: str) -> list["asyncio.Task[str]"]:
-    tasks = [asyncio.create_task(together.ask(item)) for item in items]
+async def submitted(batcher: Batcher[str, str], *items: str) -> list["asyncio.Task[str]"]:
+    tasks = [asyncio.create_task(batcher.submit(item)) for item in items]
     await settle()
     return tasks
 
 
-async def test_who_comes_alone_is_served_at_once_and_the_others_with_each_other(
-    kitchen: Kitchen, together: Together[str, str]
+async def test_the_first_item_is_processed_at_once_and_later_ones_in_batches(
+    processor: Processor, batcher: Batcher[str, str]
 ) -> None:
-    tasks = await asked(together, "a")
-    assert kitchen.served == [["a"]]
-    tasks += await asked(together, *"bcdef")
-    kitchen.open.set()
+    tasks = await submitted(batcher, "a")
+    assert processor.batches == [["a"]]
+    tasks += await submitted(batcher, *"bcdef")
+    processor.open.set()
     assert await asyncio.gather(*tasks) == list("ABCDEF")
-    assert kitchen.served == [["a"], ["b", "c", "d"], ["e", "f"]]
-    assert together.idle
-    assert await together.ask("again") == "AGAIN"
+    assert processor.batches == [["a"], ["b", "c", "d"], ["e", "f"]]
+    assert batcher.idle
+    assert await batcher.submit("again") == "AGAIN"
 
 
-async def test_a_group_that_fails_is_served_one_by_one(
-    kitchen: Kitchen, together: Together[str, str]
+async def test_items_of_a_batch_that_fails_are_processed_one_by_one(
+    processor: Processor, batcher: Batcher[str, str]
 ) -> None:
-    tasks = await asked(together, "a", "b", "poison", "c", "d")
-    kitchen.open.set()
+    tasks = await submitted(batcher, "a", "b", "poison", "c", "d")
+    processor.open.set()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [str(each) for each in results] == ["A", "B", "poison", "C", "D"]
-    assert kitchen.served == [["a", "b", "poison"], ["a"], ["b"], ["poison"], ["c", "d"]]
+    assert processor.batches == [["a", "b", "poison"], ["a"], ["b"], ["poison"], ["c", "d"]]
 
 
-async def test_who_is_cancelled_before_its_turn_is_not_served(
-    kitchen: Kitchen, together: Together[str, str]
+async def test_an_item_cancelled_while_it_waits_is_not_processed(
+    processor: Processor, batcher: Batcher[str, str]
 ) -> None:
-    tasks = await asked(together, "a", "b", "c", "d", "e")
+    tasks = await submitted(batcher, "a", "b", "c", "d", "e")
     tasks[4].cancel()
     await settle()
     assert tasks[4].done()
-    kitchen.open.set()
+    processor.open.set()
     assert await asyncio.gather(*tasks[:4]) == list("ABCD")
-    assert kitchen.served == [["a", "b", "c"], ["d"]]
+    assert processor.batches == [["a", "b", "c"], ["d"]]
 
 
-@pytest.mark.parametrize("binding", [True, False])
-async def test_who_is_cancelled_during_its_turn_takes_nothing_from_the_others(
-    kitchen: Kitchen, binding: bool
+@pytest.mark.parametrize("uninterruptible", [True, False])
+async def test_an_item_cancelled_in_its_batch_does_not_affect_the_others(
+    processor: Processor, uninterruptible: bool
 ) -> None:
-    together = Together(kitchen.serve, len, binding=binding)
-    tasks = await asked(together, "a", "b")
+    batcher = Batcher(processor.process, len, uninterruptible=uninterruptible)
+    tasks = await submitted(batcher, "a", "b")
     tasks[0].cancel()
     await settle()
-    assert tasks[0].done() is not binding
-    kitchen.open.set()
+    assert tasks[0].done() is not uninterruptible
+    processor.open.set()
     assert await tasks[1] == "B"
     with pytest.raises(asyncio.CancelledError):
         await tasks[0]
 
 
-async def test_a_group_is_chosen_when_its_turn_comes_and_told_when_that_is_over() -> None:
-    kitchen, turn, over = Kitchen(), asyncio.Event(), asyncio.Event()
-    kitchen.open.set()
+async def test_a_batch_is_formed_under_the_lock_and_its_results_are_returned_after_it() -> None:
+    processor, turn, over = Processor(), asyncio.Event(), asyncio.Event()
+    processor.open.set()
 
     @asynccontextmanager
     async def turns() -> AsyncGenerator[None]:
@@ -107,80 +107,82 @@ async def test_a_group_is_chosen_when_its_turn_comes_and_told_when_that_is_over(
         yield
         await over.wait()
 
-    together = Together(kitchen.serve, len, turn=turns)
-    tasks = [*await asked(together, "a"), *await asked(together, "b")]
-    assert kitchen.served == []
+    batcher = Batcher(processor.process, len, lock=turns)
+    tasks = [*await submitted(batcher, "a"), *await submitted(batcher, "b")]
+    assert processor.batches == []
     turn.set()
     await settle()
-    assert kitchen.served == [["a", "b"]]
+    assert processor.batches == [["a", "b"]]
     assert not any(task.done() for task in tasks)
     over.set()
     assert await asyncio.gather(*tasks) == ["A", "B"]
 
 
-async def test_a_turn_that_is_refused_is_told_to_all_who_wait(kitchen: Kitchen) -> None:
+async def test_a_lock_that_fails_fails_all_waiting_requests(processor: Processor) -> None:
     @asynccontextmanager
     async def refused() -> AsyncGenerator[None]:
         raise ValueError("gone")
         yield
 
-    together = Together(kitchen.serve, len, turn=refused)
-    tasks = await asked(together, "a", "b")
+    batcher = Batcher(processor.process, len, lock=refused)
+    tasks = await submitted(batcher, "a", "b")
     assert [str(each) for each in await asyncio.gather(*tasks, return_exceptions=True)] == [
         "gone",
         "gone",
     ]
-    assert kitchen.served == []
+    assert processor.batches == []
 
 
-async def test_several_groups_are_under_way_if_they_may(kitchen: Kitchen) -> None:
-    together = Together(kitchen.serve, len, at_once=2)
-    first = await asked(together, "a")
-    second = await asked(together, "b")
-    third = await asked(together, "c", "d")
-    assert kitchen.served == [["a"], ["b"]]
-    kitchen.open.set()
+async def test_several_batches_are_processed_at_once_if_allowed(processor: Processor) -> None:
+    batcher = Batcher(processor.process, len, max_batches=2)
+    first = await submitted(batcher, "a")
+    second = await submitted(batcher, "b")
+    third = await submitted(batcher, "c", "d")
+    assert processor.batches == [["a"], ["b"]]
+    processor.open.set()
     assert await asyncio.gather(*first, *second, *third) == list("ABCD")
-    assert kitchen.served == [["a"], ["b"], ["c", "d"]]
+    assert processor.batches == [["a"], ["b"], ["c", "d"]]
 
 
-async def test_closing_tells_everybody(kitchen: Kitchen) -> None:
-    groups: Groups[str, str] = Groups()
+async def test_closing_fails_unfinished_requests(processor: Processor) -> None:
+    batchers: KeyedBatcher[str, str] = KeyedBatcher()
     tasks = [
-        asyncio.create_task(groups.ask("k", lambda: Together(kitchen.serve, lambda _: 1), item))
+        asyncio.create_task(
+            batchers.submit("k", lambda: Batcher(processor.process, lambda _: 1), item)
+        )
         for item in "ab"
     ]
     await settle()
-    await groups.aclose()
+    await batchers.aclose()
     for task in tasks:
         with pytest.raises(StorageError, match="closed"):
             await task
-    assert kitchen.served == [["a"]]
+    assert processor.batches == [["a"]]
 
 
-async def test_things_do_not_wait_for_each_other(kitchen: Kitchen) -> None:
-    groups: Groups[str, str] = Groups()
+async def test_keys_do_not_wait_for_each_other(processor: Processor) -> None:
+    batchers: KeyedBatcher[str, str] = KeyedBatcher()
     tasks = [
-        asyncio.create_task(groups.ask(key, lambda: Together(kitchen.serve, len), key))
+        asyncio.create_task(batchers.submit(key, lambda: Batcher(processor.process, len), key))
         for key in "ab"
     ]
     await settle()
-    assert sorted(kitchen.served) == [["a"], ["b"]]
-    kitchen.open.set()
+    assert sorted(processor.batches) == [["a"], ["b"]]
+    processor.open.set()
     assert await asyncio.gather(*tasks) == ["A", "B"]
 
 
-async def test_a_failure_that_nobody_waits_for_any_more_is_no_loose_end(
-    kitchen: Kitchen, together: Together[str, str]
+async def test_the_failure_of_a_cancelled_request_is_not_logged_as_never_retrieved(
+    processor: Processor, batcher: Batcher[str, str]
 ) -> None:
     loose: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: loose.append(context))
-    (task,) = await asked(together, "poison")
+    (task,) = await submitted(batcher, "poison")
     task.cancel()
     await settle()
-    kitchen.open.set()
+    processor.open.set()
     await settle()
     del task
     gc.collect()
-    assert together.idle
+    assert batcher.idle
     assert loose == []

@@ -1,4 +1,4 @@
-"""Does in one go what several callers ask for at the same time."""
+"""Batches concurrent requests."""
 
 import asyncio
 from collections import deque
@@ -12,147 +12,148 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
-class _Wish(Generic[ItemT, ResultT]):
-    """What one caller waits for."""
+class _Request(Generic[ItemT, ResultT]):
+    """An item and its future result."""
 
     def __init__(self, item: ItemT) -> None:
         self.item = item
         self.result: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
 
 
-class Together(Generic[ItemT, ResultT]):
-    """Groups what is asked for.
+class Batcher(Generic[ItemT, ResultT]):
+    """Processes the items of concurrent requests in batches.
 
-    Whoever comes alone is served at once. Whoever comes while a group is under way waits for its
-    end and is then served together with all who came meanwhile, as far as they fit, in order.
+    An item that arrives while nothing is processed is processed at once. Items that arrive while
+    as many batches are processed as allowed wait, and are then processed together, in order.
     """
 
     def __init__(
         self,
-        act: Callable[[Sequence[ItemT]], Awaitable[Sequence[ResultT]]],
-        fitting: Callable[[Sequence[ItemT]], int],
+        process: Callable[[Sequence[ItemT]], Awaitable[Sequence[ResultT]]],
+        batch_size: Callable[[Sequence[ItemT]], int],
         *,
-        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
-        at_once: int = 1,
-        binding: bool = False,
+        lock: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        max_batches: int = 1,
+        uninterruptible: bool = False,
     ) -> None:
         """Prepare.
 
         Args:
-            act: Serves a group: as many results, in the same order. If it fails, each of the group
-                is served alone, so that nobody fails for another's fault.
-            fitting: Says how many of those who wait, from the first on, make a group; at least 1.
-            turn: Entered before a group is chosen, left before its results are told.
-            at_once: How many groups may be under way.
-            binding: Whether a caller who is cancelled waits for the end of its group first.
+            process: Processes a batch and returns as many results, in the same order. If it fails,
+                each item of the batch is processed alone, so that only the item at fault fails.
+            batch_size: Returns how many of the waiting items, from the first on, make the next
+                batch; at least 1.
+            lock: Entered before a batch is formed, exited before its results are returned.
+            max_batches: How many batches may be processed at the same time.
+            uninterruptible: Whether a cancelled request waits for the end of its batch.
         """
-        self._act = act
-        self._fitting = fitting
-        self._turn = turn
-        self._at_once = at_once
-        self._binding = binding
-        self._waiting: deque[_Wish[ItemT, ResultT]] = deque()
-        self._leaders: set[asyncio.Task[None]] = set()
+        self._process = process
+        self._batch_size = batch_size
+        self._lock = lock
+        self._max_batches = max_batches
+        self._uninterruptible = uninterruptible
+        self._waiting: deque[_Request[ItemT, ResultT]] = deque()
+        self._workers: set[asyncio.Task[None]] = set()
 
     @property
     def idle(self) -> bool:
-        """Whether nobody waits and nothing is under way."""
-        return not self._leaders
+        """Whether no item waits or is processed."""
+        return not self._workers
 
-    async def ask(self, item: ItemT) -> ResultT:
-        """Return the result for an item. Cancelled before its group is chosen, nothing is done."""
-        wish: _Wish[ItemT, ResultT] = _Wish(item)
-        self._waiting.append(wish)
-        if len(self._leaders) < self._at_once:
-            self._leaders.add(asyncio.create_task(self._lead()))
+    async def submit(self, item: ItemT) -> ResultT:
+        """Return the result of an item. An item cancelled while it waits is not processed."""
+        request: _Request[ItemT, ResultT] = _Request(item)
+        self._waiting.append(request)
+        if len(self._workers) < self._max_batches:
+            self._workers.add(asyncio.create_task(self._work()))
         try:
-            return await asyncio.shield(wish.result)
+            return await asyncio.shield(request.result)
         except asyncio.CancelledError:
-            if wish in self._waiting:
-                self._waiting.remove(wish)
-            elif self._binding:
-                await asyncio.wait([wish.result])
-            wish.result.add_done_callback(asyncio.Future.exception)  # nobody else will look
+            if request in self._waiting:
+                self._waiting.remove(request)
+            elif self._uninterruptible:
+                await asyncio.wait([request.result])
+            # Retrieve the exception: asyncio would log it as never retrieved.
+            request.result.add_done_callback(asyncio.Future.exception)
             raise
 
     async def aclose(self) -> None:
-        """End; whoever still waits fails."""
-        self._refuse(_closed())
-        leaders = list(self._leaders)
-        for leader in leaders:
-            leader.cancel()
-        await asyncio.gather(*leaders, return_exceptions=True)
+        """Stop; unfinished requests fail with `StorageError`."""
+        self._fail_waiting(_closed())
+        workers = list(self._workers)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _lead(self) -> None:
-        """Serve groups until nobody waits."""
+    async def _work(self) -> None:
+        """Process batches until no item waits."""
         try:
             while self._waiting:
-                await self._serve(self._fitting)
-        finally:  # at once: whoever comes now needs another leader
-            self._leaders.discard(asyncio.current_task())
+                await self._process_next(self._batch_size)
+        finally:  # without an await in between: the next item needs a new worker
+            self._workers.discard(asyncio.current_task())
 
-    async def _serve(self, fitting: Callable[[Sequence[ItemT]], int]) -> None:
-        """Serve the next group."""
-        group: list[_Wish[ItemT, ResultT]] = []
+    async def _process_next(self, batch_size: Callable[[Sequence[ItemT]], int]) -> None:
+        batch: list[_Request[ItemT, ResultT]] = []
         try:
-            async with self._turn():
-                group = self._chosen(fitting)
-                results = await self._act([wish.item for wish in group]) if group else []
+            async with self._lock():
+                batch = self._take(batch_size)
+                results = await self._process([request.item for request in batch]) if batch else []
         except asyncio.CancelledError:
-            for wish in group:
-                wish.result.set_exception(_closed())
+            for request in batch:
+                request.result.set_exception(_closed())
             raise
-        except Exception as error:  # noqa: BLE001 - whoever asked is told
-            if not group:  # the turn itself was refused
-                self._refuse(error)
-            elif len(group) == 1:
-                group[0].result.set_exception(error)
+        except Exception as error:  # noqa: BLE001 - the requests fail with it
+            if not batch:  # the lock failed
+                self._fail_waiting(error)
+            elif len(batch) == 1:
+                batch[0].result.set_exception(error)
             else:
-                self._waiting.extendleft(reversed(group))
-                for _ in group:
-                    await self._serve(_one)
+                self._waiting.extendleft(reversed(batch))
+                for _ in batch:
+                    await self._process_next(_one)
         else:
-            for wish, result in zip(group, results, strict=True):
-                wish.result.set_result(result)
+            for request, result in zip(batch, results, strict=True):
+                request.result.set_result(result)
 
-    def _chosen(self, fitting: Callable[[Sequence[ItemT]], int]) -> list[_Wish[ItemT, ResultT]]:
+    def _take(self, batch_size: Callable[[Sequence[ItemT]], int]) -> list[_Request[ItemT, ResultT]]:
         if not self._waiting:  # all were cancelled
             return []
-        count = fitting([wish.item for wish in self._waiting])
+        count = batch_size([request.item for request in self._waiting])
         return [self._waiting.popleft() for _ in range(count)]
 
-    def _refuse(self, error: Exception) -> None:
+    def _fail_waiting(self, error: Exception) -> None:
         while self._waiting:
             self._waiting.popleft().result.set_exception(error)
 
 
-class Groups(Generic[ItemT, ResultT]):
-    """What is asked for of several things at once, in groups for each of them."""
+class KeyedBatcher(Generic[ItemT, ResultT]):
+    """Batches concurrent requests separately for each key."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Together[ItemT, ResultT]] = {}
+        self._batchers: dict[str, Batcher[ItemT, ResultT]] = {}
 
-    async def ask(
-        self, key: str, make: Callable[[], Together[ItemT, ResultT]], item: ItemT
+    async def submit(
+        self, key: str, make_batcher: Callable[[], Batcher[ItemT, ResultT]], item: ItemT
     ) -> ResultT:
-        """Return the result for an item, together with others of the same key.
+        """Return the result of an item, which is batched with others of the same key.
 
         Args:
-            key: The thing that it is asked of.
-            make: Makes what serves it; called if nobody else asks at the moment.
-            item: What is asked for.
+            key: For example the collection that the item belongs to.
+            make_batcher: Called if no other request of this key is in progress.
+            item: What to process.
         """
-        together = self._open.get(key) or self._open.setdefault(key, make())
+        batcher = self._batchers.get(key) or self._batchers.setdefault(key, make_batcher())
         try:
-            return await together.ask(item)
+            return await batcher.submit(item)
         finally:
-            if together.idle and self._open.get(key) is together:
-                del self._open[key]
+            if batcher.idle and self._batchers.get(key) is batcher:
+                del self._batchers[key]
 
     async def aclose(self) -> None:
-        """End; whoever still waits fails."""
-        for together in list(self._open.values()):
-            await together.aclose()
+        """Stop; unfinished requests fail with `StorageError`."""
+        for batcher in list(self._batchers.values()):
+            await batcher.aclose()
 
 
 def _one(_: object) -> int:

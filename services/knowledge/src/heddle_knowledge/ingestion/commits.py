@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.collection_handle import CollectionHandle
-from heddle_knowledge.ingestion.batching import Groups, Together
+from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.reuse import EmbeddedText
 from heddle_knowledge.records import Document
 from heddle_knowledge.tables import (
@@ -54,7 +54,7 @@ class Commits:
     def __init__(self, committed: Callable[[str, int], None]) -> None:
         """Prepare; `committed` is told the id of the collection and the rows of every commit."""
         self._committed = committed
-        self._groups: Groups[Prepared, bool] = Groups()
+        self._batches: KeyedBatcher[Prepared, bool] = KeyedBatcher()
 
     async def put(self, handle: CollectionHandle, prepared: Prepared) -> bool:
         """Put a document in; say whether it took the place of an earlier version.
@@ -63,10 +63,13 @@ class Commits:
             CollectionNotFoundError: The collection was deleted meanwhile.
             StorageError: The commit failed; the document is as it was.
         """
-        return await self._groups.ask(
+        return await self._batches.submit(
             handle.collection.id,
-            lambda: Together(
-                partial(self._commit, handle), _fitting, turn=handle.writing, binding=True
+            lambda: Batcher(
+                partial(self._commit, handle),
+                _batch_size,
+                lock=handle.writing,
+                uninterruptible=True,
             ),
             prepared,
         )
@@ -85,8 +88,8 @@ class Commits:
         return bool(changed)
 
     async def aclose(self) -> None:
-        """End; documents whose commit is not through fail."""
-        await self._groups.aclose()
+        """Stop; documents that are not committed fail with `StorageError`."""
+        await self._batches.aclose()
 
     async def _commit(self, handle: CollectionHandle, group: Sequence[Prepared]) -> list[bool]:
         # Stamped under the lock: of two versions the later commit has the later time.
@@ -102,8 +105,8 @@ def _laid_out(group: Sequence[Prepared], now: datetime, collection: str) -> pa.T
     return pa.concat_tables([prepared.rows(now, collection) for prepared in group])
 
 
-def _fitting(waiting: Sequence[Prepared]) -> int:
-    """Count who shares a commit: no two versions of one document, and not more than is quick."""
+def _batch_size(waiting: Sequence[Prepared]) -> int:
+    """Count documents for the next commit: one version of each, and few enough to be quick."""
     names: set[str] = set()
     rows = 0
     for count, prepared in enumerate(waiting):

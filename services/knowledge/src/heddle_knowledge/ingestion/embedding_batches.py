@@ -1,26 +1,26 @@
-"""Passages of several documents, embedded in common batches."""
+"""Embeds passages of several documents in common batches."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from heddle_knowledge.embedders.embedding import Embedder, WordEmbedder
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
-from heddle_knowledge.ingestion.batching import Groups, Together
+from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.reuse import EmbeddedText
 
-LARGEST = 32
-"""Passages of a batch: a local model gets through it in two seconds or so."""
-# The model of this machine takes one at a time: the next is filled while it does so.
-_AT_ONCE_HERE = 2
-_AT_ONCE_ELSEWHERE = 8
+MAX_BATCH_PASSAGES = 32
+"""A local model embeds them in about two seconds."""
+# A local model processes one batch at a time; the next batch fills meanwhile.
+_MAX_LOCAL_BATCHES = 2
+_MAX_REMOTE_BATCHES = 8
 
 
 class Batches:
-    """Hands passages to embedders, those of all who come at the same time together."""
+    """Embeds passages; those of concurrent requests share batches."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
-        self._groups: Groups[Sequence[str], Sequence[EmbeddedText]] = Groups()
+        """Begin without requests."""
+        self._batches: KeyedBatcher[Sequence[str], Sequence[EmbeddedText]] = KeyedBatcher()
 
     async def embedded(
         self, embedder: Embedder, texts: Sequence[str], *, words: bool
@@ -30,34 +30,38 @@ class Batches:
         Raises:
             EmbeddingError: The embedder failed.
         """
-        at_once = _AT_ONCE_HERE if isinstance(embedder, LocalEmbedder) else _AT_ONCE_ELSEWHERE
-        return await self._groups.ask(
+        local = isinstance(embedder, LocalEmbedder)
+        return await self._batches.submit(
             f"{embedder.info().model} {words}",
-            lambda: Together(partial(_embed_all, embedder, words=words), _fitting, at_once=at_once),
+            lambda: Batcher(
+                partial(_embed_all, embedder, words=words),
+                _batch_size,
+                max_batches=_MAX_LOCAL_BATCHES if local else _MAX_REMOTE_BATCHES,
+            ),
             texts,
         )
 
     async def aclose(self) -> None:
-        """End; whoever still waits fails."""
-        await self._groups.aclose()
+        """Stop; unfinished requests fail with `StorageError`."""
+        await self._batches.aclose()
 
 
 async def _embed_all(
-    embedder: Embedder, group: Sequence[Sequence[str]], *, words: bool
+    embedder: Embedder, batch: Sequence[Sequence[str]], *, words: bool
 ) -> list[Sequence[EmbeddedText]]:
-    every = [text for texts in group for text in texts]
+    every = [text for texts in batch for text in texts]
     if words and isinstance(embedder, WordEmbedder):
         results = iter(map(EmbeddedText, *await embedder.embed_with_words(every)))
     else:
         results = iter(map(EmbeddedText, await embedder.embed(every, "passage")))
-    return [[next(results) for _ in texts] for texts in group]
+    return [[next(results) for _ in texts] for texts in batch]
 
 
-def _fitting(waiting: Sequence[Sequence[str]]) -> int:
-    """Count who shares a batch."""
+def _batch_size(waiting: Sequence[Sequence[str]]) -> int:
+    """Count the requests whose passages fit into the next batch."""
     total = 0
     for count, texts in enumerate(waiting):
         total += len(texts)
-        if count and total > LARGEST:
+        if count and total > MAX_BATCH_PASSAGES:
             return count
     return len(waiting)

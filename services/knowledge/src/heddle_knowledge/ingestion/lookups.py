@@ -1,21 +1,21 @@
-"""Documents looked up by name: a query of the engine for all who ask at the same time."""
+"""Looks documents up by name, with one query of the engine for concurrent requests."""
 
 from collections.abc import Sequence
 
 from heddle_knowledge.collection_handle import CollectionHandle
-from heddle_knowledge.ingestion.batching import Groups, Together
+from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.records import Document
 from heddle_knowledge.tables import find_documents
 
-_MOST = 128
+_MAX_NAMES = 128
 
 
 class Lookups:
-    """Finds documents as they stand when they are asked for."""
+    """Finds documents in their current state."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
-        self._groups: Groups[str, Document | None] = Groups()
+        """Begin without requests."""
+        self._batches: KeyedBatcher[str, Document | None] = KeyedBatcher()
 
     async def find(self, handle: CollectionHandle, name: str) -> Document | None:
         """Return a document of a collection, or None.
@@ -27,16 +27,16 @@ class Lookups:
 
         async def find_all(names: Sequence[str]) -> list[Document | None]:
             known = await find_documents(handle.table, names)
-            return [known.get(each) for each in names]
+            return [known.get(name) for name in names]
 
-        return await self._groups.ask(
-            handle.collection.id, lambda: Together(find_all, _fitting, turn=handle.using), name
+        return await self._batches.submit(
+            handle.collection.id, lambda: Batcher(find_all, _batch_size, lock=handle.using), name
         )
 
     async def aclose(self) -> None:
-        """End; whoever still waits fails."""
-        await self._groups.aclose()
+        """Stop; unfinished requests fail with `StorageError`."""
+        await self._batches.aclose()
 
 
-def _fitting(waiting: Sequence[str]) -> int:
-    return min(len(waiting), _MOST)
+def _batch_size(waiting: Sequence[str]) -> int:
+    return min(len(waiting), _MAX_NAMES)
