@@ -51,7 +51,7 @@ async def accounts(site: MoodleServer) -> Accounts:
 
 @pytest.fixture
 async def tools(accounts: Accounts, tmp_path: Path) -> AsyncIterator[Calling]:
-    async with calling_tools(tmp_path, accounts, http_timeout=0.5) as calling:
+    async with calling_tools(tmp_path, accounts) as calling:
         yield calling
 
 
@@ -236,9 +236,12 @@ async def test_whatever_moodle_answers_its_token_is_told_to_nobody(
     assert len(site.calls) == 1
 
 
-async def test_a_moodle_that_is_too_slow_is_told(tools: Calling, site: MoodleServer) -> None:
-    site.delay = 2
-    error = await failure(tools)
+async def test_a_moodle_that_is_too_slow_is_told(
+    accounts: Accounts, site: MoodleServer, tmp_path: Path
+) -> None:
+    site.delay = 60
+    async with calling_tools(tmp_path, accounts, http_timeout=0.5) as tools:
+        error = await failure(tools)
     assert isinstance(error, UnavailableError)
     assert error.message == "Moodle did not answer in time."
 

@@ -33,11 +33,15 @@ async def site() -> AsyncIterator[MoodleServer]:
 
 @pytest.fixture
 async def tools(site: MoodleServer, tmp_path: Path) -> AsyncIterator[Calling]:
+    async with calling_tools(tmp_path, known(site)) as calling:
+        yield calling
+
+
+def known(site: MoodleServer) -> Accounts:
     accounts = Accounts()  # type: ignore[abstract] # it does not offer every method
     accounts.add("uni", moodle=account_pb2.Moodle(url=site.url, token=site.token))
     accounts.add("poor")
-    async with calling_tools(tmp_path, accounts, http_timeout=0.5) as calling:
-        yield calling
+    return accounts
 
 
 async def named(
@@ -99,10 +103,11 @@ async def test_where_moodle_does_not_help_the_address_stands(
 
 
 async def test_a_slow_moodle_does_not_hold_the_answer_up(
-    tools: Calling, site: MoodleServer
+    site: MoodleServer, tmp_path: Path
 ) -> None:
-    site.delay = 3
-    assert await named(tools, Identity(ANN, "uni")) == ANN
+    site.delay = 60
+    async with calling_tools(tmp_path, known(site), http_timeout=0.5) as tools:
+        assert await named(tools, Identity(ANN, "uni")) == ANN
 
 
 async def test_without_a_moodle_the_address_stands(tools: Calling, site: MoodleServer) -> None:

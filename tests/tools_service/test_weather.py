@@ -30,13 +30,12 @@ async def sky() -> AsyncIterator[FakeOpenMeteo]:
 
 @pytest.fixture
 async def tools(sky: FakeOpenMeteo, tmp_path: Path) -> AsyncIterator[Calling]:
-    given: dict[str, Any] = {
-        "weather_url": sky.url,
-        "geocoding_url": f"{sky.url}/",
-        "http_timeout": 0.5,
-    }
-    async with calling_tools(tmp_path, **given) as calling:
+    async with calling_tools(tmp_path, **addresses(sky)) as calling:
         yield calling
+
+
+def addresses(sky: FakeOpenMeteo) -> dict[str, str]:
+    return {"weather_url": sky.url, "geocoding_url": f"{sky.url}/"}
 
 
 async def ask(tools: Calling, **arguments: Any) -> dict[str, Any]:
@@ -145,9 +144,10 @@ async def test_a_refusal_carries_the_reason(tools: Calling, sky: FakeOpenMeteo) 
     assert error.message.endswith("(400): Minutely API request limit exceeded.")
 
 
-async def test_a_server_that_is_too_slow_is_told(tools: Calling, sky: FakeOpenMeteo) -> None:
-    sky.delay = 2
-    error = await refused(tools, "Paris")
+async def test_a_server_that_is_too_slow_is_told(sky: FakeOpenMeteo, tmp_path: Path) -> None:
+    sky.delay = 60
+    async with calling_tools(tmp_path, http_timeout=0.5, **addresses(sky)) as tools:
+        error = await refused(tools, "Paris")
     assert isinstance(error, UnavailableError)
     assert error.message == "Open-Meteo did not answer in time."
 

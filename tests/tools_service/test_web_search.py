@@ -53,7 +53,7 @@ def provider(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def tools(provider: str, sites: SearchSites, tmp_path: Path) -> AsyncIterator[Calling]:
     accounts = organisation(sites, provider)
-    async with calling_tools(tmp_path, accounts, http_timeout=0.5) as calling:
+    async with calling_tools(tmp_path, accounts) as calling:
         yield calling
 
 
@@ -187,9 +187,11 @@ async def test_entries_that_are_none_are_left_out(tools: Calling, sites: SearchS
     assert told["citations"] == [URL]
 
 
-async def test_a_slow_provider_is_told(tools: Calling, sites: SearchSites) -> None:
-    sites.delay = 3
-    error = await refused(tools)
+async def test_a_slow_provider_is_told(provider: str, sites: SearchSites, tmp_path: Path) -> None:
+    sites.delay = 60
+    accounts = organisation(sites, provider)
+    async with calling_tools(tmp_path, accounts, http_timeout=0.5) as tools:
+        error = await refused(tools)
     assert isinstance(error, UnavailableError)
     assert error.message.endswith("did not answer in time.")
 
