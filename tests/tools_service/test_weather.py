@@ -34,7 +34,7 @@ async def tools(sky: FakeOpenMeteo, tmp_path: Path) -> AsyncIterator[Calling]:
         yield calling
 
 
-def addresses(sky: FakeOpenMeteo) -> dict[str, str]:
+def addresses(sky: FakeOpenMeteo) -> dict[str, Any]:
     return {"weather_url": sky.url, "geocoding_url": f"{sky.url}/"}
 
 

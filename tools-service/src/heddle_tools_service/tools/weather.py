@@ -44,8 +44,8 @@ async def weather(call: ToolCall[NoOptions, WeatherArguments], service: Weather)
         now = await service.now(city)
         if now is None:
             raise ToolError(
-                f"No city is named {city!r}. Give its name alone, or with its region or country "
-                "after a comma.",
+                f"No city is named {city!r}. Give its name alone, or after a comma the full name "
+                "of its region or country, or the two-letter code of its country.",
                 kind="unknown_city",
             )
     answer = {
