@@ -1,6 +1,7 @@
 """What stays inside: paths, tokens, questions, and links that are none."""
 
 import gzip
+from typing import Any
 
 import pytest
 from heddle_knowledge.access import Owner
@@ -10,7 +11,7 @@ from heddle_runtime.errors import HeddleError, ToolFailedError
 from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from structlog.testing import capture_logs
 from tools_service.knowledge_bases.asking import ASKED, TOKEN, serving_with
-from tools_service.serving import said
+from tools_service.serving import said, text_of
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,26 @@ async def test_neither_logs_nor_errors_repeat_question_owner_or_token(
     assert len(logs) > 8
     for secret in ("private question", "ana@example.org", TOKEN, "sk-leaked"):
         assert secret not in repr(logs)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"filename": "\ud800"},
+        {"page": 2**31, "chunk_index": 2**31},
+        {"page": "9" * 5_000, "chunk_index": "9" * 5_000},
+        {"document_id": 7, "chunk_id": ["x"]},
+    ],
+)
+async def test_odd_metadata_does_not_lose_a_passage(
+    store: KnowledgeStore, server: KnowledgeBaseServer, odd: dict[str, Any]
+) -> None:
+    server.answers = {"1": {"results": [hit("half \ud800", 10**400, **odd), hit("whole")]}}
+    async with serving_with(store, server) as client:
+        _, result = await client.run("simple_rag", {"collections": ["1"]}, ASKED)
+
+    assert text_of(result) == "half ?\n\nwhole"
+    assert not result.warnings
 
 
 async def test_links_are_the_most_helpful_ones_and_never_scripts(

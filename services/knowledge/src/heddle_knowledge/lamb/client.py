@@ -25,6 +25,8 @@ from heddle_knowledge.errors import (
 CONFIGURATION_ERROR = "KB configuration error:"
 NO_COLLECTION = "the knowledge-base server has no such collection (404)"
 _LONGEST_ID = 256
+_MAX_DIGITS = 9  # a number of int32
+_MAX_SIMILARITY = 1e9
 _ADDRESSES = {
     # From the best to the least helpful for a reader. All but the first are paths on the server.
     "source_url": "",
@@ -108,6 +110,8 @@ def _refuse_failure(status: int) -> None:
 def _hits(answer: bytes) -> list[Any]:
     try:
         body = json.loads(answer)
+        if b"\\u" in answer:  # may escape half a character, which no Protobuf text can contain
+            body = json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
         hits = body.get("results", body.get("documents", []))  # older servers: `documents`
         if isinstance(hits, list):
             return hits
@@ -123,7 +127,6 @@ def _passages(hits: list[Any], url: str) -> Iterator[pb.Passage]:
         known = hit.get("metadata")
         metadata: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
         text = hit.get("data", hit.get("text"))
-        score = hit.get("similarity")
         addresses = dict(_links(metadata, url))
         attributes = {name: link for key, link in addresses.items() if (name := _ADDRESSES[key])}
         for name in ("chunk_index", "page", "video_id"):
@@ -137,7 +140,7 @@ def _passages(hits: list[Any], url: str) -> Iterator[pb.Passage]:
             id=_first(metadata, "chunk_id") or numbered,
             document_id=document,
             text=text if isinstance(text, str) else "",
-            similarity=float(score) if isinstance(score, int | float) else 0.0,
+            similarity=_similarity(hit.get("similarity")),
             document=name,
             title=name or "Unknown",
             uri=next(iter(addresses.values()), ""),
@@ -150,7 +153,14 @@ def _passages(hits: list[Any], url: str) -> Iterator[pb.Passage]:
 
 def _number(value: object) -> int | None:
     """Return a number from 0 on, which some servers write as text; None if it is none."""
-    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else None
+    text = str(value) if isinstance(value, int | str) else ""
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else None
+
+
+def _similarity(value: object) -> float:
+    if isinstance(value, int | float) and abs(value) <= _MAX_SIMILARITY:
+        return float(value)
+    return 0.0
 
 
 def _links(metadata: Mapping[str, Any], url: str) -> Iterator[tuple[str, str]]:
