@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from heddle.knowledge.v1 import knowledge_pb2
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_knowledge.embedders.embedding import Embedder
@@ -99,6 +99,25 @@ async def test_a_server_of_the_settings_is_asked_with_its_token(tmp_path: Path) 
     assert text_of(result) == "found"
     assert server.headers[0]["Authorization"] == "Bearer t-1"
     assert server.paths == ["/collections/1/query"]
+
+
+async def test_answers_of_servers_that_are_too_large_together_leave_out_the_last(
+    tmp_path: Path,
+) -> None:
+    names = [f"{number}" for number in range(5)]
+    async with kb_server() as server:
+        server.answers = {name: {"results": [hit(name + "x" * 7_500_000)]} for name in names}
+        async with (
+            services(tmp_path, kb_url=server.url, assistants_address="none") as both,
+            channel(both.knowledge.address) as to_knowledge,
+        ):
+            stub = knowledge_pb2_grpc.KnowledgeServiceStub(to_knowledge)
+            request = knowledge_pb2.SearchCollectionsRequest(collections=names, query="?")
+            response = await stub.SearchCollections(request, **new_call_options(30))
+
+    *results, left_out = response.results
+    assert [result.passages[0].text[0] for result in results] == names[:4]
+    assert left_out.error.message == "the passages of all collections are too large together"
 
 
 async def test_tools_share_no_cookies_and_follow_no_redirects(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Calls that search several collections, wherever each of them is."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import Context
+from heddle_runtime.client import MAX_MESSAGE_BYTES
+from heddle_runtime.errors import ResourceExhaustedError, to_status
 
 from heddle_knowledge.access import Owner, Reader
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:  # loads the engine
 
 _DEFAULT_TOP_K = 5
 _CONCURRENT_SEARCHES = 8
+_MAX_RESPONSE_BYTES = MAX_MESSAGE_BYTES - 1024 * 1024  # leaves room for errors and names
 _RERANKINGS_OF_NONE = frozenset({pb.RERANKING_UNSPECIFIED, pb.RERANKING_NONE})
 _HYBRID_MODES = frozenset({pb.SEARCH_MODE_UNSPECIFIED, pb.SEARCH_MODE_HYBRID})
 
@@ -57,7 +60,7 @@ class CollectionSearchCalls(Calls):
             return result
 
         results = await asyncio.gather(*map(result_of, request.collections))
-        return pb.SearchCollectionsResponse(results=results)
+        return pb.SearchCollectionsResponse(results=_fitting(results))
 
     async def _search(
         self,
@@ -67,7 +70,6 @@ class CollectionSearchCalls(Calls):
         reference: str,
     ) -> pb.CollectionPassages:
         store = await self._store()
-        reader.check(reference)
         try:
             collection = reader.resolve((await store.collections.all()).values(), reference)
         except CollectionNotFoundError:
@@ -101,6 +103,18 @@ class CollectionSearchCalls(Calls):
             owner, identifier, tuple(together), body, sections=request.sections, missing=missing
         )
         return pb.CollectionPassages(passages=passages, ignored_fields=_ignored(request))
+
+
+def _fitting(results: Iterable[pb.CollectionPassages]) -> Iterator[pb.CollectionPassages]:
+    """Yield results with an error for each that the response has no room for."""
+    size = 0
+    for result in results:
+        if size + result.ByteSize() <= _MAX_RESPONSE_BYTES:
+            size += result.ByteSize()
+            yield result
+        else:
+            error = ResourceExhaustedError("the passages of all collections are too large together")
+            yield pb.CollectionPassages(collection=result.collection, error=to_status(error))
 
 
 async def _search_store(
