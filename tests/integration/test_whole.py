@@ -5,10 +5,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import new_call_options
@@ -234,3 +236,32 @@ async def test_statuses_come_before_the_first_word_and_sources_reach_the_client(
     assert "source" in kinds
     assert max(i for i, kind in enumerate(kinds) if kind == "status") < kinds.index("text")
     assert answer.text.rstrip().endswith("data: [DONE]")
+
+
+async def test_a_default_collection_is_searched_beside_one_of_another_tool(folder: Path) -> None:
+    write_assistant(
+        folder,
+        "1",
+        f"{ECHO}prompt_template: '<{{manual}}> <{{context}}>'\n"
+        "tools: [{type: fast_vector_search, slot: manual},"
+        " {type: simple_rag, config: {collections: [looms]}}]\n",
+    )
+    async with whole(folder) as running:
+        async with channel(running.stack.knowledge) as to_knowledge:
+            knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(to_knowledge)
+            for name, text in (("AssetManual", b"Valves are red."), ("looms", b"Threads part.")):
+                collection = knowledge_pb2.Collection(name=name)
+                await knowledge.CreateCollection(
+                    knowledge_pb2.CreateCollectionRequest(collection=collection),
+                    **new_call_options(30),
+                )
+                document = knowledge_pb2.IngestDocumentRequest(
+                    collection=name, name="a.txt", data=text
+                )
+                [_ async for _ in knowledge.IngestDocument(document, **new_call_options(60))]
+        async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
+            answer = await http.post("/v1/chat/completions", json=body("1", "Valves or threads?"))
+
+    content = answer.json()["choices"][0]["message"]["content"]
+    assert "Valves are red." in content
+    assert "Threads part." in content

@@ -143,17 +143,6 @@ async def test_what_is_shared_no_more_is_refused_within_the_life_of_a_grant(desk
     assert await desk.text(token, made) == ""
 
 
-async def test_a_grant_reads_only_the_collections_that_it_names(desk: Desk) -> None:
-    made = await desk.keep("looms", "Threads part.", owner=ANA.owner, organization="uni")
-    await desk.keep("felt", "Threads mat.", owner=ANA.owner, organization="uni")
-    token = desk.signed(Grant(ANA.owner, "uni", ("looms",)))
-    looms, felt, by_id = await desk.search(token, "looms", "felt", made)
-    assert [passage.text for passage in looms.passages] == ["Threads part."]
-    for refused in (felt, by_id):  # the identifier of a collection is another name
-        assert refused.error.code == grpc.StatusCode.NOT_FOUND.value[0]
-        assert not refused.passages
-
-
 async def test_an_administrators_call_with_a_grant_has_the_rights_of_the_grant(desk: Desk) -> None:
     made = await desk.keep("looms", "Threads part.", owner=ANA.owner, organization="uni")
     desk.caller = ROOT

@@ -52,12 +52,10 @@ class Reader:
     Attributes:
         person: Whose rights count.
         owner: The same, as the account service knows it.
-        collections: The references that may be used; empty for all.
     """
 
     person: Person
     owner: Owner
-    collections: frozenset[str] = frozenset()
 
     def resolve(self, known: Iterable[Collection], reference: str) -> Collection:
         """Return the collection of a name or an identifier.
@@ -65,25 +63,14 @@ class Reader:
         Raises:
             CollectionNotFoundError: There is none that the reader may read.
         """
-        self.check(reference)
         return meant(known, self.person, reference)
-
-    def check(self, reference: str) -> None:
-        """Refuse a reference that the reader's grant does not name.
-
-        Raises:
-            CollectionNotFoundError: The grant does not name it.
-        """
-        if self.collections and reference not in self.collections:
-            raise no_collection(reference)
 
 
 def reader_of(identity: Identity, grant: Grant | None) -> Reader:
     """Return with whose rights a call reads: of its grant if it carries one, else its caller's."""
     if grant is not None:
-        owner = Owner(grant.owner, grant.organization)
         person = owner_of(grant.owner, grant.organization)
-        return Reader(person, owner, frozenset(grant.collections))
+        return Reader(person, Owner(grant.owner, grant.organization))
     person = caller_of(identity)
     return Reader(person, Owner(person.name, person.organization))
 

@@ -18,14 +18,13 @@ from heddle_runtime.errors import (
     Violation,
     from_rpc,
 )
-from heddle_runtime.grants import GrantSigner
+from heddle_runtime.grants import Grant, GrantSigner
 
 from heddle_orchestrator.agent import Agents, Route
 from heddle_orchestrator.agent.state import initial_state
 from heddle_orchestrator.assistants import ID_PREFIX, CachedAssistants, owned_by_caller
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
-from heddle_orchestrator.grants import grant_of
 from heddle_orchestrator.metering.counting import Counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
@@ -123,8 +122,8 @@ class Completions:
 
     def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
         seconds = remaining(context, _MAX_GRANT_SECONDS)
-        grant = self.grants.sign(grant_of(plan_.assistant), seconds)
-        tool_context = plan_.tool_context(grant, watched=watched)
+        grant = Grant(plan_.assistant.owner, plan_.assistant.organization)
+        tool_context = plan_.tool_context(self.grants.sign(grant, seconds), watched=watched)
         return ToolRun(self.tools, context, tool_context, watched=watched)
 
     async def _generate(

@@ -11,7 +11,7 @@ collections a search means.
 import base64
 import binascii
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -29,13 +29,11 @@ _INVALID = "The call carries no valid grant."
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """Whose rights a search has, and what it may name."""
+    """Whose rights a search has."""
 
     owner: str
     """The owner of the assistant; empty for the operator's assistants."""
     organization: str
-    collections: Sequence[str] = ()
-    """By name or identifier. Empty: all that the owner may read."""
 
 
 class _Claims(Grant, frozen=True, kw_only=True):
@@ -101,7 +99,7 @@ class GrantVerifier:
             raise UnauthenticatedError("The call's grant has expired.")
         if (claims.sub, claims.org) != (identity.subject, identity.organization):
             raise UnauthenticatedError("The call's grant was issued to another caller.")
-        return Grant(claims.owner, claims.organization, tuple(claims.collections))
+        return Grant(claims.owner, claims.organization)
 
     def _claims(self, token: str) -> _Claims:
         try:

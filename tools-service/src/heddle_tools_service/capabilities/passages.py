@@ -76,7 +76,11 @@ NO_OPTIONS = SearchOptions()
 
 
 class Passages(Protocol):
-    """The collections that the assistant may search."""
+    """The collections that the owner of the assistant may read.
+
+    A tool that lets a model name a collection must refuse names that its configuration does not
+    contain: the owner may have collections that are not meant for this assistant.
+    """
 
     async def search(
         self,

@@ -94,7 +94,6 @@ class GrantClaims(_message.Message):
 
     OWNER_FIELD_NUMBER: _builtins.int
     ORGANIZATION_FIELD_NUMBER: _builtins.int
-    COLLECTIONS_FIELD_NUMBER: _builtins.int
     SUB_FIELD_NUMBER: _builtins.int
     ORG_FIELD_NUMBER: _builtins.int
     AUD_FIELD_NUMBER: _builtins.int
@@ -114,18 +113,11 @@ class GrantClaims(_message.Message):
     """When it was made; at most five seconds after the server's own time."""
     exp: _builtins.int
     """When it ends: with the deadline of the completion that it was made for."""
-    @_builtins.property
-    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The collections that the assistant's tools name in their configurations, by name or
-        identifier. If empty, all that the owner may read.
-        """
-
     def __init__(
         self,
         *,
         owner: _builtins.str = ...,
         organization: _builtins.str = ...,
-        collections: _abc.Iterable[_builtins.str] | None = ...,
         sub: _builtins.str = ...,
         org: _builtins.str = ...,
         aud: _builtins.str = ...,
@@ -134,7 +126,7 @@ class GrantClaims(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aud", b"aud", "collections", b"collections", "exp", b"exp", "iat", b"iat", "org", b"org", "organization", b"organization", "owner", b"owner", "sub", b"sub"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aud", b"aud", "exp", b"exp", "iat", b"iat", "org", b"org", "organization", b"organization", "owner", b"owner", "sub", b"sub"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

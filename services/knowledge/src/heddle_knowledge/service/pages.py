@@ -119,18 +119,17 @@ def figure_texts(page: pb.PageMatch) -> list[str]:
 async def _within(
     store: "KnowledgeStore", reader: Reader, reference: str, within: "Sequence[str]"
 ) -> "Collection":
-    """Return a collection that is one of those that the request, and the grant, name.
+    """Return a collection that is one of `within`, if this names any.
 
-    A page's address names its collection by the identifier, and a grant may do so by the name.
+    A page's address names its collection by the identifier, and `within` may do so by the name.
 
     Raises:
         CollectionNotFoundError: There is none that the reader may read.
     """
     known = (await store.collections.all()).values()
-    collection = Reader(reader.person, reader.owner).resolve(known, reference)
-    for allowed in (reader.collections, within):
-        if allowed and not any(_names(each, collection, known, reader) for each in allowed):
-            raise no_collection(reference)
+    collection = reader.resolve(known, reference)
+    if within and not any(_names(each, collection, known, reader) for each in within):
+        raise no_collection(reference)
     return collection
 
 
