@@ -57,20 +57,26 @@ class Completions:
     grants: GrantSigner
 
     async def stream(
-        self, request: pb.RunCompletionRequest, context: Context, *, watched: bool = True
+        self,
+        request: pb.RunCompletionRequest,
+        context: Context,
+        *,
+        plan_: Plan | None = None,
+        watched: bool = True,
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Yield the events of a completion.
 
         Args:
             request: The request of the client.
             context: Of the call.
+            plan_: The plan of the run, if it exists already.
             watched: Whether the client reads the events as they come.
 
         Raises:
             HeddleError: There is no answer: the assistant is unknown, not valid or over its quota,
                 the connector failed, or a tool with the policy `fail` did.
         """
-        plan_ = await self._plan(request, context)
+        plan_ = plan_ or await self._plan(request, context)
         if plan_.bound:
             run = self._tool_run(plan_, context, watched=watched)
             async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
@@ -100,9 +106,15 @@ class Completions:
         """
         whole = pb.RunWholeCompletionResponse()
         try:
-            async with aclosing(self.stream(request, context, watched=False)) as responses:
-                async for response in responses:
-                    whole.events.extend(response.events)
+            plan_ = await self._plan(request, context)
+            if plan_.bound or plan_.loops or plan_.traced:
+                stream = self.stream(request, context, plan_=plan_, watched=False)
+                async with aclosing(stream) as responses:
+                    async for response in responses:
+                        whole.events.extend(response.events)
+            else:  # One request to the model, without the cost of two generators.
+                generate_request = plan_.generate_request(self.max_prompt_chars)
+                await self._generate_whole(plan_, context, generate_request, whole)
         except (HeddleError, grpc.aio.AioRpcError) as error:
             raise _with_tools_ran(error, whole.events) from error
         return whole
@@ -130,27 +142,40 @@ class Completions:
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Yield the events of one request to the model, and count its tokens."""
+        if not watched:
+            response = pb.RunCompletionResponse()
+            await self._generate_whole(plan_, context, request, response)
+            yield response
+            return
         done = False
         with Counting(self.meter, plan_.request, plan_.assistant) as counted:
-            if not watched:
-                whole = await self.connectors.GenerateWholeMessage(request, **call_options(context))
-                response = pb.RunCompletionResponse()
-                if done := map_events(whole.events[:], response.events):
-                    counted.last = response.events
-                    yield response
-            else:
-                call = self.connectors.GenerateMessage(request.generation, **call_options(context))
-                async with streaming(call) as responses:
-                    # Read to the end: gRPC reports a stream as cancelled otherwise.
-                    async for connector_response in responses:
-                        response = pb.RunCompletionResponse()
-                        ends = map_events(connector_response.events[:], response.events)
-                        if response.events and not done:
-                            done = ends
-                            counted.last = response.events
-                            yield response
+            call = self.connectors.GenerateMessage(request.generation, **call_options(context))
+            async with streaming(call) as responses:
+                # Read to the end: gRPC reports a stream as cancelled otherwise.
+                async for connector_response in responses:
+                    response = pb.RunCompletionResponse()
+                    ends = map_events(connector_response.events[:], response.events)
+                    if response.events and not done:
+                        done = ends
+                        counted.last = response.events
+                        yield response
             if not done:
                 raise ProviderGarbledError(_INCOMPLETE)
+
+    async def _generate_whole(
+        self,
+        plan_: Plan,
+        context: Context,
+        request: GenerateRequest,
+        response: pb.RunCompletionResponse | pb.RunWholeCompletionResponse,
+    ) -> None:
+        """Add the events of one request to the model to `response`, and count its tokens."""
+        with Counting(self.meter, plan_.request, plan_.assistant) as counted:
+            whole = await self.connectors.GenerateWholeMessage(request, **call_options(context))
+            if not map_events(whole.events[:], response.events):
+                del response.events[:]
+                raise ProviderGarbledError(_INCOMPLETE)
+            counted.last = response.events
 
     async def _generate_in_loop(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
