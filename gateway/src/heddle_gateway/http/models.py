@@ -140,7 +140,7 @@ def validate(model: type[ModelT], data: object, kind: str = "", *, strict: bool 
         InvalidRequestError: The data is invalid. The message names the first invalid member.
     """
     try:
-        value: ModelT = adapter(model).validate_python(data, strict=strict)  # type: ignore[arg-type] # types are hashable
+        value: ModelT = adapter(model).validator.validate_python(data, strict=strict)  # type: ignore[arg-type] # types are hashable
     except ValidationError as error:
         raise _invalid(error, data, kind) from None
     return value

@@ -24,7 +24,7 @@ _DETAILS = {
 _MESSAGE_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"})
 _CALL_FIELDS = frozenset({"id", "function"})
 _BAD_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_OBJECT = dict[str, msgspec.Raw]
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
@@ -64,7 +64,7 @@ def members(text: str, field: str) -> Mapping[str, msgspec.Raw]:
     if not text:
         return {}
     try:
-        return msgspec.json.decode(text, type=_OBJECT)
+        return _decode_members(text)
     except _BAD_JSON:
         raise _not_json(field, "is not the text of a JSON object") from None
 

@@ -93,9 +93,11 @@ def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:
 
 def _check_parts(messages: object, place: Place) -> None:
     """Reject too many parts: validating one takes a microsecond, during which others wait."""
-    items = messages if isinstance(messages, list) else ()
-    contents = (each.get("content") for each in items if isinstance(each, dict))
-    if sum(len(each) for each in contents if isinstance(each, list)) > MAX_PARTS_IN_ALL:
+    count = 0
+    for message in messages if isinstance(messages, list) else ():
+        if isinstance(message, dict) and isinstance(content := message.get("content"), list):
+            count += len(content)
+    if count > MAX_PARTS_IN_ALL:
         reason = f"must have at most {MAX_PARTS_IN_ALL:,} parts in all"
         raise (place / "messages").invalid(reason)
 
