@@ -18,14 +18,10 @@ from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.reuse import EmbeddedText
 from heddle_knowledge.records import Document
-from heddle_knowledge.tables import (
-    document_rows,
-    replace_documents,
-    update_labels,
-)
+from heddle_knowledge.tables import document_rows, replace_documents, update_labels
 
-_MOST_DOCUMENTS = 128
-_MOST_ROWS = 4_096
+_MAX_DOCUMENTS = 128
+_MAX_ROWS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +107,7 @@ def _batch_size(waiting: Sequence[Prepared]) -> int:
     rows = 0
     for count, prepared in enumerate(waiting):
         rows += len(prepared.chunks)
-        full = count == _MOST_DOCUMENTS or (count and rows > _MOST_ROWS)
+        full = count == _MAX_DOCUMENTS or (count and rows > _MAX_ROWS)
         if full or prepared.document.name in names:
             return count
         names.add(prepared.document.name)

@@ -1,7 +1,9 @@
 """Embeds passages of several documents in common batches."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 
 from heddle_knowledge.embedders.embedding import Embedder, WordEmbedder
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
@@ -59,9 +61,5 @@ async def _embed_all(
 
 def _batch_size(waiting: Sequence[Sequence[str]]) -> int:
     """Count the requests whose passages fit into the next batch."""
-    total = 0
-    for count, texts in enumerate(waiting):
-        total += len(texts)
-        if count and total > MAX_BATCH_PASSAGES:
-            return count
-    return len(waiting)
+    totals = [*accumulate(map(len, waiting))]
+    return max(1, bisect_right(totals, MAX_BATCH_PASSAGES))
