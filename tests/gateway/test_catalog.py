@@ -123,8 +123,12 @@ async def test_editors_get_everything_in_one_list(bench: Bench) -> None:
 
 
 async def test_strategies_are_listed(bench: Bench) -> None:
-    found = (await bench.client.get(f"{LAMB}/orchestrators")).json()["orchestrators"]
-    assert [item["name"] for item in found] == ["parallel", "sequential"]
+    assert (await bench.client.get(f"{LAMB}/orchestrators")).json() == {
+        "orchestrators": [
+            {"name": "parallel", "description": "All at once."},
+            {"name": "sequential", "description": "One by one."},
+        ]
+    }
 
 
 async def test_no_server_header_betrays_the_software(start: Start) -> None:

@@ -20,6 +20,7 @@ from integration.provider import providing
 from integration.whole import Transport, whole, write_assistant
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
+GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 ECHO = "model: {connector: bypass, model: simple-bypass}\n"
 SLEEPER = """
 import asyncio
@@ -69,6 +70,26 @@ async def test_a_tool_in_a_mounted_folder_is_listed_and_fills_a_prompt(
     assert listed["config_schema"]["properties"]["seconds"]["default"] == 0.05
     content = answer.json()["choices"][0]["message"]["content"]
     assert content == "<\n\nfound\n\n> \n\nwhy?\n\n"
+
+
+async def test_builtin_tools_are_described_as_in_their_golden_files(folder: Path) -> None:
+    async with whole(folder) as heddle, browser(heddle.url) as client:
+        for name in ("simple_rag", "rubric", "single_file"):
+            tool = (await client.get(f"/lamb/v1/completions/tools/{name}")).json()
+            golden = json.loads((GOLDEN / f"{name}.json").read_text())
+            functions = [
+                {"parameters": function.pop("parameters_schema_json"), **function}
+                for function in golden["functions"]
+            ]
+            assert tool == {
+                **{key: golden[key] for key in ("name", "description", "category", "version")},
+                "display_name": golden["title"],
+                "placeholder": golden["default_slot"],
+                "config_schema": golden["config_schema_json"],
+                "modes": [mode.removeprefix("MODE_").lower() for mode in golden["modes"]],
+                "function_name": golden["functions"][0]["name"],
+                "functions": [{"type": "function", "function": each} for each in functions],
+            }
 
 
 @pytest.mark.alone

@@ -41,6 +41,10 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
     """How often the functions were listed."""
     listing: asyncio.Event | None = None
     """Delays the list until it is set."""
+    refusal: Exception | None = None
+    """Of the list."""
+    going_on: asyncio.Event | None = None
+    """Delays all results until it is set."""
 
     async def ListFunctions(
         self, request: tool_pb2.ListFunctionsRequest, context: Context
@@ -48,6 +52,8 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
         self.listed += 1
         if self.listing is not None:
             await self.listing.wait()
+        if self.refusal:
+            raise self.refusal
         listed = [
             tool_pb2.ToolFunctions(
                 id=invocation.id, functions=[chat_pb2.FunctionDeclaration(name=invocation.name)]
@@ -81,6 +87,8 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
             events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, status=status))
         try:
             self.started.set()
+            if self.going_on is not None:
+                await self.going_on.wait()
             await asyncio.sleep(config.get("seconds", 0))
         except asyncio.CancelledError:
             self.cancelled.set()

@@ -8,6 +8,7 @@ import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.servicer import OrchestratorServicer
@@ -54,6 +55,22 @@ async def test_what_a_model_says_before_its_calls_is_told_before_it_calls(harnes
     assert len(harness.connector.seen) == 2  # one question for each round
 
 
+async def test_a_called_function_is_announced_before_it_finishes(harness: Harness) -> None:
+    harness.connector.calls = 1
+    harness.connector.batches = [[done()]]
+    harness.tools.going_on = asyncio.Event()
+    stub = pb_grpc.OrchestratorServiceStub(harness.orchestrator)
+    run = stub.RunCompletion(ask(assistant(function("look"))), **new_call_options(10))
+
+    first = await anext(aiter(run))
+    assert [event.tool_started.call.name for event in first.events] == ["look"]
+    harness.tools.going_on.set()
+    finished, last = [event async for response in run for event in response.events]
+    assert finished.HasField("tool_finished")
+    assert not finished.tool_finished.HasField("error")
+    assert last.HasField("done")
+
+
 async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
     harness: Harness,
 ) -> None:
@@ -77,6 +94,20 @@ async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
     assert [e.tool_finished.tool for e in events if e.HasField("tool_finished")] == ["slow", "fast"]
 
 
+async def test_sources_come_in_the_order_of_the_bindings(harness: Harness) -> None:
+    two = assistant(
+        tool("slow", "context", seconds=0.05, sources=["s1", "s2"]),
+        tool("fast", "rubric", sources=["f1", "f2"]),
+    )
+
+    for answered in (harness.events, harness.whole):
+        events = await answered(ask(two))
+        sources = [e.sources for e in events if e.HasField("sources")]
+        assert [(each.binding_id, [s.title for s in each.sources]) for each in sources] == [
+            *(("slow", ["s1", "s2"]), ("fast", ["f1", "f2"]))
+        ]
+
+
 async def test_two_tools_on_one_slot_are_joined_in_order(harness: Harness) -> None:
     two = assistant(
         tool("a", "context", text="first", seconds=0.05),
@@ -87,6 +118,40 @@ async def test_two_tools_on_one_slot_are_joined_in_order(harness: Harness) -> No
     await harness.events(ask(two))
 
     assert prompt_of(harness) == "\n\nfirst\n\nsecond\n\n"
+
+
+@pytest.mark.parametrize(
+    ("tools", "prompt"),
+    [
+        ([tool("empty", "context", text="")], "<>"),
+        ([tool("empty", "context", text=""), tool("b", "context", text="B")], "<\n\nB\n\n>"),
+        ([tool("a", "context", text="A"), tool("empty", "context", text="")], "<\n\nA\n\n>"),
+    ],
+)
+async def test_a_tool_without_text_adds_nothing_to_its_slot(
+    harness: Harness, tools: list[assistant_pb2.ToolBinding], prompt: str
+) -> None:
+    await harness.events(ask(assistant(*tools, template="<{context}>")))
+
+    assert prompt_of(harness) == prompt
+
+
+async def test_all_strategies_are_listed_with_descriptions(harness: Harness) -> None:
+    stub = pb_grpc.OrchestratorServiceStub(harness.orchestrator)
+
+    response = await stub.ListStrategies(pb.ListStrategiesRequest(), **new_call_options(10))
+
+    assert [strategy.name for strategy in response.strategies] == [
+        *("agent", "agent_dspy", "agent_label", "agent_native", "agent_rules"),
+        *("parallel", "sequential"),
+    ]
+    assert all(strategy.description for strategy in response.strategies)
+
+
+async def test_tools_of_an_assistant_without_strategy_run_in_one_call(harness: Harness) -> None:
+    await harness.events(ask(assistant(tool("a", "context"), tool("b", "rubric"))))
+
+    assert [[i.name for i in request.invocations] for request in harness.tools.seen] == [["a", "b"]]
 
 
 async def test_sequential_tools_see_what_earlier_ones_found(harness: Harness) -> None:
@@ -170,6 +235,26 @@ async def test_sources_are_listed_for_the_model_when_the_assistant_cites(harness
         "1. [one](https://example.org/one) (similarity: 0.500)\n"
         "2. [two](https://example.org/two) (similarity: 0.500)\n\n"
     )
+
+
+async def test_an_assistant_that_does_not_cite_keeps_sources_from_the_model(
+    harness: Harness,
+) -> None:
+    target = assistant(tool("a", "context", text="T", sources=["one"]), template="{context}")
+
+    await harness.events(ask(target))
+
+    assert prompt_of(harness) == "\n\nT\n\n"
+
+
+async def test_the_connector_receives_the_whole_assistant(harness: Harness) -> None:
+    target = assistant(tool("a", "context", text="A"), function("look"), template="{context}")
+    target.extra_json = '{"colour": "blue"}'
+
+    for answered in (harness.events, harness.whole):
+        await answered(ask(target))
+
+    assert [request.assistant for request in harness.connector.seen] == [target, target]
 
 
 @pytest.mark.parametrize("binding", [[], [tool("a", "context")]])

@@ -54,6 +54,20 @@ async def test_the_binding_says_whether_the_model_learns_of_a_failure(
     assert (prompt_of(harness) != "<>") is noted
 
 
+async def test_functions_that_cannot_be_listed_fail_and_the_model_answers(
+    harness: Harness,
+) -> None:
+    harness.tools.refusal = UnavailableError("The library is closed.")
+
+    for answered in (harness.events, harness.whole):
+        events = await answered(ask(assistant(function("look"), function("count"))))
+        assert kinds(events) == ["tool_finished", "tool_finished", "text_delta", "done"]
+        finished = [event.tool_finished for event in events[:2]]
+        assert [each.tool for each in finished] == ["look", "count"]
+        assert {from_status(each.error).message for each in finished} == {"The library is closed."}
+        assert not harness.connector.seen[-1].functions
+
+
 async def test_a_tool_that_must_not_fail_ends_the_call_with_its_own_error(harness: Harness) -> None:
     binding = tool("bad", fail=True)
     binding.on_failure = assistant_pb2.FAILURE_POLICY_FAIL

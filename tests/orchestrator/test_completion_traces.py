@@ -25,6 +25,17 @@ async def test_a_trace_shows_lengths_instead_of_what_tools_found(harness: Harnes
     assert "found it" not in str(trace.prompt)
 
 
+async def test_a_trace_shows_the_configuration_of_a_tool_without_secrets(harness: Harness) -> None:
+    config = {"file_path": "docs/guide.md", "api_key": "sk-abcdefghijklmnopqrstuvwx"}
+    request = ask(assistant(tool("single_file", "file", **config)))
+    request.include_trace = True
+
+    events = await harness.events(request)
+
+    step = events[-2].trace.steps[0]
+    assert from_struct(step.input) == {"file_path": "docs/guide.md", "api_key": "[redacted]"}
+
+
 @pytest.mark.parametrize("reason", ["PROVIDER_REFUSED", ""])
 async def test_a_replaced_model_is_told_and_traced(harness: Harness, reason: str) -> None:
     replacement = chat_pb2.ModelReplaced(

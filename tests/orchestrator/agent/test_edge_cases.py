@@ -9,7 +9,7 @@ from heddle.connector.v1 import connector_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.agent.repeat_detection import repetition
 from heddle_orchestrator.agent.state import PastRun, State
-from heddle_runtime.errors import UnavailableError
+from heddle_runtime.errors import ToolFailedError, UnavailableError
 from orchestrator.agent.scripted_services import FAST, Agent, Model, Run, routed, routing
 from orchestrator.harness import ask, assistant
 
@@ -43,6 +43,23 @@ async def test_what_no_model_can_summarize_is_cut_and_the_run_answers() -> None:
     assert run.path == [FAST, "summarize", "text_response"]
     assert run.text == "Hello"
     assert run.response["sources"] == [{"page": 2, "manual": "Big"}]
+
+
+async def test_a_run_whose_tools_cannot_be_assessed_answers_and_shows_an_error_for_each(
+    agent: Agent,
+) -> None:
+    def failing_check(*_: object) -> str:
+        raise ToolFailedError("The check failed.")
+
+    agent.tools.hindrance = failing_check
+
+    run = await agent.run("What is the voltage?", FAST, FAST, "hybrid_search")
+
+    assert run.path == ["text_response"]
+    assert run.text == "Hello"
+    assert [(each["tool"], each["message"]) for each in run.outputs("error")] == [
+        (tool, "The check failed.") for tool in (FAST, FAST, "hybrid_search")
+    ]
 
 
 async def test_half_a_character_in_a_models_inputs_does_not_end_the_run(

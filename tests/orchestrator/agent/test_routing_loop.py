@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from orchestrator.agent.scripted_services import FAST, VOLTAGE, Agent, Outcome, Run, routing
-from orchestrator.harness import ask, kinds
+from orchestrator.harness import ask, done, kinds, text
 
 
 async def test_decisions_come_before_what_they_run_and_outputs_after(agent: Agent) -> None:
@@ -68,6 +70,30 @@ async def test_a_model_can_choose_to_answer_only_once_something_was_tried(
     assert ["text_response" in names for names in offered] == [False, True]
     assert "not available" in run.decisions[0].rejected
     assert run.path[-1] == "text_response"
+
+
+async def test_a_tool_that_is_not_available_is_not_offered_to_the_model(agent: Agent) -> None:
+    agent.tools.hindrance = lambda tool, _: "" if tool == FAST else "No page is open."
+
+    await agent.run("Which port does ssh use?", FAST, "visual_interpretation", router="native")
+
+    [request] = agent.model.decisions
+    assert [each.name for each in request.functions] == [FAST]
+
+
+async def test_the_answer_is_streamed_as_the_model_writes_it(agent: Agent) -> None:
+    agent.model.batches = [[text("Hel")], [text("lo")], [done()]]
+    agent.model.going_on = asyncio.Event()
+    stub = pb_grpc.OrchestratorServiceStub(agent.harness.orchestrator)
+    run = aiter(stub.RunCompletion(ask(routing(FAST), "Hello!"), **new_call_options(10)))
+
+    first = [list((await anext(run)).events) for _ in range(2)]
+    assert [kinds(batch) for batch in first] == [["decision"], ["text_delta"]]
+    assert first[1][0].text_delta == "Hel"
+    agent.model.going_on.set()
+    rest = [list(response.events) async for response in run]
+    assert [kinds(batch) for batch in rest] == [["text_delta"], ["output", "done"]]
+    assert rest[0][0].text_delta == "lo"
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,18 @@ async def test_a_fast_search_that_does_not_suffice_falls_back_to_a_hybrid_one(
     assert run.path == [FAST, HYBRID, "text_response"]
 
 
+async def test_a_visual_question_without_pages_falls_back_to_a_hybrid_search(
+    agent: Agent,
+) -> None:
+    agent.tools.finds = {PAGES: [], HYBRID: [PAGE]}
+
+    run = await agent.run("Show the diagram", PAGES, HYBRID)
+
+    query = {"query": "Show the diagram"}
+    assert agent.tools.ran == [(PAGES, query), (HYBRID, query)]
+    assert run.path == [PAGES, HYBRID, "text_response"]
+
+
 async def test_another_search_uses_other_words_and_happens_once(agent: Agent) -> None:
     await agent.run("Which menu changes the oil pressure?")
 
