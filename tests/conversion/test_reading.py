@@ -161,6 +161,12 @@ def test_older_shapes_that_were_stamped_too_early_are_still_read() -> None:
     assert from_contract(assistant)["tools"] == tools
 
 
+def test_a_processor_beside_an_empty_list_of_version_2_is_no_tool() -> None:
+    metadata = {"_format_version": 2, "tools": [], "rag_processor": "simple_rag"}
+
+    assert not to_contract(convert(metadata, LegacyColumns(3, "1")).metadata, ROW).tools
+
+
 def test_numbers_that_no_message_holds_become_texts_for_tools_only() -> None:
     assistant = read(tools=[{**TOOL, "config": {"id": 2**53 + 1, "exact": 2**53}}])
 

@@ -134,6 +134,16 @@ async def test_any_update_is_kept_in_the_new_format(shelf: Library) -> None:
     assert (kept["_format_version"], kept["llm"]) == (2, "gpt-x")
 
 
+async def test_models_are_the_published_assistants_that_are_not_deleted(shelf: Library) -> None:
+    published = await shelf.legacy(published=True)
+    deleted = await shelf.legacy(name="deleted", published=True)
+    await shelf.legacy(name="draft")
+    assert (await shelf["ana"].delete(f"/assistants/{deleted}")).is_success
+    for person in ("ana", "ben", "head"):
+        models = (await shelf[person].get("/v1/models")).json()["data"]
+        assert [model["id"] for model in models] == [f"lamb_assistant.{published}"]
+
+
 async def test_lists_come_in_pages_and_can_be_narrowed(shelf: Library) -> None:
     for number in range(5):
         await made(shelf, name=f"tutor_{number}", title=f"Tutor {number}", published=number < 3)

@@ -33,6 +33,24 @@ async def test_all_ways_to_send_metadata_are_one(shelf: Library) -> None:
     assert json.loads(results[0])["llm"] == "gpt-x"
 
 
+@pytest.mark.parametrize("blank", ["", "  "])
+async def test_metadata_that_is_blank_counts_before_its_older_name(
+    shelf: Library, blank: str
+) -> None:
+    number = await shelf.legacy()
+    body = {"name": "blank", "metadata": blank, "api_callback": METADATA}
+
+    edited = await shelf["ana"].put(f"{CREATOR}/update_assistant/{number}", json=body)
+    created = await shelf["ana"].post(f"{CREATOR}/create_assistant", json=body)
+
+    assert edited.status_code == 400
+    assert edited.json()["error"]["param"] == "metadata"
+    assert json.loads((await shelf.stored(number))["metadata"]) == METADATA
+    assert created.status_code == 201
+    stored = await shelf.stored(created.json()["assistant_id"])
+    assert json.loads(stored["metadata"]) == {"_format_version": 2, "tools": []}
+
+
 async def test_new_assistants_take_metadata_in_all_ways_too(shelf: Library) -> None:
     bodies: list[dict[str, Any]] = [
         {"metadata": METADATA},

@@ -39,6 +39,18 @@ async def test_the_environment_hides_connectors_and_tools(
         assert found.status_code == (200 if shown else 404)
 
 
+async def test_all_of_lambs_rag_processors_are_offered(tmp_path: Path) -> None:
+    async with whole(tmp_path) as running, browser(running.url) as client:
+        offered = (await client.get(f"{LAMB}/list")).json()["rag_processors"]
+    assert {
+        "no_rag",
+        "single_file_rag",
+        "simple_rag",
+        "context_aware_rag",
+        "hierarchical_rag",
+    } <= set(offered)
+
+
 class OwnModels(Connectors):
     """Has a model for each organisation, and one for those who come without a key."""
 

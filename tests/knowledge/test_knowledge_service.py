@@ -20,6 +20,7 @@ from heddle_runtime.errors import (
     from_status,
 )
 from knowledge.knowledge_serving import knowledge_service
+from knowledge.pages.pdfs import pdf
 from tools_service.serving import SETTINGS
 
 ResponseT = TypeVar("ResponseT")
@@ -412,3 +413,24 @@ async def test_passages_of_a_document_that_is_not_there_are_not_found(
         request = pb.ListPassagesRequest(collection="looms", document=document)
         with pytest.raises(NotFoundError):
             await answered(stub.ListPassages(request, **new_call_options(10)))
+
+
+async def test_pages_of_all_collections_are_in_the_order_of_their_relevance(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+) -> None:
+    texts = {"looms": ["Sheep are shorn."], "manuals": ["A shed is a gap.", "A heddle is a loop."]}
+    for collection, lines in texts.items():
+        await create(stub, collection, page_handling=pb.PAGE_HANDLING_SEARCH)
+        document = pb.IngestDocumentRequest(
+            collection=collection, name=f"{collection}.pdf", data=pdf(*lines)
+        )
+        [_ async for _ in stub.IngestDocument(document, **new_call_options(60))]
+    request = pb.SearchPagesRequest(collections=list(texts), query="What is a shed?")
+
+    response = await answered(stub.SearchPages(request, **new_call_options(30)))
+
+    best, *others = response.pages
+    assert (best.document, best.page) == ("manuals.pdf", 1)
+    assert {page.document for page in others} == {"looms.pdf", "manuals.pdf"}
+    relevance = [page.relevance for page in response.pages]
+    assert relevance == sorted(relevance, reverse=True)

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 from heddle_runtime.plugins import Plugins, discover
+from structlog.testing import capture_logs
 
 
 @dataclass
@@ -88,6 +89,20 @@ def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
 
     assert problem.origin == f"folder:{tmp_path / 'x'}"
     assert problem.message.startswith("There is no such folder.")
+
+
+def test_a_syntax_error_is_one_warning_in_the_log(tmp_path: Path) -> None:
+    package = ModuleType("no_builtin_things")
+    package.__path__ = []
+    (tmp_path / "wool.py").write_text("def (")
+
+    with capture_logs() as logs:
+        discover(package, "heddle.nothing", tmp_path, things)
+
+    [entry] = logs
+    assert (entry["event"], entry["log_level"]) == ("plugin skipped", "warning")
+    assert entry["origin"] == "folder:wool.py"
+    assert entry["problem"].startswith("SyntaxError: ")
 
 
 def test_helpers_of_one_name_beside_plugins_of_two_folders_do_not_collide(tmp_path: Path) -> None:

@@ -91,6 +91,15 @@ async def test_its_configuration_is_checked_against_its_schema(tmp_path: Path) -
         await run(tmp_path, "glossary", {})
 
 
+def test_a_definition_without_category_and_version_has_lambs_defaults(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(DEFINED.format(schema="{}"))
+    registry = discovered(tmp_path)
+
+    described = registry.describe(registry.get("x"))
+
+    assert (described.category, described.version) == ("rag", "1.0")
+
+
 async def test_definition_and_result_may_be_objects(tmp_path: Path) -> None:
     (tmp_path / "objects.py").write_text(OBJECT)
 

@@ -134,6 +134,21 @@ async def test_tools_share_no_cookies_and_follow_no_redirects(tmp_path: Path) ->
     assert server.paths == ["/collections/1", "/collections/1"]
 
 
+async def test_a_plugin_of_the_mounted_folder_is_loaded_once(tmp_path: Path) -> None:
+    imports, plugins = tmp_path / "imports", tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "fetch.py").write_text(
+        f"with open({str(imports)!r}, 'a') as log:\n    log.write('imported\\n')\n{PLUGIN}"
+    )
+    async with serving(settings(tmp_path, plugins_dir=plugins)) as (client, _):
+        listed = await client.stub.ListTools(
+            pb.ListToolsRequest(page_size=200), **new_call_options(5)
+        )
+
+    assert "fetch" in {tool.name for tool in listed.tools}
+    assert imports.read_text() == "imported\n"
+
+
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDDLE_TOOLS_PLUGINS_DIR", "/plugins")
     monkeypatch.setenv("HEDDLE_TOOLS_TOOL_TIMEOUT", "7")

@@ -1,11 +1,17 @@
 """The tool `fast_vector_search`."""
 
+import asyncio
+from typing import Any
+
 import pytest
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.call_metadata import new_call_options
 from heddle_tools_service.capabilities.passages import FailedSearch, SearchOptions
 from heddle_tools_service.sdk import ToolUnavailableError
 from heddle_tools_service.sdk.testing import ScriptedPassages, SearchRequest
 from heddle_tools_service.tools.fast_vector_search import fast_vector_search
 from tools_service.neighbours import failure_of, passage, run_tool
+from tools_service.serving import discovering, invocation, said, serving
 
 
 async def test_it_embeds_searches_and_tells_what_it_found() -> None:
@@ -17,9 +23,9 @@ async def test_it_embeds_searches_and_tells_what_it_found() -> None:
     assert knowledge.requests == [
         SearchRequest(("AssetManual",), "shed", 5, SearchOptions(vector_weight=0.5))
     ]
-    told = found.json
-    assert told["metadata"].pop("time_ms") >= 0
-    assert told == {
+    content = found.json
+    assert content["metadata"].pop("time_ms") >= 0
+    assert content == {
         "name": "AssetManual",
         "objects": [
             {
@@ -104,8 +110,37 @@ async def test_a_model_reaches_no_other_collection() -> None:
     assert not knowledge.requests
 
 
-@pytest.mark.parametrize("recoverable", [True, False])
-async def test_a_failure_says_whether_to_try_again_and_what_else_to_do(recoverable: bool) -> None:
+class HangingKnowledge:
+    """A knowledge service whose searches never end."""
+
+    async def SearchCollections(self, *_: object, **__: object) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_the_user_reads_of_the_search_while_it_runs() -> None:
+    request = pb.ExecuteToolRequest(
+        invocation=invocation("1", "fast_vector_search"), context=said("What is a shed?")
+    )
+    knowledge: Any = HangingKnowledge()
+    async with serving(discovering(None), knowledge=knowledge) as client:
+        stream = client.stub.ExecuteTool(request, **new_call_options(5))
+        events = aiter(stream)
+        statuses = [(await anext(events)).status.message for _ in range(2)]
+        stream.cancel()
+
+    assert statuses == ["Embedding query...", "Searching AssetManual..."]
+
+
+@pytest.mark.parametrize(
+    ("recoverable", "suggestion"),
+    [
+        (True, "Try a different query or check service availability"),
+        (False, "Search another collection, or answer without"),
+    ],
+)
+async def test_a_failure_says_whether_to_try_again_and_what_else_to_do(
+    *, recoverable: bool, suggestion: str
+) -> None:
     failure = FailedSearch("AssetManual", "Collection 'AssetManual' is away.", recoverable)
 
     error = await failure_of(
@@ -114,7 +149,7 @@ async def test_a_failure_says_whether_to_try_again_and_what_else_to_do(recoverab
 
     assert str(error) == "Search failed: Collection 'AssetManual' is away."
     assert error.details["recoverable"] is recoverable
-    assert error.details["suggestion"]
+    assert error.details["suggestion"] == suggestion
     assert isinstance(error, ToolUnavailableError) is recoverable
 
 

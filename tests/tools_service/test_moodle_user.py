@@ -60,6 +60,7 @@ async def named(
     [
         (Identity(ANN, "uni"), [], "7"),
         (FORWARDED, [], "5f0c"),
+        (Identity(ANN, "uni", client_user="5f0c"), [], "5f0c"),
         (KEY, [], "12"),
         (KEY, ["user_id"], "lti-3"),
         (KEY, ["user_id", "lti_user_id"], "sis:4"),

@@ -61,6 +61,20 @@ def test_names_with_base_in_them_are_files_like_all_others(tmp_path: Path) -> No
     assert registry.problems == ()
 
 
+def test_a_tool_is_gone_at_the_next_discovery_after_its_file_was_removed(tmp_path: Path) -> None:
+    for file in ("greet.py", "wave.py"):
+        write(tmp_path, file)
+    assert discovered(tmp_path).get("greet").name == "greet"
+
+    (tmp_path / "greet.py").unlink()
+    registry = discovered(tmp_path)
+
+    assert registry.get("wave").name == "wave"
+    with pytest.raises(NotFoundError):
+        registry.get("greet")
+    assert registry.problems == ()
+
+
 BROKEN = {
     "syntax.py": ("def (", "SyntaxError"),
     "missing.py": ("import no_such_module_anywhere", "No module named"),
@@ -70,6 +84,18 @@ BROKEN = {
     "Shouts.py": (TEMPLATE.format(name="Shouts", slot="a", description="D."), "its name cannot be"),
     "slot.py": (TEMPLATE.format(name="slot", slot="../x", description="D."), "its slot (pl"),
     "mine.py": (TEMPLATE.format(name="mine", slot="user_input", description="D."), "is reserved"),
+    "result.py": (
+        TEMPLATE.format(name="result", slot="tool_result", description="D."),
+        "the slot (placeholder) 'tool_result' is reserved",
+    ),
+    "assistant_tool.py": (
+        TEMPLATE.format(name="assistant_tool", slot="a", description="D."),
+        "the name 'assistant_tool' is reserved",
+    ),
+    "nowhere.py": (
+        TEMPLATE.format(name="nowhere", slot="", description="D."),
+        "its slot (placeholder) cannot be ''",
+    ),
     "mute.py": (TEMPLATE.format(name="mute", slot="a", description=""), "description is missing"),
     "long.py": (
         TEMPLATE.format(name="long", slot="a", description="x" * 10_000_000),

@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 import yaml
 from heddle_runtime.errors import HeddleError, InvalidRequestError, ToolFailedError
+from heddle_tools_service.capabilities.rubrics import Rubrics
+from heddle_tools_service.sdk import ToolError
+from heddle_tools_service.sdk.testing import run_tool
+from heddle_tools_service.tools.rubric import rubric
 from heddle_tools_service.tools.rubric_forms import RubricData, evaluation_markdown
 from tools_service.serving import discovering, said, serving, text_of
 
@@ -157,6 +161,20 @@ async def test_rubrics_that_cannot_be_read_are_told_without_the_cause(tmp_path: 
     _, result = await run(tmp_path, {"rubric_id": ID})
 
     assert text_of(result)
+
+
+class FailingRubrics:
+    """A store of rubrics whose database is away."""
+
+    async def get(self, _: str) -> None:
+        raise RuntimeError("postgresql://user:pw@host")
+
+
+async def test_a_failure_of_the_store_of_rubrics_is_reported_without_its_secrets() -> None:
+    with pytest.raises(ToolError) as caught:
+        await run_tool(rubric, {"rubric_id": ID}, capabilities={Rubrics: FailingRubrics()})
+
+    assert str(caught.value) == "Failed to load rubric: the rubrics cannot be read"
 
 
 async def test_a_changed_rubric_counts_at_once(tmp_path: Path) -> None:

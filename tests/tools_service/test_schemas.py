@@ -12,6 +12,7 @@ from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.schemas import CompiledSchema
 from tools_service.serving import discovering, serving
 
+UUID = "550e8400-e29b-41d4-a716-446655440000"
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -213,6 +214,7 @@ async def test_validation_answers_with_the_violations(
             {"collections": ["1"], "top_k": 3, "threshold": 0},
         ),
         ("rubric", {"rubric_id": 42}, {"rubric_id": 42, "format": "markdown"}),
+        ("rubric", {"rubric_id": UUID}, {"rubric_id": UUID, "format": "markdown"}),
         ("single_file", {"file_path": "a"}, {"file_path": "a", "max_chars": 50_000}),
         ("word_count", {}, {"minimum_length": 1}),
     ],

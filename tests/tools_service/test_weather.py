@@ -178,6 +178,17 @@ async def test_a_forecast_without_a_temperature_is_an_error(
     assert "tells no temperature" in (await refused(tools, "Paris")).message
 
 
+@pytest.mark.parametrize(
+    ("code", "conditions"), [(0, "clear sky"), (3, "overcast"), (45, "fog"), (95, "thunderstorm")]
+)
+async def test_a_code_of_the_weather_becomes_words(
+    tools: Calling, sky: FakeOpenMeteo, code: int, conditions: str
+) -> None:
+    sky.places = {"en": [PARIS]}
+    sky.current = {"temperature_2m": 1, "weather_code": code}
+    assert (await ask(tools, city="Paris"))["conditions"] == conditions
+
+
 @pytest.mark.parametrize("code", [1000, None, [61]])
 async def test_an_unknown_code_is_said_to_be_unknown(
     tools: Calling, sky: FakeOpenMeteo, code: Any

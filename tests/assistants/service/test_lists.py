@@ -15,6 +15,7 @@ from heddle_assistants.repository.migrating import Migrations
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
+from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
 
@@ -109,6 +110,22 @@ async def test_each_selection_shows_its_own(service: Service, database: Database
     assert await shown(ADMIN) == ["135", "", "12345"]
     assert await shown(whole) == ["135", "", ""]
     assert await shown(Identity("eve@college.example", "college")) == ["5", "5", "5"]
+
+
+async def test_a_deleted_assistant_is_in_no_list(service: Service, database: Database) -> None:
+    ada = service.as_(ADA)
+    await ada.create("stays", published=True)
+    await ada.create("goes", published=True)
+    await ada.ask(ada.assistants.DeleteAssistant, pb.DeleteAssistantRequest(id="2"))
+    await keep(database, name="deleted_by_lamb", owner=DELETED_OWNER, published=True)
+    await keep(database, name="marked", deleted_at=1, published=True)
+    selections = (pb.SELECTION_UNSPECIFIED, pb.SELECTION_USABLE, pb.SELECTION_MANAGED)
+    for identity in (ADA, ADMIN):
+        caller = service.as_(identity)
+        assert [await pages(caller, 9, selection=each) for each in selections] == [[["1"]]] * 3
+    assert await pages(ada, 9, selection=pb.SELECTION_OWN) == [["1"]]
+    owner = service.as_(Identity(DELETED_OWNER, "uni"))
+    assert await pages(owner, 9, selection=pb.SELECTION_OWN) == [[]]
 
 
 async def test_a_text_is_looked_for_in_names_and_titles_in_any_case(service: Service) -> None:

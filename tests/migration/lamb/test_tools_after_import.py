@@ -12,6 +12,8 @@ import httpx
 import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.schema import assistants
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.egress import SETTING
 from heddle_runtime.identity import Identity, TokenSigner
@@ -20,6 +22,7 @@ from integration.provider import Provider, providing
 from integration.whole import whole
 from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from migration.lamb.lamb_database import GOLDEN, Lamb
+from migration.lamb.running import rows
 
 SECRET = "a-secret-of-at-least-32-characters"
 OPERATOR = Identity("operator", scopes=("admin",))
@@ -75,9 +78,12 @@ def fill(lamb: Lamb, provider: Provider, knowledge: KnowledgeBaseServer) -> dict
         "organizations",
         *({"id": number, "slug": f"org-{number}", "config": config} for number in (7, 8)),
     )
-    file, rubric, search, functions = (
+    file, rubric, search, context_aware, hierarchical, functions = (
         golden(name)
-        for name in ("07_single_file", "05_rubric", "02_simple_rag", "11_functions_and_rag")
+        for name in (
+            *("07_single_file", "05_rubric", "02_simple_rag", "02_context_aware_rag"),
+            *("02_hierarchical_rag", "11_functions_and_rag"),
+        )
     )
     uses = {
         "file": file,
@@ -86,6 +92,8 @@ def fill(lamb: Lamb, provider: Provider, knowledge: KnowledgeBaseServer) -> dict
         "collection": search | {"RAG_collections": "17"},
         "shared collection": search | {"RAG_collections": "18"},
         "unknown collection": search | {"RAG_collections": "19"},
+        "context-aware collection": context_aware | {"RAG_collections": "17"},
+        "hierarchical collection": hierarchical | {"RAG_collections": "17"},
         "functions and a collection": functions | {"RAG_collections": "17"},
     }
     ids: dict[str, Any] = {}
@@ -179,3 +187,23 @@ async def test_imported_assistants_find_what_is_their_owners_and_nothing_else(
     assert asked == ["17", "18", "18", "19", "19", "19", "17"]
     offered = [tool["function"]["name"] for tool in heddle.provider.bodies[-1]["tools"]]
     assert offered == ["get_weather", "get_moodle_courses"]
+
+
+async def test_a_completion_converts_the_metadata_of_a_row_and_no_other_column(
+    heddle: Heddle, database_url: str
+) -> None:
+    uses = ("collection", "context-aware collection", "hierarchical collection")
+    async with open_database(database_url) as database:
+        before = await rows(database, assistants)
+        for use in uses:
+            assert "From 17." in await heddle.prompt(use, "ana")
+        after = await rows(database, assistants)
+
+    query = "/collections/17/query"
+    assert heddle.knowledge.paths == [query, query, f"{query}?plugin_name=parent_child_query"]
+    for use in uses:
+        number = heddle.assistants[use]["ana"]
+        metadata = after[number]["metadata"]
+        assert "_format_version" not in json.loads(before[number]["metadata"])
+        assert json.loads(metadata)["_format_version"] == 2
+        assert after[number] == before[number] | {"metadata": metadata, "revision": 2}

@@ -154,3 +154,15 @@ async def test_without_an_answer_of_the_small_model_the_last_message_is_searched
 
     assert server.bodies[0]["query_text"] == "What is a shed?"
     assert result.metadata["query_rewritten"] is False
+
+
+async def test_without_a_small_model_the_last_message_is_searched(
+    store: KnowledgeStore, server: KnowledgeBaseServer
+) -> None:
+    server.answers = {"1": {"results": [hit("found")]}}
+    conversation = said("What is a loom?", "A frame.", "And a shed?")
+    async with serving_with(store, server) as client:
+        _, result = await client.run("context_aware_rag", {"collections": ["1"]}, conversation)
+
+    assert [body["query_text"] for body in server.bodies] == ["And a shed?"]
+    assert result.metadata["query_rewritten"] is False
