@@ -19,6 +19,10 @@ from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from heddle_tools_service.workspace.engine import Workspace
 from tools_service.workspace.areas import left_over, patched, waiting, workspace_in
 
+TIMINGS = 5
+"""Undisturbed runs whose median is the time of one."""
+TIMED = 10
+"""Rounds between two of them: the speed of a shared machine changes."""
 FILES = ("a.txt", "b.txt", "src/c.txt", "src/deep/d.txt")
 STEPS = ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree")
 
@@ -44,7 +48,14 @@ def steps_until_death(last: int) -> Callable[[str, object], None]:
     return hook
 
 
-def kill(work: Callable[[], None], after: float, step: int) -> None:
+def seconds_of(work: Callable[[], None]) -> float:
+    """Run `work` in a process that is not killed, and return how long that takes."""
+    started = time.perf_counter()
+    kill(work, None, 0)
+    return time.perf_counter() - started
+
+
+def kill(work: Callable[[], None], after: float | None, step: int) -> None:
     """Run `work` in a process that is killed after a time, or at a step if one is named."""
     child = os.fork()
     if not child:
@@ -52,7 +63,7 @@ def kill(work: Callable[[], None], after: float, step: int) -> None:
             sys.addaudithook(steps_until_death(step))
         work()
         os._exit(0)
-    if not step:
+    if after is not None and not step:
         time.sleep(after)
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -71,17 +82,16 @@ def main(folder: Path, rounds: int) -> None:
         (folder / "ana" / path).parent.mkdir(exist_ok=True)
         (folder / "ana" / path).write_text("first\nversion 0\nlast\n")
     (folder / "ana" / "other.txt").touch()
-    version, times = 0, []
-    for _ in range(5):
-        started = time.perf_counter()
-        patch(workspace, version)
-        times.append(time.perf_counter() - started)
-        version += 1
+    version = 0
+    times: list[float] = []
     chance = random.Random(4)  # noqa: S311 - no secret
     summary = dict.fromkeys(("old", "new", "torn", "found broken off", "left over"), 0)
     for number in range(rounds):
+        while len(times) < TIMINGS + number // TIMED:
+            times.append(seconds_of(partial(patch, workspace, version)))
+            version += 1
         step = 1 + number // 2 if number % 2 else 0
-        after = chance.uniform(0, 1.5 * median(times))
+        after = chance.uniform(0, 1.5 * median(times[-TIMINGS:]))
         kill(partial(patch, workspace, version), after, step)
         summary["found broken off"] += bool(workspace.state.abandoned())
         if number % 3:  # whoever comes next puts it right
