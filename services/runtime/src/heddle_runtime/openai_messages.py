@@ -24,7 +24,8 @@ _DETAILS = {
 _MESSAGE_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"})
 _CALL_FIELDS = frozenset({"id", "function"})
 _BAD_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+"""Returns the members of a JSON object as they are written."""
 _AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
 
 
@@ -64,7 +65,7 @@ def members(text: str, field: str) -> Mapping[str, msgspec.Raw]:
     if not text:
         return {}
     try:
-        return _decode_members(text)
+        return decode_members(text)
     except _BAD_JSON:
         raise _not_json(field, "is not the text of a JSON object") from None
 

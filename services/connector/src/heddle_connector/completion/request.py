@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from heddle_runtime.openai_messages import decode_members
 
 from heddle_connector.generation.call import Call
 
@@ -19,7 +20,6 @@ _NOT_PASSED_THROUGH = _CONTRACT_FIELDS | _FORBIDDEN
 # `store`, so `metadata` is left out if nothing else is in it.
 _TOOL_METADATA = frozenset({"current_file", "current_lines"})
 _OPTIONS = ("temperature", "top_p", "max_tokens", "seed")
-_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
@@ -58,6 +58,6 @@ def _members(value: msgspec.Raw | None) -> dict[str, msgspec.Raw]:
     if value is None:
         return {}
     try:
-        return _decode_members(value)
+        return decode_members(value)
     except msgspec.ValidationError:  # null, or not an object
         return {}

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import msgspec
 from heddle.chat.v1 import chat_pb2
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.openai_messages import decode_members
 
 _CHOICE, _PARALLEL = "tool_choice", "parallel_tool_calls"
 _FREE = ("auto", "none")
@@ -41,7 +42,7 @@ def _editing(options: chat_pb2.GenerationOptions) -> Iterator[dict[str, msgspec.
     """Yield the members of the client's options, and store them at the end of the block."""
     # Raw: all other members stay unchanged.
     try:
-        members = msgspec.json.decode(options.extra_json or "{}", type=dict[str, msgspec.Raw])
+        members = decode_members(options.extra_json or "{}")
     except msgspec.DecodeError as error:
         violation = Violation("options.extra_json", "must be the text of a JSON object")
         raise InvalidRequestError("The request is not valid.", [violation]) from error
