@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
 import openai
 import pytest
 from heddle.assistant.v1 import assistant_pb2
@@ -280,8 +279,8 @@ async def test_a_default_collection_is_searched_beside_one_of_another_tool(folde
                     collection=name, name="a.txt", data=text
                 )
                 [_ async for _ in knowledge.IngestDocument(document, **new_call_options(60))]
-        async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
-            answer = await http.post("/v1/chat/completions", json=body("1", "Valves or threads?"))
+        async with browser(running.url, timeout=60) as client:
+            answer = await client.post("/v1/chat/completions", json=body("1", "Valves or threads?"))
 
     content = answer.json()["choices"][0]["message"]["content"]
     assert "Valves are red." in content

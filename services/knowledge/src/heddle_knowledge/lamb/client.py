@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import httpx
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.frontend_payloads import written
 from heddle_runtime.remote_json import (
     MisplacedServerError,
     RemoteError,
@@ -111,7 +112,7 @@ def _hits(answer: bytes) -> list[Any]:
     try:
         body = json.loads(answer)
         if b"\\u" in answer:  # may escape half a character, which no Protobuf text can contain
-            body = json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
+            body = json.loads(written(body))
         hits = body.get("results", body.get("documents", []))  # older servers: `documents`
         if isinstance(hits, list):
             return hits

@@ -107,10 +107,10 @@ class CollectionSearchCalls(Calls):
 
 def _fitting(results: Iterable[pb.CollectionPassages]) -> Iterator[pb.CollectionPassages]:
     """Yield results with an error for each that the response has no room for."""
-    size = 0
+    left = _MAX_RESPONSE_BYTES
     for result in results:
-        if size + result.ByteSize() <= _MAX_RESPONSE_BYTES:
-            size += result.ByteSize()
+        if (size := result.ByteSize()) <= left:
+            left -= size
             yield result
         else:
             error = ResourceExhaustedError("the passages of all collections are too large together")
