@@ -274,7 +274,8 @@ class KnowledgeServiceServicer:
         """Returns the passages of one or several collections that match a question best. A collection is
         in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
         at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
-        server or no such collection.
+        server or no such collection. The error of a collection whose passages do not fit into the
+        response, which has at most 31 MiB, is `RESOURCE_EXHAUSTED`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

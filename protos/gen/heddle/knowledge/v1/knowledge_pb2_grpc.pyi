@@ -95,7 +95,8 @@ class KnowledgeServiceStub:
     """Returns the passages of one or several collections that match a question best. A collection is
     in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
     at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
-    server or no such collection.
+    server or no such collection. The error of a collection whose passages do not fit into the
+    response, which has at most 31 MiB, is `RESOURCE_EXHAUSTED`.
     """
     SearchPages: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchPagesRequest, _knowledge_pb2.SearchPagesResponse]
     """Returns the pages of several collections that match a question best, by late interaction over
@@ -202,7 +203,8 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """Returns the passages of one or several collections that match a question best. A collection is
     in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
     at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
-    server or no such collection.
+    server or no such collection. The error of a collection whose passages do not fit into the
+    response, which has at most 31 MiB, is `RESOURCE_EXHAUSTED`.
     """
     SearchPages: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchPagesRequest, _knowledge_pb2.SearchPagesResponse]  # type: ignore[assignment]
     """Returns the pages of several collections that match a question best, by late interaction over
@@ -378,7 +380,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns the passages of one or several collections that match a question best. A collection is
         in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
         at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
-        server or no such collection.
+        server or no such collection. The error of a collection whose passages do not fit into the
+        response, which has at most 31 MiB, is `RESOURCE_EXHAUSTED`.
         """
 
     @_abc_1.abstractmethod
