@@ -45,6 +45,7 @@ _MAX_SOURCES_BYTES = 4_000_000
 _MAX_WARNINGS = 64
 _MAX_FIELD_CHARS = 4_000
 _MAX_OBJECTS = 500
+_MAX_EXCERPT_CHARS = 1_000
 
 
 def phrase(message: str) -> str:
@@ -115,7 +116,7 @@ def result(
         slot: The slot of the binding; empty for the tool's.
         elapsed: Seconds that the tool took.
         for_agent: Whether the routing agent reads the result. It needs objects: without any, the
-            text becomes one.
+            text becomes one, unless the tool found nothing.
     """
     warnings = [_cut(redact(warning)) for warning in tool_result.warnings]
     if tool_result.slot and not is_slot(tool_result.slot):
@@ -129,11 +130,13 @@ def result(
         text = text[:MAX_TEXT_CHARS]
     metadata = _metadata(tool_result, warnings)
     sources = _sources(tool_result.sources[:_MAX_SOURCES], warnings)
+    if len(sources) == 1 and not sources[0].excerpt:  # the source of the whole text
+        sources[0].excerpt = _plain(text[:_MAX_EXCERPT_CHARS])
     duration = duration_pb2.Duration()
     duration.FromTimedelta(timedelta(seconds=elapsed))
     text = _plain(text)
     objects = _objects(tool_result.objects, warnings) if for_agent else []
-    if for_agent and text.strip() and not objects:
+    if for_agent and text.strip() and not objects and tool_result.count != 0:
         objects.append(json.dumps({"text": text}, ensure_ascii=False))
     return pb.ToolResult(
         parts=[chat_pb2.ContentPart(text=text)] if text else [],
@@ -145,6 +148,7 @@ def result(
         name=_cut(tool_result.name) or (tool.name if for_agent else ""),
         objects_json=objects,
         message=phrase(tool_result.message),
+        result_count=tool_result.count,
     )
 
 

@@ -11,7 +11,10 @@ from heddle_tools_service.sdk.definition import Run
 
 _DEFAULT_TOP_K = 3
 _SOURCE_MEMBERS = frozenset(
-    {"title", "name", "filename", "url", "path", "similarity", "score", "type"}
+    {
+        *("title", "name", "filename", "url", "path", "similarity", "score", "type"),
+        *("content", "text", "excerpt"),
+    }
 )
 
 
@@ -126,6 +129,7 @@ def _source(source: object) -> Source:
         title=str(source.get("title") or source.get("name") or source.get("filename") or "Unknown"),
         uri=str(source.get("url") or source.get("path") or ""),
         score=float(score) if isinstance(score, int | float) else None,
+        excerpt=str(source.get("content") or source.get("text") or source.get("excerpt") or ""),
         kind=str(source.get("type") or "passage"),
         attributes=dict(_attributes(source)),
     )

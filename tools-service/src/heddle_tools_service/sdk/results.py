@@ -49,7 +49,7 @@ class ToolResult:
     """What a tool found."""
 
     text: str
-    """Goes into the template's slot as it is. Empty if nothing was found."""
+    """Goes into the template's slot as it is."""
     sources: Sequence[Source] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     """Facts for traces, plain JSON; not shown to the model. No contents, no secrets."""
@@ -64,6 +64,9 @@ class ToolResult:
     """What the objects are, for example their collection. Without it, the tool's name counts."""
     message: str = ""
     """One sentence about the result for the router of the agent."""
+    count: int | None = None
+    """How many items a search found; None for tools that do not search. With 0, `text` is a
+    sentence that says what was searched, and the routing agent stores no object."""
 
     def __post_init__(self) -> None:
         """Refuse what tools return by mistake, at the line that does.

@@ -15,10 +15,12 @@ from heddle_tools_service.tools.retrieval import (
     search_text,
 )
 from heddle_tools_service.tools.retrieved import (
+    empty_search_text,
     milliseconds_since,
     page_object,
     page_source,
     result,
+    searched_places,
 )
 
 _MAX_RESULTS = 20
@@ -67,11 +69,13 @@ async def colqwen_search(
         "metadata": metadata,
         "llm_message": f"Found {len(results.pages)} pages for '{query}'",
     }
+    places = searched_places(call.config.collections, results.failures)
     return result(
         call,
         content,
-        "\n\n".join(map(_shown, results.pages)),
+        "\n\n".join(map(_shown, results.pages)) or empty_search_text("pages", query, places),
         [page_source(each) for each in results.pages],
+        count=len(results.pages),
         objects=[{**each, "kind": PAGE_KIND} for each in content["objects"]],
         warnings=[failure.message for failure in results.failures],
     )

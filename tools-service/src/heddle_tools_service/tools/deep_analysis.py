@@ -9,9 +9,9 @@ from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import Query, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.investigation import DeepAnalysisConfig, Investigation
-from heddle_tools_service.tools.retrieval import any_chosen, check
+from heddle_tools_service.tools.retrieval import any_chosen, check, chosen
 from heddle_tools_service.tools.retrieve_documents import format_passages
-from heddle_tools_service.tools.retrieved import passage_source
+from heddle_tools_service.tools.retrieved import empty_search_text, passage_source
 
 
 class DeepAnalysisArguments(Query):
@@ -55,9 +55,11 @@ async def deep_analysis(
     best = work.best()[: call.config.max_passages]
     formatted = format_passages(best)
     written = await work.write(formatted) if best else ""
+    nothing = empty_search_text("passages", task, chosen(call.config))
     return ToolResult(
-        "\n\n".join(filter(None, (work.summary(), written, formatted))),
+        "\n\n".join(filter(None, (work.summary(), written, formatted or nothing))),
         [passage_source(each) for each in best],
         {**work.facts(), "documents_retrieved": len(best)},
         list(dict.fromkeys(work.warnings)),
+        count=len(best),
     )

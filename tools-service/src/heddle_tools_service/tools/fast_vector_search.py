@@ -16,6 +16,7 @@ from heddle_tools_service.tools.retrieval import (
     search_text,
 )
 from heddle_tools_service.tools.retrieved import (
+    empty_search_text,
     milliseconds_since,
     passage_object,
     passage_source,
@@ -77,8 +78,14 @@ async def fast_vector_search(
         "llm_message": f"Found {len(results.passages)} text results for '{query}'",
     }
     text = "\n\n".join(passage.text for passage in results.passages)
-    sources = [passage_source(each) for each in results.passages]
-    return result(call, content, text, sources, warnings=results.warnings)
+    return result(
+        call,
+        content,
+        text or empty_search_text("passages", query, [collection]),
+        [passage_source(each) for each in results.passages],
+        count=len(results.passages),
+        warnings=results.warnings,
+    )
 
 
 def _collection(call: ToolCall[FastVectorSearchConfig, FastVectorSearchArguments]) -> str:

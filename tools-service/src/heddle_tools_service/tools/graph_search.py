@@ -240,4 +240,5 @@ def _result(
             **more,
         },
         [*(failure.message for failure in results.failures), *results.warnings],
+        count=len(results.themes) + len(results.paths),
     )

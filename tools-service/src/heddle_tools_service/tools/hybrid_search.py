@@ -26,12 +26,14 @@ from heddle_tools_service.tools.retrieval import (
 )
 from heddle_tools_service.tools.retrieved import (
     distinct,
+    empty_search_text,
     milliseconds_since,
     page_object,
     page_source,
     passage_object,
     passage_source,
     result,
+    searched_places,
 )
 
 _MAX_RESULTS = 20
@@ -92,11 +94,13 @@ async def hybrid_search(
     }
     page_texts = (page.get("passage", page["text"]) for page in visual)
     text = "\n\n".join([*(each.text for each in rest), *page_texts])
+    places = searched_places(call.config.collections, failures)
     return result(
         call,
         answer,
-        text,
+        text or empty_search_text("passages and pages", query, places),
         [*map(passage_source, rest), *map(page_source, page_results.pages)],
+        count=len(rest) + len(visual),
         objects=[*answer["text_results"], *({**page, "kind": PAGE_KIND} for page in visual)],
         warnings=warnings,
     )

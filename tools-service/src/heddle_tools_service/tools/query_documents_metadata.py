@@ -131,6 +131,7 @@ async def query_documents_metadata(
         warnings=[failure.message for failure in tables.failures],
         name="documents",
         message=_counted(rows, tables),
+        count=len(rows.rows),
     )
 
 

@@ -62,11 +62,11 @@ async def retrieve_documents(
     check(call)
     results = await look_up(call, passages, call.query, options=options_of(call.arguments))
     formatted = format_passages(results.passages)
-    result = rag_result(call, results, [formatted])
+    result = rag_result(call, call.query, results, [formatted])
     if not call.called:
         return result
     answer = {
-        "formatted_text": formatted,
+        "formatted_text": result.text,
         "citation_sources": [citation(each) for each in results.passages],
     }
     return ToolResult.json(
@@ -77,6 +77,7 @@ async def retrieve_documents(
         objects=[passage_object(each) for each in results.passages],
         name=", ".join(call.config.collections),
         message=f"Found {len(results.passages)} passages for '{call.query}'",
+        count=result.count,
     )
 
 

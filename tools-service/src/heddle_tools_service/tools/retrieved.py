@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from heddle_tools_service.capabilities.pages import PageMatch
-from heddle_tools_service.capabilities.passages import Passage
+from heddle_tools_service.capabilities.passages import FailedSearch, Passage
 from heddle_tools_service.sdk import Source, ToolCall, ToolResult
 
-_MAX_EXCERPT_CHARS = 1_000
+MAX_EXCERPT_CHARS = 1_000
+_MAX_QUERY_CHARS = 200
 
 
 def result(
@@ -18,6 +19,7 @@ def result(
     text: str,
     sources: Sequence[Source],
     *,
+    count: int | None = None,
     objects: Sequence[Mapping[str, Any]] | None = None,
     warnings: Sequence[str] = (),
 ) -> ToolResult:
@@ -28,6 +30,7 @@ def result(
         content: What models read: `name`, `metadata`, `llm_message`, and the results.
         text: What fills a slot.
         sources: The sources of the result.
+        count: How many items a search found.
         objects: What the routing agent reads. None for `content["objects"]`.
         warnings: Parts that failed.
     """
@@ -39,7 +42,28 @@ def result(
         objects=content["objects"] if objects is None else objects,
         name=content["name"],
         message=content["llm_message"],
+        count=count,
     )
+
+
+def empty_search_text(items: str, query: str, places: Iterable[str]) -> str:
+    """Return the sentence that fills the slot of a search without results.
+
+    Args:
+        items: What was searched for, for example `passages`.
+        query: The query.
+        places: What was searched, for example names of collections.
+    """
+    searched = ", ".join(dict.fromkeys(places))
+    shown = query if len(query) <= _MAX_QUERY_CHARS else f"{query[:_MAX_QUERY_CHARS]}…"
+    return f'A search of {searched} for "{shown}" found no {items}.'
+
+
+def searched_places(collections: Iterable[str], failures: Iterable[FailedSearch]) -> Sequence[str]:
+    """Return the collections whose search did not fail; all if it is not known which failed."""
+    failed = {failure.collection for failure in failures}
+    names = list(collections)
+    return [name for name in names if name not in failed] or names
 
 
 def milliseconds_since(started: float) -> float:
@@ -92,7 +116,7 @@ def passage_source(passage: Passage) -> Source:
     return Source(
         passage.title,
         passage.uri,
-        passage.text[:_MAX_EXCERPT_CHARS],
+        passage.text[:MAX_EXCERPT_CHARS],
         passage.score,
         "passage",
         passage.attributes,
@@ -111,7 +135,7 @@ def page_source(page: PageMatch) -> Source:
     return Source(
         page.title,
         page.uri or page.picture_uri,
-        page.text[:_MAX_EXCERPT_CHARS],
+        page.text[:MAX_EXCERPT_CHARS],
         page.score,
         "page",
         {name: value for name, value in attributes.items() if value},

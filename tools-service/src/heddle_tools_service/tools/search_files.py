@@ -70,4 +70,5 @@ async def search_files(
     return ToolResult(
         "\n".join([*lines, f"{end})"]),
         metadata={"matches": count, "files": results.files, "truncated": bool(results.cut)},
+        count=count,
     )

@@ -7,8 +7,8 @@ from typing import Any
 from heddle_tools_service.capabilities.passages import PassageResults, Passages
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, check, look_up
-from heddle_tools_service.tools.retrieved import passage_source
+from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, check, chosen, look_up
+from heddle_tools_service.tools.retrieved import empty_search_text, passage_source, searched_places
 
 _MAX_MESSAGES = 10
 _MAX_MESSAGE_CHARS = 1_000
@@ -34,7 +34,7 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) ->
     """Retrieves relevant context from knowledge base collections."""
     check(call)
     results = await look_up(call, passages, call.query)
-    return rag_result(call, results, (passage.text for passage in results.passages))
+    return rag_result(call, call.query, results, (passage.text for passage in results.passages))
 
 
 @tool(
@@ -52,7 +52,7 @@ async def context_aware_rag(
     query = await _rewritten(call, model)
     results = await look_up(call, passages, query)
     texts = (passage.text for passage in results.passages)
-    return rag_result(call, results, texts, query_rewritten=query != call.query)
+    return rag_result(call, query, results, texts, query_rewritten=query != call.query)
 
 
 @tool(
@@ -71,11 +71,12 @@ async def hierarchical_rag(
     results = await look_up(call, passages, query, sections=True)
     # Several passages of one section bring it once.
     sections = dict.fromkeys(passage.section or passage.text for passage in results.passages)
-    return rag_result(call, results, sections, query_rewritten=query != call.query)
+    return rag_result(call, query, results, sections, query_rewritten=query != call.query)
 
 
 def rag_result(
     call: ToolCall[KnowledgeBaseConfig],
+    query: str,
     results: PassageResults,
     texts: Iterable[str],
     **more: bool,
@@ -84,12 +85,14 @@ def rag_result(
 
     Args:
         call: The call of the tool.
+        query: What was searched for.
         results: The passages.
         texts: The texts for the slot.
         more: Further metadata.
     """
+    places = searched_places(chosen(call.config), results.failures)
     return ToolResult(
-        "\n\n".join(filter(None, texts)),
+        "\n\n".join(filter(None, texts)) or empty_search_text("passages", query, places),
         [passage_source(passage) for passage in results.passages],
         {
             "collections_queried": len(set(call.config.collections)),
@@ -97,6 +100,7 @@ def rag_result(
             **more,
         },
         [*(failure.message for failure in results.failures), *results.warnings],
+        count=len(results.passages),
     )
 
 

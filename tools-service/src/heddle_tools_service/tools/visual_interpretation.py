@@ -1,6 +1,7 @@
 """Interprets the image of a page."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -9,7 +10,12 @@ from heddle_tools_service.capabilities.pages import PageMatch, Pages
 from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from heddle_tools_service.tools.pages_seen import pages_in, pages_seen
 from heddle_tools_service.tools.retrieval import ManualConfig
-from heddle_tools_service.tools.retrieved import milliseconds_since, page_source, result
+from heddle_tools_service.tools.retrieved import (
+    MAX_EXCERPT_CHARS,
+    milliseconds_since,
+    page_source,
+    result,
+)
 
 _MAX_PATH_CHARS = 400
 
@@ -79,7 +85,8 @@ async def visual_interpretation(
         else f"Read page {page.page} of {page.title}; no model has seen its image",
     }
     cited = [{**each, "title": page.title} for each in content["objects"]]
-    return result(call, content, seen.text, [page_source(page)], objects=cited)
+    source = replace(page_source(page), excerpt=seen.text[:MAX_EXCERPT_CHARS])
+    return result(call, content, seen.text, [source], objects=cited)
 
 
 async def _page(

@@ -14,6 +14,7 @@ from heddle_tools_service.sdk import (
     ToolResult,
     tool,
 )
+from heddle_tools_service.tools.retrieved import empty_search_text
 
 
 class WebSearchConfig(ToolConfig):
@@ -58,6 +59,7 @@ async def web_search(call: ToolCall[WebSearchConfig], web: WebSearch) -> ToolRes
         for each in answer.results
     ]
     metadata = {"provider": answer.provider, "count": len(answer.results)}
+    count = len(answer.results) or int(bool(answer.answer))
     if call.called:
         content = _content(answer)
         answered = [{"answer": answer.answer}] if answer.answer else []
@@ -68,8 +70,10 @@ async def web_search(call: ToolCall[WebSearchConfig], web: WebSearch) -> ToolRes
             objects=[*answered, *content["results"]],
             name="web",
             message=f"Found {len(answer.results)} web pages for '{query}'",
+            count=count,
         )
-    return ToolResult(_page(answer), sources, metadata)
+    text = _page(answer) or empty_search_text("pages", query, ["the web"])
+    return ToolResult(text, sources, metadata, count=count)
 
 
 def _attributes(each: WebResult) -> dict[str, str]:

@@ -131,6 +131,7 @@ class Assistant(_message.Message):
     CITE_SOURCES_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MAX_TOOL_ROUNDS_FIELD_NUMBER: _builtins.int
+    EMPTY_RESPONSE_FIELD_NUMBER: _builtins.int
     EXTRA_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, `[A-Za-z0-9][A-Za-z0-9_-]{0,62}`. OpenAI clients see it as the model
@@ -176,6 +177,12 @@ class Assistant(_message.Message):
     """How many rounds of calls the model may make before it must answer, at most 50. If 0,
     5 unless configured.
     """
+    empty_response: _builtins.str
+    """The answer if the tools that search find nothing: it replaces the answer of the model, which
+    is not asked. Applies only if every search succeeded without a result and no other tool
+    returned a text; for the routing agent, also if no passage is about the question. Does not
+    apply if the model can call tools (`MODE_FUNCTION`). If empty, the model answers.
+    """
     extra_json: _builtins.str
     """Members of the stored assistant that this contract does not model, as the text of
     one JSON object. Kept, never interpreted.
@@ -216,11 +223,12 @@ class Assistant(_message.Message):
         cite_sources: _builtins.bool = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         max_tool_rounds: _builtins.int = ...,
+        empty_response: _builtins.str = ...,
         extra_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "model", b"model"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "extra_json", b"extra_json", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "empty_response", b"empty_response", "extra_json", b"extra_json", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -193,15 +193,18 @@ class ToolFinished(_message.Message):
     ERROR_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     CALL_FIELD_NUMBER: _builtins.int
+    RESULT_COUNT_FIELD_NUMBER: _builtins.int
     binding_id: _builtins.str
     """The binding."""
     tool: _builtins.str
     """The tool's name."""
     slot: _builtins.str
     """The slot that was filled."""
+    result_count: _builtins.int
+    """As in `heddle.tool.v1.ToolResult.result_count`. 0: the tool found nothing."""
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
-        """How long the tool ran."""
+        """How long the tool ran. For a tool that failed, as the orchestrator measures it."""
 
     @_builtins.property
     def error(self) -> _status_pb2.Status:
@@ -228,12 +231,15 @@ class ToolFinished(_message.Message):
         error: _status_pb2.Status | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
         call: Global___CalledFunction | None = ...,
+        result_count: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "elapsed", b"elapsed", "error", b"error"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_result_count", b"_result_count", "call", b"call", "elapsed", b"elapsed", "error", b"error", "result_count", b"result_count"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binding_id", b"binding_id", "call", b"call", "elapsed", b"elapsed", "error", b"error", "slot", b"slot", "tool", b"tool", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_result_count", b"_result_count", "binding_id", b"binding_id", "call", b"call", "elapsed", b"elapsed", "error", b"error", "result_count", b"result_count", "slot", b"slot", "tool", b"tool", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__result_count: _TypeAlias = _typing.Literal["result_count"]  # noqa: Y015
+    _WhichOneofArgType__result_count: _TypeAlias = _typing.Literal["_result_count", b"_result_count"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__result_count) -> _WhichOneofReturnType__result_count | None: ...
 
 Global___ToolFinished: _TypeAlias = ToolFinished  # noqa: Y015
 
@@ -363,7 +369,7 @@ Global___Output: _TypeAlias = Output  # noqa: Y015
 
 @_typing.final
 class Sources(_message.Message):
-    """The sources of a tool's result."""
+    """The sources of a tool's result whose texts are sent to the model."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -48,12 +48,13 @@ class OrchestratorServiceStub:
          text_delta | reasoning_delta | tool_call | logprobs_json | image)* trace? done
 
     `done` comes last and exactly once, unless the call fails: a stream that ends
-    without it was cut. All `tool_started` of a strategy's step come first; `status`,
-    `sources` and `tool_finished` come in the order of the assistant's bindings,
-    regardless of which tool finished first. Clients ignore events of unknown kinds.
+    without it was cut. All `tool_started` of a strategy's step come first. A `status` comes
+    when it happens; `tool_finished` come in the order of the assistant's bindings,
+    regardless of which tool finished first. `sources` come in the same order, when the text that
+    they are the sources of is sent to the model. Clients ignore events of unknown kinds.
 
-    Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
-    and `tool_finished` of a round of calls come between the text before and after, in
+    Where the model calls functions of the assistant, `tool_started`, `status`, `tool_finished`
+    and `sources` of a round of calls come between the text before and after, in
     the order of the calls. What the calls return goes to the model; it is asked again
     until it calls none, at most `Assistant.max_tool_rounds` times and then once without
     functions, so that there is an answer. It is asked so too after the third call with
@@ -74,6 +75,12 @@ class OrchestratorServiceStub:
     A tool that fails does not fail the call, unless its binding says so: it ends in a
     `tool_finished` event with an error, and the tool's slot tells the model. A failure of the
     connector fails the call with the connector's status.
+
+    If the template has no slot for the output of a tool, `tool_finished` has a warning, and a
+    sentence below the system prompt tells the model.
+
+    If the searches of a run find nothing, `Assistant.empty_response` answers instead of the model,
+    unless it is empty.
 
     Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
     if the assistant has spent what its quota allows.
@@ -109,12 +116,13 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
          text_delta | reasoning_delta | tool_call | logprobs_json | image)* trace? done
 
     `done` comes last and exactly once, unless the call fails: a stream that ends
-    without it was cut. All `tool_started` of a strategy's step come first; `status`,
-    `sources` and `tool_finished` come in the order of the assistant's bindings,
-    regardless of which tool finished first. Clients ignore events of unknown kinds.
+    without it was cut. All `tool_started` of a strategy's step come first. A `status` comes
+    when it happens; `tool_finished` come in the order of the assistant's bindings,
+    regardless of which tool finished first. `sources` come in the same order, when the text that
+    they are the sources of is sent to the model. Clients ignore events of unknown kinds.
 
-    Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
-    and `tool_finished` of a round of calls come between the text before and after, in
+    Where the model calls functions of the assistant, `tool_started`, `status`, `tool_finished`
+    and `sources` of a round of calls come between the text before and after, in
     the order of the calls. What the calls return goes to the model; it is asked again
     until it calls none, at most `Assistant.max_tool_rounds` times and then once without
     functions, so that there is an answer. It is asked so too after the third call with
@@ -135,6 +143,12 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     A tool that fails does not fail the call, unless its binding says so: it ends in a
     `tool_finished` event with an error, and the tool's slot tells the model. A failure of the
     connector fails the call with the connector's status.
+
+    If the template has no slot for the output of a tool, `tool_finished` has a warning, and a
+    sentence below the system prompt tells the model.
+
+    If the searches of a run find nothing, `Assistant.empty_response` answers instead of the model,
+    unless it is empty.
 
     Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
     if the assistant has spent what its quota allows.
@@ -185,12 +199,13 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
              text_delta | reasoning_delta | tool_call | logprobs_json | image)* trace? done
 
         `done` comes last and exactly once, unless the call fails: a stream that ends
-        without it was cut. All `tool_started` of a strategy's step come first; `status`,
-        `sources` and `tool_finished` come in the order of the assistant's bindings,
-        regardless of which tool finished first. Clients ignore events of unknown kinds.
+        without it was cut. All `tool_started` of a strategy's step come first. A `status` comes
+        when it happens; `tool_finished` come in the order of the assistant's bindings,
+        regardless of which tool finished first. `sources` come in the same order, when the text that
+        they are the sources of is sent to the model. Clients ignore events of unknown kinds.
 
-        Where the model calls functions of the assistant, `tool_started`, `status`, `sources`
-        and `tool_finished` of a round of calls come between the text before and after, in
+        Where the model calls functions of the assistant, `tool_started`, `status`, `tool_finished`
+        and `sources` of a round of calls come between the text before and after, in
         the order of the calls. What the calls return goes to the model; it is asked again
         until it calls none, at most `Assistant.max_tool_rounds` times and then once without
         functions, so that there is an answer. It is asked so too after the third call with
@@ -211,6 +226,12 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         A tool that fails does not fail the call, unless its binding says so: it ends in a
         `tool_finished` event with an error, and the tool's slot tells the model. A failure of the
         connector fails the call with the connector's status.
+
+        If the template has no slot for the output of a tool, `tool_finished` has a warning, and a
+        sentence below the system prompt tells the model.
+
+        If the searches of a run find nothing, `Assistant.empty_response` answers instead of the model,
+        unless it is empty.
 
         Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
         if the assistant has spent what its quota allows.

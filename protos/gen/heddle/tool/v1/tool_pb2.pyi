@@ -311,6 +311,7 @@ class ToolResult(_message.Message):
     OBJECTS_JSON_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    RESULT_COUNT_FIELD_NUMBER: _builtins.int
     slot: _builtins.str
     """The slot that the tool filled: the invocation's, or the tool's own."""
     name: _builtins.str
@@ -321,13 +322,19 @@ class ToolResult(_message.Message):
     """One sentence about the result for the router, for example `Found 5 text results for 'bit
     codes'`. May be empty.
     """
+    result_count: _builtins.int
+    """How many items a search found. 0: it found nothing. Absent if the tool does not search."""
     @_builtins.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.ContentPart]:
-        """The content for the template slot. Empty if the tool found nothing."""
+        """The content for the template slot. A search that found nothing returns a sentence that says
+        what was searched.
+        """
 
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Source]:
-        """The sources of the content, best first. At most 200, together at most 4,000,000 bytes."""
+        """The sources of the content, best first, each with an excerpt if it is a text. At most 200,
+        together at most 4,000,000 bytes.
+        """
 
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
@@ -364,12 +371,15 @@ class ToolResult(_message.Message):
         objects_json: _abc.Iterable[_builtins.str] | None = ...,
         name: _builtins.str = ...,
         message: _builtins.str = ...,
+        result_count: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "metadata", b"metadata"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_result_count", b"_result_count", "elapsed", b"elapsed", "metadata", b"metadata", "result_count", b"result_count"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "message", b"message", "metadata", b"metadata", "name", b"name", "objects_json", b"objects_json", "parts", b"parts", "slot", b"slot", "sources", b"sources", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_result_count", b"_result_count", "elapsed", b"elapsed", "message", b"message", "metadata", b"metadata", "name", b"name", "objects_json", b"objects_json", "parts", b"parts", "result_count", b"result_count", "slot", b"slot", "sources", b"sources", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__result_count: _TypeAlias = _typing.Literal["result_count"]  # noqa: Y015
+    _WhichOneofArgType__result_count: _TypeAlias = _typing.Literal["_result_count", b"_result_count"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__result_count) -> _WhichOneofReturnType__result_count | None: ...
 
 Global___ToolResult: _TypeAlias = ToolResult  # noqa: Y015
 
