@@ -17,7 +17,7 @@ from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_orchestrator.app import OrchestratorSettings, app, connect
 from heddle_runtime.call_metadata import Caller, Context, caller, new_call_options
 from heddle_runtime.client import channel
-from heddle_runtime.errors import NotFoundError, UnavailableError, to_status
+from heddle_runtime.errors import NotFoundError, ToolFailedError, UnavailableError, to_status
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 from heddle_runtime.struct_codec import from_struct, to_struct
@@ -31,7 +31,7 @@ ORCHESTRATOR = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
 
 @dataclass
 class Tools(tool_pb2_grpc.ToolServiceServicer):
-    """Tools whose config sets their behaviour: text, seconds, fail, statuses."""
+    """Tools whose config sets their behaviour: text, seconds, fail, refuse, statuses, count."""
 
     seen: list[tool_pb2.ExecuteToolsRequest] = field(default_factory=list)
     started: asyncio.Event = field(default_factory=asyncio.Event)
@@ -94,8 +94,9 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
             self.cancelled.set()
             raise
         slot = invocation.slot or "context"
-        if config.get("fail"):
-            error = to_status(UnavailableError("The library is closed."))
+        if config.get("fail") or config.get("refuse"):
+            kind = UnavailableError if config.get("fail") else ToolFailedError
+            error = to_status(kind("The library is closed."))
             events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, error=error, slot=slot))
             return
         result = tool_pb2.ToolResult(
@@ -105,6 +106,8 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
                 for title in config.get("sources", [])
             ],
             slot=slot,
+            result_count=config.get("count"),
+            warnings=config.get("warnings", []),
         )
         events.put_nowait(tool_pb2.ToolEvent(id=invocation.id, result=result))
 

@@ -71,7 +71,7 @@ async def test_a_called_function_is_announced_before_it_finishes(harness: Harnes
     assert last.HasField("done")
 
 
-async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
+async def test_tools_end_in_the_order_of_the_bindings_whatever_finished_first(
     harness: Harness,
 ) -> None:
     two = assistant(
@@ -84,9 +84,8 @@ async def test_events_come_in_the_order_of_the_bindings_whatever_finished_first(
 
     assert kinds(events) == [
         *("tool_started", "tool_started"),
-        *("status", "sources", "tool_finished"),
-        *("status", "status", "sources", "tool_finished"),
-        *("status", "text_delta", "done"),
+        *("status", "status", "status", "tool_finished", "tool_finished"),
+        *("status", "sources", "sources", "text_delta", "done"),
     ]
     assert [e.status.message for e in events if e.HasField("status")] == [
         *("slow 1", "fast 1", "fast 2", "merging tool outputs")
@@ -98,6 +97,7 @@ async def test_sources_come_in_the_order_of_the_bindings(harness: Harness) -> No
     two = assistant(
         tool("slow", "context", seconds=0.05, sources=["s1", "s2"]),
         tool("fast", "rubric", sources=["f1", "f2"]),
+        template="{context}{rubric}",
     )
 
     for answered in (harness.events, harness.whole):
@@ -204,9 +204,10 @@ async def test_without_tools_the_tool_service_is_not_called(harness: Harness) ->
 
 
 async def test_nobody_who_does_not_watch_gets_statuses(harness: Harness) -> None:
-    request = ask(assistant(tool("a", statuses=["x"], sources=["s"])))
+    two = assistant(tool("a", statuses=["x"], sources=["s"]), template="{context}")
+    request = ask(two)
 
-    assert kinds(await harness.whole(request)) == ["sources", "tool_finished", "text_delta", "done"]
+    assert kinds(await harness.whole(request)) == ["tool_finished", "sources", "text_delta", "done"]
     assert harness.connector.wholes == 1
 
 

@@ -28,7 +28,8 @@ from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.metering.counting import Counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
-from heddle_orchestrator.tools.execution import Events, ToolRun
+from heddle_orchestrator.tools.execution import Events, ToolRun, fixed_answer
+from heddle_orchestrator.tools.sources import source_events
 from heddle_orchestrator.trace import Tracing
 
 if TYPE_CHECKING:
@@ -87,9 +88,10 @@ class Completions:
                 merging = pb.RunEvent(status=pb.Status(message=MERGING))
                 yield pb.RunCompletionResponse(events=[merging])
         generate_request = plan_.generate_request(self.max_prompt_chars)
+        if sources := source_events(plan_.bound):
+            yield pb.RunCompletionResponse(events=sources)
         tracing = Tracing(plan_) if plan_.traced else None
-        generate = self._generate_in_loop if plan_.loops else self._generate
-        answer = generate(plan_, context, generate_request, watched=watched)
+        answer = self._answer(plan_, context, generate_request, watched=watched)
         async with aclosing(answer) as responses:
             async for response in responses:
                 if tracing is not None:
@@ -137,6 +139,15 @@ class Completions:
         grant = Grant(plan_.assistant.owner, plan_.assistant.organization)
         tool_context = plan_.tool_context(self.grants.sign(grant, seconds), watched=watched)
         return ToolRun(self.tools, context, tool_context, watched=watched)
+
+    def _answer(
+        self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        if plan_.loops:
+            return self._generate_in_loop(plan_, context, request, watched=watched)
+        if plan_.empty_response:
+            return _without_model(plan_.empty_response)
+        return self._generate(plan_, context, request, watched=watched)
 
     async def _generate(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
@@ -197,7 +208,7 @@ class Completions:
                 ask=partial(self._events, plan_, context, watched=False),
                 generate=generate,
                 run=run,
-                route=Route(plan_.routed, plan_.called, plan_.state),
+                route=Route(plan_.routed, plan_.called, plan_.state, plan_.empty_response),
             )
         async with aclosing(loop) as batches:
             async for events in batches:
@@ -210,6 +221,10 @@ class Completions:
         async with aclosing(answer) as responses:
             async for response in responses:
                 yield response.events[:]
+
+
+async def _without_model(text: str) -> AsyncGenerator[pb.RunCompletionResponse]:
+    yield pb.RunCompletionResponse(events=fixed_answer(text))
 
 
 def _with_tools_ran(

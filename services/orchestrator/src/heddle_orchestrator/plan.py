@@ -16,9 +16,14 @@ from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
-from heddle_orchestrator.prompts.slots import fill
+from heddle_orchestrator.prompts.slots import fill, slots_of
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
-from heddle_orchestrator.tools.bindings import BoundTool, bound_for, stop_on_failure
+from heddle_orchestrator.tools.bindings import (
+    BoundTool,
+    all_searches_empty,
+    bound_for,
+    stop_on_failure,
+)
 
 ValueT = TypeVar("ValueT")
 
@@ -64,6 +69,17 @@ class Plan:
             grant=grant,
         )
 
+    @property
+    def empty_response(self) -> str:
+        """The answer that replaces the model's if searches find nothing; empty if it must answer.
+
+        That is known after the tools of mode `augment` have run.
+        """
+        agent_decides = self.strategy.router is not None and not self.bound
+        if self.callable_ or not (agent_decides or all_searches_empty(self.bound)):
+            return ""
+        return self.assistant.empty_response
+
     def stop_on_failure(self) -> None:
         """Raise the failure of the first tool whose policy is `fail`."""
         stop_on_failure(self.bound)
@@ -76,7 +92,9 @@ class Plan:
         """
         assistant = self.assistant
         slots = fill(assistant.prompt_template, self.bound, cite=assistant.cite_sources)
-        prompt = self.processor.prompt(assistant, self.request.messages[:], slots)
+        prompt = self.processor.prompt(
+            assistant, self.request.messages[:], slots.texts, slots.notes
+        )
         _check_size(prompt, max_prompt_chars)
         request = connector_pb2.GenerateWholeMessageRequest()
         # Filled in place, because a prompt can be long.
@@ -117,7 +135,13 @@ def plan(
         assistant,
         _named("strategy", assistant.strategy or strategies.DEFAULT, STRATEGIES),
         processor,
-        bound_for(assistant_pb2.MODE_AUGMENT, equipped, tool_timeout, context),
+        bound_for(
+            assistant_pb2.MODE_AUGMENT,
+            equipped,
+            tool_timeout,
+            context,
+            slots_of(assistant.prompt_template),
+        ),
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),
         request.include_trace or assistant.verbose,

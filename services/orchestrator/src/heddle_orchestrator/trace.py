@@ -16,8 +16,7 @@ from heddle_runtime.struct_codec import from_struct, to_struct
 from heddle_orchestrator.agent.run_snapshot import snapshot
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.prompts.slots import fill
-from heddle_orchestrator.tools.bindings import BoundTool
-from heddle_orchestrator.tools.execution import to_duration
+from heddle_orchestrator.tools.bindings import BoundTool, to_duration
 
 if TYPE_CHECKING:
     from heddle_orchestrator.event_mapping import EventList
@@ -55,7 +54,9 @@ class Tracing:
         """
         plan = self._plan
         slots = fill(plan.assistant.prompt_template, plan.bound, cite=False, show=_length)
-        prompt = plan.processor.prompt(plan.assistant, plan.request.messages, slots)
+        prompt = plan.processor.prompt(
+            plan.assistant, plan.request.messages, slots.texts, slots.notes
+        )
         return pb.Trace(
             prompt=map(_redacted, prompt),
             steps=[*map(_step, [*plan.bound, *plan.called]), *self._model_steps()],

@@ -39,6 +39,8 @@ class Route:
     """Collects every tool that ran, with its outcome."""
     state: State
     """The initial state. Collects the results."""
+    empty_response: str = ""
+    """The answer if nothing usable is found. Empty: the model answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Agents:
             state=route.state,
             max_prompt_chars=_MAX_LOCAL_CHARS if local else self.limits.prompt_chars,
             called=route.called,
+            empty_response=route.empty_response,
         )
         events = loop.events(request)
         try:

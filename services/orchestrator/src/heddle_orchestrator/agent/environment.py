@@ -4,9 +4,10 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from heddle.tool.v1 import tool_pb2
+
+from heddle_orchestrator.json_text import members
 
 _MAX_BYTES = 1_000_000
 _BYTES_PER_TOKEN = 4
@@ -110,15 +111,6 @@ class Environment:
 def content(text: str) -> str:
     """Return a key that is equal for objects with equal content, whatever their rank."""
     return json.dumps(_without_ranks(members(text)), sort_keys=True)
-
-
-def members(text: str) -> dict[str, Any]:
-    """Return the members of a JSON object, or none if the text is not one."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _without_ranks(value: object) -> object:

@@ -5,8 +5,12 @@ from heddle_orchestrator.agent.environment import all_text
 from heddle_orchestrator.agent.routers.selection_matrix import SEARCHES
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.agent.word_matching import coverage, word_set, words
+from heddle_orchestrator.json_text import members
 
 _MIN_COVERAGE = 0.5
+_MIN_PASSAGE_COVERAGE = 0.34
+_MIN_SCORE = 0.5
+"""Some embedding models give unrelated texts higher scores. Their passages are never left out."""
 _MAX_GREETING_WORDS = 6
 _GREETINGS = word_set(
     """
@@ -69,9 +73,32 @@ def enough(state: State) -> bool:
     return coverage(state.prompt, all_text(environment.objects())) >= _MIN_COVERAGE
 
 
+def nothing_usable(state: State) -> bool:
+    """Return whether tools ran, and nothing that they found is about the request.
+
+    A passage of a search is about the request if it is similar to it, or contains a third of its
+    content words. The results of any other tool always are.
+    """
+    environment = state.environment
+    if not state.history or enough(state):
+        return False
+    return not any(
+        _is_about(state.prompt, each)
+        for finding in environment.findings
+        for each in finding.objects_json
+    )
+
+
 def respond(reason: str, router: str = "policy") -> Decision:
     """Return the decision to answer now."""
     return Decision((Choice(TEXT_RESPONSE),), reason, router, idle=True)
+
+
+def _is_about(request: str, text: str) -> bool:
+    score = members(text).get("score")
+    if not isinstance(score, (int, float)) or score >= _MIN_SCORE:
+        return True
+    return coverage(request, all_text([text])) >= _MIN_PASSAGE_COVERAGE
 
 
 def _is_polite(word: str) -> bool:

@@ -16,13 +16,16 @@ _AMOUNTS = re.compile(r"(?:^|_)(?:limit|top_k|k|max|count|size|threshold)(?:_|$)
 def repetition(state: State, tool: str, inputs: Mapping[str, Any]) -> str:
     """Return why a tool may not run with these inputs, in one sentence; empty if it may.
 
-    A tool runs once with equivalent inputs, and a second time if the first run failed.
+    A tool runs once with equivalent inputs, and a second time if the first run failed and may
+    succeed later.
     """
     tries = 0
     for past in state.history:
         if past.tool != tool or not _equivalent(inputs, past.inputs):
             continue
         tries += 1
+        if past.failed and not past.recoverable:
+            return f"{tool} failed with what amounts to the same inputs, and would fail again."
         if not past.failed or tries > 1:
             return f"{tool} was already run with what amounts to the same inputs."
     return ""

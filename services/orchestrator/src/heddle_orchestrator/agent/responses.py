@@ -1,6 +1,6 @@
 """The end of a run: the assistant's own model answers with the results."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -11,13 +11,17 @@ from heddle_runtime.frontend_payloads import Response
 
 from heddle_orchestrator.agent import output_events
 from heddle_orchestrator.agent.context_builder import Citation, errors, passages, sources
-from heddle_orchestrator.agent.environment import Environment
+from heddle_orchestrator.agent.policy import nothing_usable
+from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.functions import Generate
 from heddle_orchestrator.functions.budget import add_usage
+from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import Events
+from heddle_orchestrator.tools.sources import SentText, source_events
 
 GenerateRequest = connector_pb2.GenerateWholeMessageRequest
 _INCOMPLETE = "Some information is missing. Say so if it matters for the answer."
+_NOTHING_USABLE = "found nothing about the question. Say so, and name no source."
 _CITE = "Name the manual and the page of every fact in the answer."
 
 
@@ -33,21 +37,27 @@ class TextResponse:
     async def events(
         self,
         request: GenerateRequest,
-        environment: Environment,
+        state: State,
+        called: Sequence[BoundTool],
         usage: chat_pb2.Usage,
         *,
         include_sources: bool = True,
     ) -> AsyncGenerator[Events]:
-        """Yield the answer, the one output of type `response`, and `done`.
+        """Yield the sources, the answer, the one output of type `response`, and `done`.
 
         Args:
             request: The conversation after the assistant's prompt processor. Is changed.
-            environment: The results.
+            state: Of the run, with the results.
+            called: The tools that ran.
             usage: Of the decisions. It is added to the usage of the answer.
             include_sources: Whether the response lists its sources.
         """
-        _insert_results(request.generation, environment, self.max_chars)
-        citations = sources(environment.objects()) if include_sources else ()
+        results = _results(state, self.max_chars)
+        if results.text:
+            _insert(request.generation, results.text)
+        if sent := source_events(called, SentText(results.text)):
+            yield sent
+        citations = results.citations if include_sources else ()
         texts: list[str] = []
         async with aclosing(self.generate(request)) as batches:
             async for events in batches:
@@ -74,21 +84,35 @@ class TextResponse:
         return [output_events.event(response, self.query_id), pb.RunEvent(done=total)]
 
 
-def _insert_results(
-    generation: connector_pb2.GenerateMessageRequest, environment: Environment, max_chars: int
-) -> None:
-    """Insert the results before the user's last message, where small models use them best."""
-    parts = []
-    if not environment.is_empty():
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """The results of a run for the model that answers."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+
+
+def _results(state: State, max_chars: int) -> _Results:
+    environment = state.environment
+    parts: list[str] = []
+    citations: tuple[Citation, ...] = ()
+    if nothing_usable(state):
+        tools = dict.fromkeys(past.tool for past in state.history if not past.failed)
+        if tools:
+            parts.append(f"{', '.join(tools)} {_NOTHING_USABLE}")
+    elif not environment.is_empty():
         objects = environment.objects()
-        parts = ["What was found:", passages(objects, max_chars)]
-        if sources(objects):
+        citations = sources(objects)
+        parts += ["What was found:", passages(objects, max_chars)]
+        if citations:
             parts.append(_CITE)
     if environment.errors:
         parts += [*errors(environment), _INCOMPLETE]
-    if not parts:
-        return
-    text = "\n\n".join(parts)
+    return _Results("\n\n".join(parts), citations)
+
+
+def _insert(generation: connector_pb2.GenerateMessageRequest, text: str) -> None:
+    """Insert a text before the user's last message, where small models use it best."""
     for message in reversed(generation.messages):
         if message.role == chat_pb2.ROLE_USER:
             first = chat_pb2.ContentPart(text=f"{text}\n\n")

@@ -13,7 +13,7 @@ from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.call_metadata import remaining
-from heddle_runtime.errors import DeadlineError, HeddleError, UnavailableError, from_rpc
+from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.frontend_payloads import Result, ToolOutput, shown, written
 from heddle_runtime.redaction import redact
 
@@ -23,7 +23,7 @@ from heddle_orchestrator.agent.availability import (
     Availability,
     available_tools,
 )
-from heddle_orchestrator.agent.context_builder import sources
+from heddle_orchestrator.agent.context_builder import Citation, sources
 from heddle_orchestrator.agent.decision import (
     SUMMARIZE,
     Candidate,
@@ -32,9 +32,8 @@ from heddle_orchestrator.agent.decision import (
     Router,
     UndecidedError,
 )
-from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.model_client import ModelClient
-from heddle_orchestrator.agent.policy import is_greeting, respond
+from heddle_orchestrator.agent.policy import is_greeting, nothing_usable, respond
 from heddle_orchestrator.agent.repeat_detection import standstill
 from heddle_orchestrator.agent.responses import TextResponse
 from heddle_orchestrator.agent.routers.rules import decide_by_rules
@@ -42,9 +41,11 @@ from heddle_orchestrator.agent.state import PastRun, State
 from heddle_orchestrator.agent.summary import summarize
 from heddle_orchestrator.agent.validation import validated
 from heddle_orchestrator.functions.budget import Budget, add_usage
-from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure
-from heddle_orchestrator.tools.execution import Events, ToolRun, execute, to_duration
+from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure, to_duration
+from heddle_orchestrator.tools.execution import Events, ToolRun, execute, fixed_answer
+from heddle_orchestrator.tools.failures import is_recoverable, suggestion
 from heddle_orchestrator.tools.function_call import FunctionCall
+from heddle_orchestrator.tools.sources import source_events
 
 log = structlog.get_logger(__name__)
 _MAX_INPUT_CHARS = 1_000
@@ -65,6 +66,8 @@ class RoutingLoop:
     max_prompt_chars: int
     called: list[BoundTool]
     """Collects every tool that ran, with its outcome."""
+    empty_response: str = ""
+    """The answer if nothing usable was found. Empty: the model answers."""
     _reported: dict[str, str] = field(default_factory=dict)
     """The tools whose availability could not be checked and was reported, by binding."""
 
@@ -105,16 +108,28 @@ class RoutingLoop:
             self.budget.take_round(time.monotonic() - started)
             if self.budget.stopped and self.run.watched:
                 yield [pb.RunEvent(status=pb.Status(message=self.budget.stopped))]
+        if self.empty_response and self._is_empty():
+            yield self._fixed_answer(self.empty_response)
+            return
         include_sources = decision.choices[0].inputs.get("include_sources", True)
         answer = self.response.events(
             request,
-            self.state.environment,
+            self.state,
+            self.called,
             self.model.usage,
             include_sources=include_sources is not False,
         )
         async with aclosing(answer) as batches:
             async for events in batches:
                 yield events
+
+    def _is_empty(self) -> bool:
+        return not self.state.environment.errors and nothing_usable(self.state)
+
+    def _fixed_answer(self, text: str, citations: tuple[Citation, ...] = ()) -> Events:
+        """Return the last events of a run whose answer is not the model's."""
+        answer, done = fixed_answer(text)
+        return [answer, *self.response.end(text, citations, done.done, self.model.usage)]
 
     def _report_failed_checks(self, available: Availability) -> Events:
         """Store and report the tools whose availability check failed for the first time."""
@@ -234,11 +249,12 @@ class RoutingLoop:
         inputs = tool.call.arguments if tool.call and tool.call.arguments else {}
         name = by_name[tool.call.name].tool if tool.call else tool.tool
         failure = tool.failure
-        self.budget.take_outcome(failed=failure is not None)
+        self.budget.take_outcome(tool.call, failure)
         if failure is not None:
             error = _tool_error(name, failure)
             self.state.environment.fail(error)
-            self.state.history.append(PastRun(name, inputs, 0, failed=True))
+            past = PastRun(name, inputs, 0, failed=True, recoverable=error.recoverable)
+            self.state.history.append(past)
             return self._output(output_events.error(error))
         result = tool.result or tool_pb2.ToolResult()
         new = self.state.environment.add(name, result)
@@ -252,10 +268,8 @@ class RoutingLoop:
         """Return the last events if one of these tools ends the run with its text."""
         for each in tools:
             if each.call and each.result and each.text and by_name[each.call.name].end:
-                done = chat_pb2.Done(finish_reason=chat_pb2.FINISH_REASON_STOP)
-                citations = sources(each.result.objects_json)
-                ending = self.response.end(each.text, citations, done, self.model.usage)
-                return [pb.RunEvent(text_delta=each.text), *ending]
+                ending = self._fixed_answer(each.text, sources(each.result.objects_json))
+                return [*source_events([each]), *ending]
         return []
 
     def _decision_event(
@@ -290,13 +304,9 @@ class RoutingLoop:
 
 
 def _tool_error(tool: str, failure: HeddleError) -> tool_pb2.EnvironmentError:
-    details = members(failure.metadata.get("details_json", ""))
-    recoverable = details.get("recoverable")
-    transient = isinstance(failure, (UnavailableError, DeadlineError))
-    suggestion = details.get("suggestion", "")
     return tool_pb2.EnvironmentError(
         tool=tool,
         message=failure.message,
-        recoverable=recoverable if isinstance(recoverable, bool) else transient,
-        suggestion=suggestion if isinstance(suggestion, str) else "",
+        recoverable=is_recoverable(failure),
+        suggestion=suggestion(failure),
     )

@@ -7,8 +7,8 @@ from heddle.tool.v1 import tool_pb2
 from heddle_runtime.frontend_payloads import shown, written
 from heddle_runtime.struct_codec import from_struct, to_struct
 
-from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.state import State
+from heddle_orchestrator.json_text import members
 
 _MAX_TEXT_CHARS = 200
 _MAX_OBJECT_CHARS = 50_000

@@ -20,6 +20,8 @@ class PastRun:
     inputs: Mapping[str, Any]
     new_objects: int
     failed: bool
+    recoverable: bool = False
+    """Whether the same run may succeed later. Only of a failed one."""
 
 
 @dataclass(slots=True)

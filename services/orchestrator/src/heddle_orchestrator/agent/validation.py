@@ -12,10 +12,10 @@ from heddle_orchestrator.agent.decision import (
     Decision,
     UndecidedError,
 )
-from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.repeat_detection import repetition
 from heddle_orchestrator.agent.schema_cache import compiled
 from heddle_orchestrator.agent.state import State
+from heddle_orchestrator.json_text import members
 
 _MAX_NAME_CHARS = 80
 

@@ -4,9 +4,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from heddle.chat.v1 import chat_pb2
+from heddle_runtime.errors import HeddleError
 
+from heddle_orchestrator.tools.failures import is_recoverable
 from heddle_orchestrator.tools.function_call import FunctionCall
 
+_REPEATED_CALL = "This call was made before with the same arguments. Answer with what you know."
+_HOPELESS_CALL = (
+    "This call failed before with the same arguments, and would fail again. "
+    "Change the arguments, or answer with what you know."
+)
 _MAX_EQUAL_CALLS = 3
 _MAX_ERRORS = 10
 _COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
@@ -26,21 +33,25 @@ class Budget:
     """Why the run must end, in a phrase for the user. Empty while it may go on."""
     _equal_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     _errors: int = 0
+    _hopeless: set[tuple[str, str]] = field(default_factory=set)
+    """Calls that failed and would fail again."""
 
-    def refuses(self, call: FunctionCall) -> bool:
-        """Count a call. Return whether the same call was made too often."""
+    def refusal(self, call: FunctionCall) -> str:
+        """Count a call. Return, in words for the model, why it does not run; empty if it does."""
         key = call.key
         self._equal_calls[key] += 1
-        if self._equal_calls[key] < _MAX_EQUAL_CALLS:
-            return False
-        self.stopped = (
-            f"stopped: {call.name} was called {_MAX_EQUAL_CALLS} times with the same arguments"
-        )
-        return True
+        if self._equal_calls[key] >= _MAX_EQUAL_CALLS:
+            self.stopped = (
+                f"stopped: {call.name} was called {_MAX_EQUAL_CALLS} times with the same arguments"
+            )
+            return _REPEATED_CALL
+        return _HOPELESS_CALL if key in self._hopeless else ""
 
-    def take_outcome(self, *, failed: bool) -> None:
-        """Count the outcome of a call."""
-        self._errors = self._errors + 1 if failed else 0
+    def take_outcome(self, call: FunctionCall | None, failure: HeddleError | None) -> None:
+        """Count the outcome of a call. None as its failure: it succeeded."""
+        self._errors = self._errors + 1 if failure is not None else 0
+        if call is not None and failure is not None and not is_recoverable(failure):
+            self._hopeless.add(call.key)
         if self._errors >= _MAX_ERRORS:
             self.stopped = f"stopped: {_MAX_ERRORS} calls in a row failed"
 

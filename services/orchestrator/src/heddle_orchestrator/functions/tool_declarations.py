@@ -10,7 +10,13 @@ from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import Context, caller, new_call_options, remaining
+from heddle_runtime.call_metadata import (
+    Context,
+    Stopwatch,
+    caller,
+    new_call_options,
+    remaining,
+)
 from heddle_runtime.errors import DeadlineError, from_rpc, to_status
 from heddle_runtime.ttl_cache import TTLCache
 
@@ -86,16 +92,17 @@ class ToolCatalog:
             ],
             assistant=assistant,
         )
+        watch = Stopwatch()
         try:
             response = await self._list(request, context)
         except (grpc.aio.AioRpcError, DeadlineError) as failure:
             error = failure if isinstance(failure, DeadlineError) else from_rpc(failure)
-            _fail(bound, to_status(error))
+            _fail(bound, to_status(error), watch.seconds())
             return ToolDeclarations({}, bound)
         by_id = {each.id: each for each in response.functions}
         for b in bound:
             if b.id in by_id and by_id[b.id].HasField("error"):
-                _fail([b], by_id[b.id].error)
+                _fail([b], by_id[b.id].error, watch.seconds())
         listed = [(b, by_id[b.id].functions) for b in bound if b.id in by_id and not b.error]
         held_back = [
             replace(b, warnings=[each.reason for each in by_id[b.id].held_back[:_MAX_WARNINGS]])
@@ -155,6 +162,6 @@ def _free_name(preferred: str, taken: Collection[str]) -> str:
     return name
 
 
-def _fail(bound: Iterable[BoundTool], error: status_pb2.Status) -> None:
+def _fail(bound: Iterable[BoundTool], error: status_pb2.Status, seconds: float) -> None:
     for b in bound:
-        b.fail(error, "")
+        b.fail(error, "", seconds)

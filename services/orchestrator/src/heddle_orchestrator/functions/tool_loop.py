@@ -17,7 +17,7 @@ from heddle_orchestrator.functions import tool_choice
 from heddle_orchestrator.functions.budget import Budget, add_usage
 from heddle_orchestrator.functions.model_turn import ModelTurn
 from heddle_orchestrator.functions.tool_declarations import ToolDeclarations
-from heddle_orchestrator.functions.tool_results import result_messages
+from heddle_orchestrator.functions.tool_results import result_messages, sent_sources
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import Events, ToolRun, execute
 from heddle_orchestrator.tools.function_call import FunctionCall
@@ -25,7 +25,6 @@ from heddle_orchestrator.tools.function_call import FunctionCall
 Generate = Callable[[connector_pb2.GenerateWholeMessageRequest], AsyncGenerator[Events]]
 _MAX_CALLS_PER_ROUND = 64
 _MAX_NAME_CHARS = 100
-_REPEATED_CALL = "This call was made before with the same arguments. Answer with what you know."
 _NO_ANSWER = "The model called functions until it had to stop, and gave no answer."
 
 
@@ -72,7 +71,8 @@ class ToolLoop:
             async with aclosing(self._run_calls(bound)) as batches:
                 async for events in batches:
                     yield events
-            self._prepare_next_round(generation, turn, bound)
+            if sources := self._prepare_next_round(generation, turn, bound):
+                yield sources
             if self.budget.stopped and self.run.watched:
                 yield [pb.RunEvent(status=pb.Status(message=self.budget.stopped))]
             number, last = number + 1, bool(self.budget.stopped)
@@ -124,8 +124,8 @@ class ToolLoop:
             function=tool.function,
             timeout=min(tool.bound.timeout, left),
         )
-        if self.budget.refuses(call):
-            return _refused(bound, InvalidRequestError(_REPEATED_CALL))
+        if refusal := self.budget.refusal(call):
+            return _refused(bound, InvalidRequestError(refusal))
         return bound
 
     async def _run_calls(self, bound: Sequence[BoundTool]) -> AsyncGenerator[Events]:
@@ -134,7 +134,7 @@ class ToolLoop:
             async for events in batches:
                 yield events
         for each in bound:
-            self.budget.take_outcome(failed=each.error is not None)
+            self.budget.take_outcome(each.call, each.failure)
         self.budget.take_round(time.monotonic() - started)
         self.called += bound
 
@@ -143,7 +143,8 @@ class ToolLoop:
         generation: connector_pb2.GenerateMessageRequest,
         turn: ModelTurn,
         bound: Sequence[BoundTool],
-    ) -> None:
+    ) -> Events:
+        """Add the results to the request, and return the events of their sources."""
         size = sum(len(part.text) for message in generation.messages for part in message.parts)
         max_chars = max(self.max_prompt_chars - size - len(turn.text), 0) // (len(bound) + 1)
         extra = turn.done.message_extra_json if turn.done is not None else ""
@@ -153,6 +154,7 @@ class ToolLoop:
             tool_choice.end(generation.options)
         else:
             tool_choice.go_on(generation.options)
+        return sent_sources(bound, max_chars)
 
 
 def _refused(bound: BoundTool, error: HeddleError) -> BoundTool:

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from heddle.chat.v1 import chat_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.function_call import FunctionCall
+from heddle_orchestrator.tools.sources import SentText, source_events
 
 _NOTHING = "The function returned nothing."
 _MAX_ECHO_CHARS = 300
@@ -33,6 +35,17 @@ def result_messages(
         extra_json=extra_json,
     )
     return [message, *(_result_message(each, max_chars) for each in called)]
+
+
+def sent_sources(called: Sequence[BoundTool], max_chars: int) -> list[pb.RunEvent]:
+    """Return the events of the sources whose texts are in the messages of `result_messages`."""
+    return [
+        event
+        for each in called
+        for event in source_events(
+            [each], SentText(each.text[:max_chars]) if len(each.text) > max_chars else None
+        )
+    ]
 
 
 def _result_message(called: BoundTool, max_chars: int) -> chat_pb2.Message:

@@ -25,15 +25,24 @@ class SimpleAugment:
         assistant: assistant_pb2.Assistant,
         messages: Sequence[chat_pb2.Message],
         slots: Mapping[str, str],
+        notes: Sequence[str] = (),
     ) -> list[chat_pb2.Message]:
-        """Return the messages for the model. Does not change its arguments."""
+        """Return the messages for the model. Does not change its arguments.
+
+        Args:
+            assistant: The assistant.
+            messages: The conversation.
+            slots: The texts for the slots of the template.
+            notes: Sentences for the model, below the system prompt.
+        """
         prompt = list(messages)
         position = _question_index(prompt)
         if assistant.prompt_template and position is not None:
             prompt[position] = _rewritten(prompt[position], assistant, slots)
-        if assistant.system_prompt and messages:
-            system = chat_pb2.ContentPart(text=assistant.system_prompt)
-            prompt.insert(0, chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, parts=[system]))
+        system = "\n\n".join(filter(None, (assistant.system_prompt, *notes)))
+        if system and messages:
+            part = chat_pb2.ContentPart(text=system)
+            prompt.insert(0, chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, parts=[part]))
         return prompt
 
 

@@ -1,6 +1,7 @@
-"""The texts for the slots of a template."""
+"""The texts for the slots of a template, and the notes for the model beside them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
@@ -9,13 +10,28 @@ from heddle_orchestrator.prompts.template import USER_INPUT, names
 from heddle_orchestrator.tools.bindings import BoundTool
 
 
+@dataclass(frozen=True, slots=True)
+class FilledSlots:
+    """What tools contribute to a prompt."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    """The text of each slot."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences about tools whose output has no slot in the template."""
+
+
+def slots_of(template: str) -> frozenset[str]:
+    """Return the slots of a template that tools can fill."""
+    return frozenset(names(template)) - {USER_INPUT}
+
+
 def fill(
     template: str,
     bound: Sequence[BoundTool],
     *,
     cite: bool,
     show: Callable[[BoundTool], str] | None = None,
-) -> dict[str, str]:
+) -> FilledSlots:
     """Return the text of each slot. Tools that share a slot are joined in order.
 
     Args:
@@ -24,14 +40,20 @@ def fill(
         cite: Whether the sources are listed below a tool's text.
         show: Returns the text of a tool; by default its own text.
     """
-    slots: dict[str, str] = {}
+    filled = FilledSlots()
+    if not template:  # the model receives the conversation unchanged
+        return filled
+    available = slots_of(template)
     for each in bound:
         text = note(each) if each.error else (show(each) if show else each.text)
         if cite and text and not each.error:
             text += citations(each.sources)
-        slot = each.slot or _orphan(template, bound)
-        slots[slot] = "\n\n".join(filter(None, (slots.get(slot, ""), text)))
-    return slots
+        slot = each.slot or _free_slot(template, bound)
+        if slot in available:
+            filled.texts[slot] = "\n\n".join(filter(None, (filled.texts.get(slot, ""), text)))
+        elif text:
+            filled.notes.append(text if each.error else _without_slot(each))
+    return filled
 
 
 def note(bound: BoundTool) -> str:
@@ -51,11 +73,18 @@ def citations(sources: Sequence[tool_pb2.Source]) -> str:
     return "\n\n## Available Sources\n\n" + "\n".join(lines) if lines else ""
 
 
-def _orphan(template: str, bound: Sequence[BoundTool]) -> str:
-    """Return the slot of a failed tool whose slot is not known.
+def _without_slot(bound: BoundTool) -> str:
+    return (
+        f"[The tool {bound.tool} has a result, but the prompt has no place for it. "
+        "Its result is not available.]"
+    )
 
-    That is the first name of the template that no other tool fills: if the tools service is
+
+def _free_slot(template: str, bound: Sequence[BoundTool]) -> str:
+    """Return the slot of a failed tool whose slot is not known; empty if all are taken.
+
+    That is the first slot of the template that no other tool fills: if the tools service is
     unavailable, the model must still read that a result is missing.
     """
-    filled = {USER_INPUT, *(each.slot for each in bound)}
-    return next((name for name in names(template) if name not in filled), USER_INPUT)
+    taken = {USER_INPUT, *(each.slot for each in bound)}
+    return next((name for name in names(template) if name not in taken), "")

@@ -26,9 +26,14 @@ class BoundTool:
     """Seconds."""
     slot: str = ""
     """The slot that the tool fills. Empty until it is known."""
+    template_slots: frozenset[str] | None = None
+    """The slots of the template. None if the tool fills no slot."""
     text: str = ""
+    result_count: int | None = None
+    """How many items a search found. None if the tool does not search."""
     sources: Sequence[tool_pb2.Source] = ()
     warnings: Sequence[str] = ()
+    """Parts of the work that failed, one sentence each."""
     elapsed: Duration = field(default_factory=Duration)
     error: status_pb2.Status | None = None
     binding_id: str = ""
@@ -51,14 +56,24 @@ class BoundTool:
         self.sources = result.sources
         self.warnings = result.warnings
         self.elapsed = result.elapsed
+        if result.HasField("result_count"):
+            self.result_count = result.result_count
         if self.call is not None:
             self.result = result
 
-    def fail(self, error: status_pb2.Status, slot: str) -> None:
+    def fail(self, error: status_pb2.Status, slot: str, seconds: float) -> None:
         """Store the failure. `slot` is empty if it is not known."""
         self.slot = self.binding.slot or slot
+        self.elapsed = to_duration(seconds)
         self.error = status_pb2.Status()
         self.error.CopyFrom(error)  # the message may be part of another one
+
+    @property
+    def has_no_slot(self) -> bool:
+        """Whether the tool fills a slot, and the template does not have it."""
+        if self.template_slots is None or not self.slot:
+            return False
+        return self.slot not in self.template_slots
 
     @property
     def failure(self) -> HeddleError | None:
@@ -67,7 +82,11 @@ class BoundTool:
 
 
 def bound_for(
-    mode: pb.Mode.ValueType, assistant: pb.Assistant, tool_timeout: float, context: Context
+    mode: pb.Mode.ValueType,
+    assistant: pb.Assistant,
+    tool_timeout: float,
+    context: Context,
+    template_slots: frozenset[str] | None = None,
 ) -> list[BoundTool]:
     """Return the tools that are bound in a mode, in the order of the assistant.
 
@@ -76,6 +95,7 @@ def bound_for(
         assistant: The owner of the tools.
         tool_timeout: Seconds for a tool whose binding sets no timeout.
         context: Of the run. A tool gets at most half of the time that is left.
+        template_slots: The slots of the template, for tools that fill slots.
 
     Raises:
         InvalidRequestError: Two bindings have one id, or there are too many.
@@ -94,8 +114,40 @@ def bound_for(
         if binding.HasField("timeout"):
             limit = binding.timeout.seconds + binding.timeout.nanos / 1e9
         seconds = min(limit, max_seconds)
-        bound.append(BoundTool(name, binding, seconds, slot=binding.slot, binding_id=name))
+        bound.append(
+            BoundTool(
+                name,
+                binding,
+                seconds,
+                slot=binding.slot,
+                template_slots=template_slots,
+                binding_id=name,
+            )
+        )
     return bound
+
+
+def all_searches_empty(bound: Sequence[BoundTool]) -> bool:
+    """Return whether tools searched without a result, and no other tool returned a text.
+
+    A search that failed, or that failed in part, could have found something.
+    """
+    complete = all(each.error is None and not each.warnings for each in bound)
+    searches = [each for each in bound if each.result_count is not None]
+    others = [each for each in bound if each.result_count is None]
+    return (
+        complete
+        and bool(searches)
+        and not any(each.result_count for each in searches)
+        and not any(each.text for each in others)
+    )
+
+
+def to_duration(seconds: float) -> Duration:
+    """Return seconds as a message."""
+    duration = Duration()
+    duration.FromNanoseconds(int(seconds * 1e9))
+    return duration
 
 
 def stop_on_failure(bound: Sequence[BoundTool]) -> None:

@@ -1,18 +1,19 @@
-"""Runs bound tools in the tools service. Events come in the order of the bindings."""
+"""Runs bound tools in the tools service."""
 
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc
-from google.protobuf.duration_pb2 import Duration
+from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import CallOptions, Context, call_options
+from heddle_runtime.call_metadata import CallOptions, Context, Stopwatch, call_options
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import ProviderGarbledError, from_rpc, to_status
 
-from heddle_orchestrator.tools.bindings import BoundTool
+from heddle_orchestrator.tools.bindings import BoundTool, to_duration
 
 if TYPE_CHECKING:
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
@@ -43,33 +44,38 @@ class ToolRun:
 async def execute(
     run: ToolRun, bound: Sequence[BoundTool], earlier: Sequence[tool_pb2.EarlierResult] = ()
 ) -> AsyncGenerator[Events]:
-    """Run tools in parallel and yield their events, in the order of `bound`.
+    """Run tools in parallel and yield their events.
 
-    The events of a tool wait until the tools before it have finished, so that the order does not
-    depend on which tool is faster. The outcomes are stored in `bound`. A tool that has already
-    failed is reported and not run. Never raises: if the tools service is unavailable, each tool
-    fails.
+    A status comes when it happens. The end of a tool waits until the tools before it have ended,
+    so that the order does not depend on which tool is faster. The outcomes are stored in `bound`. A
+    tool that has already failed is reported and not run. Never raises: if the tools service is
+    unavailable, each tool fails.
     """
-    waiting = {b.id: [finished(b)] if b.error else [] for b in bound}
-    ended = {b.id for b in bound if b.error}
     to_run = {b.id: b for b in bound if not b.error}
+    ended = {b.id for b in bound if b.error}
     if run.watched and to_run:
         yield [_started(b) for b in to_run.values()]
-    pending = iter(bound)
-    head = next(pending, None)
+    watch = Stopwatch()
+    waiting = deque(bound)
     async for batch in _call(run, list(to_run.values()), earlier):
-        for event in batch:
-            if (b := to_run.get(event.id)) is not None and b.id not in ended:
-                waiting[b.id].extend(_store(b, event, run.watched))
-                if event.WhichOneof("event") in ("result", "error"):
-                    ended.add(b.id)
         ready: Events = []
-        while head is not None:
-            ready += waiting[head.id]
-            waiting[head.id] = []
-            if head.id not in ended:
-                break
-            head = next(pending, None)
+        for event in batch:
+            b = to_run.get(event.id)
+            if b is None or b.id in ended:
+                continue
+            match event.WhichOneof("event"):
+                case "status" if run.watched:
+                    ready.append(_status(b, event.status))
+                case "result":
+                    b.finish(event.result)
+                    ended.add(b.id)
+                case "error":
+                    b.fail(event.error, event.slot, watch.seconds())
+                    ended.add(b.id)
+                case _:  # a status that nobody reads, or an event of a newer contract
+                    continue
+        while waiting and waiting[0].id in ended:
+            ready.append(finished(waiting.popleft()))
         if ready:
             yield ready
 
@@ -115,22 +121,10 @@ def _invocation(bound: BoundTool) -> tool_pb2.ToolInvocation:
     return invocation
 
 
-def _store(bound: BoundTool, event: tool_pb2.ToolEvent, watched: bool) -> Events:  # noqa: FBT001 - a fact of the run, not a switch
-    match event.WhichOneof("event"):
-        case "status":
-            return [_status(bound, event.status)] if watched else []
-        case "result":
-            bound.finish(event.result)
-            events = [finished(bound)]
-            if bound.sources:
-                sources = pb.Sources(binding_id=bound.binding_id, sources=bound.sources)
-                events.insert(0, pb.RunEvent(sources=sources))
-            return events
-        case "error":
-            bound.fail(event.error, event.slot)
-            return [finished(bound)]
-        case _:  # an event of a newer contract
-            return []
+def fixed_answer(text: str) -> Events:
+    """Return the events of an answer that no model generates."""
+    done = chat_pb2.Done(finish_reason=chat_pb2.FINISH_REASON_STOP)
+    return [pb.RunEvent(text_delta=text), pb.RunEvent(done=done)]
 
 
 def _status(bound: BoundTool, status: tool_pb2.ToolStatus) -> pb.RunEvent:
@@ -154,6 +148,16 @@ def _called(bound: BoundTool) -> pb.CalledFunction | None:
     return pb.CalledFunction(id=bound.call.id, name=bound.call.name) if bound.call else None
 
 
+def _warnings(bound: BoundTool) -> Sequence[str]:
+    if not bound.has_no_slot or not (bound.text or bound.error):
+        return bound.warnings
+    warning = (
+        f"The prompt template has no {{{bound.slot}}}, so the model does not receive "
+        f"the output of {bound.tool}. Add the slot to the template, or remove the tool."
+    )
+    return [*bound.warnings, warning]
+
+
 def finished(bound: BoundTool) -> pb.RunEvent:
     """Return the event of a tool's end."""
     return pb.RunEvent(
@@ -163,14 +167,8 @@ def finished(bound: BoundTool) -> pb.RunEvent:
             slot="" if bound.call else bound.slot,
             elapsed=bound.elapsed,
             error=bound.error,
-            warnings=bound.warnings,
+            warnings=_warnings(bound),
             call=_called(bound),
+            result_count=bound.result_count,
         )
     )
-
-
-def to_duration(seconds: float) -> Duration:
-    """Return seconds as a message."""
-    duration = Duration()
-    duration.FromNanoseconds(int(seconds * 1e9))
-    return duration

@@ -21,8 +21,8 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
     message,
 )
-from heddle_orchestrator.agent.environment import members
 from heddle_orchestrator.agent.schema_cache import compiled
+from heddle_orchestrator.json_text import members
 
 _FREE_TEXT = frozenset({"query", "question", "prompt"})
 """Names of arguments that take the whole question."""

@@ -43,6 +43,8 @@ def decide_by_rules(state: State, tools: Sequence[Candidate]) -> Decision:
         return respond("The results cover the request.", RulesRouter.name)
     for tool in _route(kind, by_tool):
         if (candidate := by_tool.get(tool)) and not state.used(tool):
+            if inputs_for(candidate, state.prompt) is None:
+                continue
             reason = f"The request {kind.value}." if not state.history else _fallback_reason(tool)
             return _run(candidate, state.prompt, reason)
     if decision := _choose_by_words(state, tools):
@@ -117,7 +119,10 @@ def _search_again(state: State, by_tool: Mapping[str, Candidate]) -> Decision | 
     queries = {past.inputs.get(_QUERY) for past in state.history}
     if not query or query in queries or not any(past.tool in SEARCHES for past in state.history):
         return None
+    hopeless = {tool for tool, error in state.environment.errors.items() if not error.recoverable}
     for tool in SEARCHES:
+        if tool in hopeless:
+            continue
         if (candidate := by_tool.get(tool)) and inputs_for(candidate, query):
             return _run(candidate, query, "The results are not enough, other words may find more.")
     return None

@@ -8,6 +8,8 @@ HYBRID = "hybrid_search"
 PAGES = "colqwen_search"
 VISUAL_INTERPRETATION = "visual_interpretation"
 DOCUMENTS = "retrieve_documents"
+METADATA = "query_documents_metadata"
+GRAPH = "graph_search"
 WEB = "web_search"
 
 SEARCHES = (HYBRID, FAST, PAGES, DOCUMENTS, WEB)
@@ -17,6 +19,8 @@ SEARCHES = (HYBRID, FAST, PAGES, DOCUMENTS, WEB)
 class Kind(Enum):
     """The kind of a request."""
 
+    INVENTORY = "asks which documents there are"
+    THEMES = "asks what the documents are about as a whole"
     VISUAL = "asks for a figure"
     TABLE = "asks for a table"
     FACTUAL = "asks for a simple fact"
@@ -24,6 +28,8 @@ class Kind(Enum):
 
 
 ROUTES = {
+    Kind.INVENTORY: (METADATA, GRAPH, HYBRID),
+    Kind.THEMES: (GRAPH, METADATA, HYBRID),
     Kind.VISUAL: (PAGES, HYBRID),
     Kind.TABLE: (HYBRID,),
     Kind.FACTUAL: (FAST, HYBRID),
@@ -44,6 +50,39 @@ def _pattern(phrases: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(escaped)})(?!\w)")
 
 
+# The documents themselves, in the languages of Heddle's users.
+_DOCUMENTS = (
+    r"(?:documents?|files?|pdfs?|documentos?|archivos?|ficheros?|fitxers?|arxius?|fichiers?|"
+    r"dokumenten?|dateien|datei)"
+)
+_HOW_MANY = r"(?:how\ many|cuántos|cuántas|quants|quantes|combien\ de|wie\ viele)"
+_EXTREMES = (
+    r"(?:largest|biggest|longest|smallest|newest|latest|oldest|most\ recent|"
+    r"neueste[sn]?|größte[sn]?|älteste[sn]?)"
+)
+_INVENTORY = re.compile(
+    rf"""(?<!\w)(?:
+      {_HOW_MANY}\ (?:\w+\ ){{0,2}}{_DOCUMENTS}
+    | {_EXTREMES}\ (?:\w+\ )?{_DOCUMENTS}
+    | (?:documento|archivo|fitxer|document|fichier)\ (?:le\ )?(?:plus|más|més)\ \w+
+    | (?:list|name)\ (?:(?:all|the|my|our|of)\ ){{0,3}}{_DOCUMENTS}
+    | (?:which|what)\ {_DOCUMENTS}\ (?:are\ there|do\ (?:you|i|we)\ have|were|are\ (?:from|of|by))
+    | {_DOCUMENTS}\ (?:of|from|in|since|before|after|de|del|von|aus|seit)\ \d{{4}}
+    )(?!\w)""",
+    re.VERBOSE,
+)
+_THEMES = re.compile(
+    rf"""(?<!\w)(?:
+      (?:main|principal|central)\ (?:themes?|topics?|subjects?)
+    | (?:what|which)\ (?:themes|topics|subjects)
+    | (?:themes|topics)\ (?:of|in)\ (?:\w+\ ){{0,2}}(?:{_DOCUMENTS}|collection)
+    | what\ (?:are|is)\ (?:\w+\ ){{0,2}}(?:{_DOCUMENTS}|collection|knowledge\ base)\ about
+    | overview\ of\ (?:\w+\ ){{0,2}}(?:{_DOCUMENTS}|collection)
+    | (?:temas|temes)\ principale?s | de\ qué\ tratan | de\ què\ tracten
+    | (?:principaux\ thèmes|thèmes\ principaux) | hauptthemen
+    )(?!\w)""",
+    re.VERBOSE,
+)
 # Phrases that contain a keyword with another meaning.
 _IDIOMS = _pattern(
     """figure out|figured out|figuring out|to picture|big picture|table of contents|
@@ -52,6 +91,8 @@ _IDIOMS = _pattern(
     initrd image"""
 )
 _KEYWORDS = (
+    (Kind.INVENTORY, _INVENTORY),
+    (Kind.THEMES, _THEMES),
     (
         Kind.VISUAL,
         _pattern(

@@ -1,0 +1,33 @@
+"""What the failure of a tool means for the rest of the run."""
+
+from heddle_runtime.errors import (
+    DeadlineError,
+    HeddleError,
+    ResourceExhaustedError,
+    UnavailableError,
+)
+
+from heddle_orchestrator.json_text import members
+
+_TRANSIENT = (UnavailableError, DeadlineError, ResourceExhaustedError)
+
+
+def is_recoverable(failure: HeddleError) -> bool:
+    """Return whether the same call may succeed later.
+
+    A tool states it in the details of its error. Otherwise, only a dependency that is unavailable,
+    slow or busy may recover.
+    """
+    recoverable = details(failure).get("recoverable")
+    return recoverable if isinstance(recoverable, bool) else isinstance(failure, _TRANSIENT)
+
+
+def suggestion(failure: HeddleError) -> str:
+    """Return what the tool suggests instead; may be empty."""
+    text = details(failure).get("suggestion", "")
+    return text if isinstance(text, str) else ""
+
+
+def details(failure: HeddleError) -> dict[str, object]:
+    """Return the details of a tool's error."""
+    return members(failure.metadata.get("details_json", ""))
