@@ -36,9 +36,9 @@ def test_a_request_becomes_an_order(case: str) -> None:
 def test_events_become_an_answer(case: str) -> None:
     ordered = parse_request((FOLDER / case / "request.json").read_bytes())
     frames = StreamEncoder(
-        "chatcmpl-1", 1_700_000_000, ordered.model, "openwebui", usage=ordered.usage
+        "chatcmpl-1", 1_700_000_000, ordered.model, "openwebui", "r1", usage=ordered.usage
     )
-    answer = Completion()
+    answer = Completion("r1")
     sent = b""
     for line in (FOLDER / case / "events.jsonl").read_text(encoding="utf-8").splitlines():
         batch = Parse(json.dumps({"events": json.loads(line)}), RunCompletionResponse())

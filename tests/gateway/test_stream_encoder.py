@@ -1,11 +1,13 @@
 """The bytes of streamed answers."""
 
 import json
-from typing import Any
+from typing import Any, get_args
+from urllib.parse import unquote
 
 import msgspec
 import pytest
 from gateway.neighbours import DONE, text
+from google.rpc.status_pb2 import Status as RpcStatus
 from heddle.chat.v1.chat_pb2 import Done, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     Choice,
@@ -49,10 +51,14 @@ def status(action: str, description: str, *, done: bool) -> dict[str, Any]:
     return {"type": "status", "data": data}
 
 
+def finished(tool: str = "simple_rag", **members: Any) -> RunEvent:
+    return RunEvent(tool_finished=ToolFinished(binding_id="b1", tool=tool, **members))
+
+
 def frames(
     view: EventView = "openwebui", *, usage: bool = False, model: str = "m"
 ) -> StreamEncoder:
-    return StreamEncoder("chatcmpl-1", 1, model, view, usage=usage)
+    return StreamEncoder("chatcmpl-1", 1, model, view, "r1", usage=usage)
 
 
 def chunks(sent: bytes) -> list[dict[str, Any]]:
@@ -110,7 +116,7 @@ def test_the_role_comes_first_and_once() -> None:
 
 
 def test_progress_ends_before_the_first_token() -> None:
-    found = events(chunks(frames().encode([STARTED, ASKING, text("a"), DONE])))
+    found = events(chunks(frames().encode([STARTED, ASKING, finished(), text("a"), DONE])))
     assert found == [
         status("heddle.run", "running simple_rag", done=False),
         status("heddle.simple_rag", "querying knowledge base kb-1", done=False),
@@ -128,14 +134,45 @@ def test_progress_without_tools_leaves_no_line() -> None:
     }
 
 
-def test_a_failed_tool_and_a_warning_are_told() -> None:
-    finished = ToolFinished(binding_id="b1", tool="simple_rag", warnings=["kb-2 is empty"])
-    finished.error.message = "kb-1 is down"
-    found = events(chunks(frames().encode([RunEvent(tool_finished=finished), DONE])))
-    assert [event["data"]["description"] for event in found[:2]] == [
-        "simple_rag: kb-1 is down",
-        "simple_rag: kb-2 is empty",
+def test_failures_and_warnings_are_reported_while_they_happen_and_at_the_end() -> None:
+    batch = [
+        finished(warnings=["kb-2 is empty"], error=RpcStatus(message="kb-1 is down")),
+        finished("weather"),
+        finished("web_search", result_count=0),
+        DONE,
     ]
+    sent = chunks(frames().encode(batch))
+    lines = ["simple_rag failed: kb-1 is down (request r1)", "simple_rag: kb-2 is empty"]
+    summary = "used weather; found nothing: web_search; failed: simple_rag"
+    assert [event["data"]["description"] for event in events(sent)] == [*lines, summary]
+    report = sent[-1]["heddle"]
+    assert (report["type"], report["data"]["warnings"]) == ("report", lines)
+    assert [each["outcome"] for each in report["data"]["tools"]] == ["failed", "used", "empty"]
+
+
+def test_a_tool_that_succeeds_after_a_failure_counts_as_used() -> None:
+    batch = [finished(error=RpcStatus(message="no")), finished(result_count=2), DONE]
+    assert events(chunks(frames().encode(batch)))[-1]["data"]["description"] == "used simple_rag"
+
+
+@pytest.mark.parametrize("view", get_args(EventView))
+def test_a_whole_response_has_the_report_of_the_stream(view: EventView) -> None:
+    for batch in ([finished(), DONE], [finished(error=RpcStatus(message="no")), DONE]):
+        answer = Completion("r1")
+        answer.add(batch)
+        whole = json.loads(answer.body("i", 1, "m", view))
+        streamed = chunks(frames(view).encode(batch))[-1].get("heddle", {})
+        assert whole.get("heddle", {}) == streamed.get("data", {})
+        assert ("heddle" in whole) is (view != "none" or batch[0].tool_finished.HasField("error"))
+
+
+def test_the_header_of_a_whole_response_names_its_problems() -> None:
+    answer = Completion("r1")
+    answer.add([finished(error=RpcStatus(message="é" * 1_000)), DONE])
+    [(name, value)] = answer.report.header()
+    assert name == b"x-heddle-warning"
+    assert unquote(value.decode()).startswith("simple_rag failed: éé")
+    assert unquote(value.decode()).endswith("…")
 
 
 def test_events_travel_on_chunks_that_every_client_can_read() -> None:
@@ -181,7 +218,9 @@ def test_what_a_function_tells_is_told_under_its_own_name() -> None:
     for number, call in enumerate(calls):
         call.tool_started.call.id, call.tool_started.call.name = f"c{number}", f"function_{number}"
     told = [Status(binding_id="b1", call_id=f"c{n}", message="at work") for n in range(2)]
-    sent = frames().encode([*calls, *(RunEvent(status=each) for each in told), text("a"), DONE])
+    ended = [finished(f"function_{n}") for n in range(2)]
+    working = [RunEvent(status=each) for each in told]
+    sent = frames().encode([*calls, *working, *ended, text("a"), DONE])
     assert [event["data"]["action"] for event in events(chunks(sent))[1:3]] == [
         "heddle.function_0",
         "heddle.function_1",
@@ -290,7 +329,7 @@ def test_what_a_provider_wants_back_comes_with_calls_alone(*, called: bool) -> N
     happened = [*([RunEvent(tool_call=call)] if called else []), RunEvent(done=done)]
 
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks(frames().encode(happened))]
-    answer = Completion()
+    answer = Completion("r1")
     answer.add(happened)
     message = json.loads(answer.body("i", 1, "m", "none"))["choices"][0]["message"]
 
@@ -355,8 +394,8 @@ def test_a_whole_answer_tells_what_a_stream_tells_in_its_order(view: EventView) 
     streamed = [
         chunk["heddle"] for chunk in chunks(frames(view).encode(happened)) if "heddle" in chunk
     ]
-    answer = Completion()
+    answer = Completion("r1")
     answer.add(happened)
     whole = json.loads(answer.body("i", 1, "m", view))
-    assert whole.get("heddle", []) == streamed
+    assert whole.get("heddle", {}).get("events", []) == streamed
     assert len(streamed) == (0 if view == "none" else 4)

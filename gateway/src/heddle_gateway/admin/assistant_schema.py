@@ -128,6 +128,10 @@ class AssistantBody(StrictModel):
         description="How often the model may call functions before it must answer; with 0 the "
         "orchestrator decides.",
     )
+    empty_response: Text | None = Field(
+        default=None,
+        description="The answer in place of the model's if the searches find nothing.",
+    )
     extra: dict[str, Any] | None = Field(default=None, description="Unknown members, preserved.")
 
     model_config = ConfigDict(json_schema_extra=_complete)
@@ -153,4 +157,5 @@ class StoredAssistant(AssistantBody):
     verbose: bool
     cite_sources: bool
     max_tool_rounds: int
+    empty_response: str
     extra: dict[str, Any]

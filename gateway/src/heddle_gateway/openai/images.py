@@ -18,7 +18,7 @@ from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.messages import add_question
-from heddle_gateway.openai.chat.run_events import encoded, replacement
+from heddle_gateway.openai.chat.run_events import encoded
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.state import State
 
@@ -59,7 +59,7 @@ class ImageRequest(Model):
 class Images(Model):
     """The images; fewer than `n` if a run generated none.
 
-    With the header `X-Heddle-Warning` another model than the assistant's has answered.
+    With the header `X-Heddle-Warning` a tool failed, or another model answered.
     """
 
     created: int
@@ -74,13 +74,13 @@ async def generate(api: Call, body: ImageRequest) -> Images:
     """
     with api.state.running.watch(api.raw):
         try:
-            runs = await _run(api.state, body)
+            runs = await _run(api.state, body, api.raw.request_id)
         except (HeddleError, grpc.aio.AioRpcError) as error:
             raise RejectedRequestError(completions.run_error(error)) from error
     images = [image for run in runs for image in run.images]
     if not images:
         raise RejectedRequestError(_no_image(runs[0]))
-    for name, value in completions.warning(runs[0]):
+    for name, value in runs[0].report.header():
         api.headers[name.decode()] = value.decode()
     link = partial(served_images.link, api.state, api.raw)
     data = [
@@ -92,7 +92,7 @@ async def generate(api: Call, body: ImageRequest) -> Images:
     return Images(created=int(time.time()), data=data)
 
 
-async def _run(state: State, body: ImageRequest) -> Sequence[Completion]:
+async def _run(state: State, body: ImageRequest, request_id: str) -> Sequence[Completion]:
     """Return all completions, which run at the same time; one failure fails all."""
     request = RunWholeCompletionRequest()
     request.run.assistant_reference = body.model
@@ -100,7 +100,7 @@ async def _run(state: State, body: ImageRequest) -> Sequence[Completion]:
     if body.size is not None:
         options: dict[str, Any] = {"size": body.size}
         request.run.options.extra_json = msgspec.json.encode(options).decode()
-    runs = [Completion() for _ in range(body.n or 1)]
+    runs = [Completion(request_id) for _ in range(body.n or 1)]
     try:
         async with asyncio.TaskGroup() as group:
             for run in runs:
@@ -111,7 +111,7 @@ async def _run(state: State, body: ImageRequest) -> Sequence[Completion]:
 
 
 def _no_image(run: Completion) -> ErrorResponse:
-    warning = "" if run.replaced is None else f" {replacement(run.replaced)}."
+    warning = f" {run.report.replacement}." if run.report.replacement else ""
     message = (
         f"The assistant answered with text and generated no image.{warning} Name an assistant "
         "whose connector generates images, or change the prompt. The text: "

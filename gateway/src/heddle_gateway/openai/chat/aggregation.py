@@ -4,23 +4,23 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ModelReplaced, ToolCall
+from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
 
 from heddle_gateway.openai.chat import open_webui_events, run_events
+from heddle_gateway.openai.chat.run_report import RunReport
 from heddle_gateway.settings import EventView
 
 
 class Completion:
     """Collects the events of a run."""
 
-    def __init__(self, link: run_events.Link = run_events.image_path) -> None:
+    def __init__(self, request_id: str, link: run_events.Link = run_events.image_path) -> None:
         self.images: list[GeneratedImage] = []
+        self.report = RunReport(request_id)
         self.tools_ran = False
         """Whether another attempt would run tools again."""
         self.done: Done | None = None
-        self.replaced: ModelReplaced | None = None
-        """The model that another model has replaced."""
         self._link = link
         self._texts: list[str] = []
         self._reasoning: list[str] = []
@@ -42,6 +42,7 @@ class Completion:
                     self.tools_ran = True
                     finished = event.tool_finished
                     self._names[finished.binding_id] = run_events.tool_name(finished)
+                    self.report.add_tool(finished)
                 case "sources":
                     self.tools_ran = True
                     self._sources.append(event.sources)
@@ -50,7 +51,7 @@ class Completion:
                 case "decision" | "output":
                     self._routed.append(run_events.agent_event(event))
                 case "model_replaced":
-                    self.replaced = event.model_replaced
+                    self.report.add_replacement(event.model_replaced)
                 case "done":
                     self.done = event.done
                 case _:
@@ -76,8 +77,8 @@ class Completion:
         }
         if metadata := done.provider_metadata_json:
             completion |= run_events.provider_metadata(metadata)
-        if view != "none" and self._routed:
-            completion["heddle"] = self._routed
+        if heddle := self._extension(view):
+            completion["heddle"] = heddle
         if view == "openwebui" and self._sources:
             completion["sources"] = [
                 open_webui_events.group(
@@ -88,6 +89,12 @@ class Completion:
                 for group in self._sources
             ]
         return msgspec.json.encode(completion)
+
+    def _extension(self, view: EventView) -> dict[str, Any]:
+        extension = self.report.members(problems_only=view == "none")
+        if view != "none" and self._routed:
+            extension["events"] = self._routed
+        return extension
 
     def _add_content(self, event: RunEvent) -> None:
         if event.HasField("reasoning_delta"):

@@ -5,7 +5,6 @@ import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
-from urllib.parse import quote
 
 import grpc
 import structlog
@@ -23,11 +22,11 @@ from heddle_gateway.http.error_responses import (
     from_exception,
     invalid,
 )
-from heddle_gateway.http.headers import JSON, Headers
+from heddle_gateway.http.headers import JSON
 from heddle_gateway.http.models import Model, Name, identifier
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai import served_images
-from heddle_gateway.openai.chat import run_events, schema
+from heddle_gateway.openai.chat import schema
 from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.event_stream import EventStream
 from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
@@ -49,10 +48,8 @@ if TYPE_CHECKING:
 LAMB_PATH = "/lamb/v1/completions"
 CREATOR_PATH = "/creator/assistant/{id}/chat/completions"
 EVENTS_HEADER = "x-heddle-events"
-WARNING_HEADER = b"x-heddle-warning"
 # In the metadata of a failed run that was not streamed: its events are not visible.
 TOOLS_RAN = "tools_ran"
-_PLAIN = " !#$&'()*+,/:;=?@[]"  # allowed in a header beside letters; model names can have them
 _EVENTS = EVENTS_HEADER.encode()
 _IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
 _VIEWS = get_args(EventView)
@@ -99,8 +96,13 @@ async def chat(state: State, request: RawRequest) -> None:
     Chunks can have a member `heddle`, an object with `type` and `data`, and empty content: `type`
     is `file_change` when a tool changes a file (`data` has `tool`, `call_id`, `file`, `reason`,
     `lines` and `diff`), and `decision` or `output` when an assistant with the strategy `agent`
-    selects tools and receives their outputs. Responses that are not streamed have a list of the
-    latter. Clients must ignore members and types that they do not know.
+    selects tools and receives their outputs. Clients must ignore members and types that they do
+    not know.
+
+    If tools ran, something failed, or another model than the assistant's answered, the last chunk
+    has a `heddle` of the type `report`. A response that is not streamed has the same `data` as its
+    member `heddle`, and its warnings in the header `X-Heddle-Warning`. With `X-Heddle-Events: none`
+    there is a report only if something failed or another model answered.
 
     `metadata.current_file` is the file that the user has open, `metadata.current_lines` the visible
     lines (`12` or `10-14`), for assistants with the tool `current_file`.
@@ -199,6 +201,7 @@ async def _stream(
         int(time.time()),
         chat_request.model,
         view,
+        request.request_id,
         usage=chat_request.usage,
         link=partial(served_images.link, state, request),
     )
@@ -230,13 +233,13 @@ async def _stream(
 async def _whole(
     state: State, request: RawRequest, chat_request: ChatRequest, view: EventView
 ) -> RawResponse | ErrorResponse:
-    completion = Completion(partial(served_images.link, state, request))
+    completion = Completion(request.request_id, partial(served_images.link, state, request))
     try:
         await run_whole(state, chat_request.whole, completion)
     except (HeddleError, grpc.aio.AioRpcError) as error:
         return run_error(error, tools_ran=completion.tools_ran)
     body = completion.body(_identifier(), int(time.time()), chat_request.model, view)
-    return RawResponse(200, body, (*JSON, *warning(completion)))
+    return RawResponse(200, body, (*JSON, *completion.report.header()))
 
 
 async def run_whole(
@@ -254,14 +257,6 @@ async def run_whole(
     completion.add(response.events[:])
     if completion.done is None:
         raise ProviderGarbledError(_INCOMPLETE)
-
-
-def warning(completion: Completion) -> Headers:
-    """Return the header with the warning that a stream shows as progress."""
-    if completion.replaced is None:
-        return ()
-    text = quote(run_events.replacement(completion.replaced), safe=_PLAIN)
-    return ((WARNING_HEADER, text.encode()),)
 
 
 def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:

@@ -311,10 +311,45 @@ class CompletionUsage(Model):
     total_tokens: int
 
 
+class ToolReport(Model):
+    """How a tool ran. A tool that ran several times has several reports."""
+
+    name: str = Field(description="The tool, or the function that the model called.")
+    binding: str = Field(description="The tool's binding in the assistant.")
+    outcome: Literal["used", "empty", "failed"] = Field(
+        description="`empty`: the tool searched and found nothing."
+    )
+    seconds: float
+    result_count: int | None = Field(default=None, description="How many items a search found.")
+    error: dict[str, Any] | None = Field(
+        default=None, description="`message`, `type` and `code`, as of an error response."
+    )
+    warnings: list[str] = Field(default=[], description="Parts of the work that failed.")
+
+
+class ModelReplacement(Model):
+    """Another model than the assistant's answered."""
+
+    requested: str
+    replacement: str
+
+
+class RunReport(Model):
+    """How tools ran and what failed. The client may receive further members."""
+
+    request_id: str = Field(description="Operators find the details in the logs under this id.")
+    tools: list[ToolReport]
+    warnings: list[str] = Field(description="What failed, in sentences for users.")
+    model_replaced: ModelReplacement | None = None
+    events: list[Any] = Field(
+        default=[], description="Decisions and outputs of an assistant with the strategy `agent`."
+    )
+
+
 class ChatCompletion(Model):
     """The completion, or with `stream` a stream of its chunks.
 
-    With the header `X-Heddle-Warning` another model than the assistant's has answered.
+    With the header `X-Heddle-Warning` a tool failed, or another model answered.
     """
 
     id: str
@@ -324,6 +359,4 @@ class ChatCompletion(Model):
     choices: list[Choice] = Field(min_length=1)
     usage: CompletionUsage
     sources: list[Any] = Field(default=[], description="Sources, in Open WebUI's form.")
-    heddle: list[Any] = Field(
-        default=[], description="Decisions and outputs of an assistant with the strategy `agent`."
-    )
+    heddle: RunReport | None = None

@@ -9,6 +9,7 @@ from heddle.tool.v1.tool_pb2 import Source
 
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import open_webui_events, run_events
+from heddle_gateway.openai.chat.run_report import RunReport
 from heddle_gateway.settings import EventView
 
 END = b"data: [DONE]\n\n"
@@ -53,6 +54,7 @@ class StreamEncoder:
         created: int,
         model: str,
         view: EventView,
+        request_id: str,
         *,
         usage: bool,
         link: run_events.Link = run_events.image_path,
@@ -62,6 +64,7 @@ class StreamEncoder:
         self.tools_ran = False
         """Whether another attempt would run tools again."""
         self._view = view
+        self._report = RunReport(request_id)
         self._usage = usage
         self._link = link
         self._envelope = (
@@ -165,11 +168,10 @@ class StreamEncoder:
         """Return the frame that ends the progress, if there was some: it would stay animated."""
         if not self._line:
             return b""
-        tools = ", ".join(dict.fromkeys(self._names.values()))
+        summary = self._report.summary()
         line, self._line = self._line, ""
-        description = f"used {tools}" if tools else line
         return self._event(
-            open_webui_events.status("heddle.run", description, done=True, hidden=not tools)
+            open_webui_events.status("heddle.run", summary or line, done=True, hidden=not summary)
         )
 
     def _reasoning(self, text: str, more: bytes = b"") -> bytes:
@@ -202,15 +204,13 @@ class StreamEncoder:
         return self._chunk(b'{"role":"assistant","content":""}', more)
 
     def _model_replaced(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
-        return self._progress("model", run_events.replacement(event))
+        return self._progress("model", self._report.add_replacement(event))
 
     def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
         name = self._tool_name(finished)
-        lines = list(finished.warnings)
-        if finished.HasField("error"):
-            lines.insert(0, finished.error.message or "no reason given")
-        return b"".join(self._progress(name, f"{name}: {line}") for line in lines)
+        lines = self._report.add_tool(finished)
+        return b"".join(self._progress(name, line) for line in lines)
 
     def _tool_sources(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
@@ -241,6 +241,8 @@ class StreamEncoder:
             b",%b:%b" % (_encode(name), escaped(value))
             for name, value in run_events.provider_metadata(done.provider_metadata_json).items()
         )
+        if report := self._report.members(problems_only=self._view == "none"):
+            more += b',"heddle":' + one_line(_encode({"type": "report", "data": report}))
         frames = [
             self._end_progress(),
             self._head,

@@ -1,0 +1,131 @@
+"""What clients learn about the tools and the model of a run, beside its answer."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+from urllib.parse import quote
+
+from heddle.chat.v1.chat_pb2 import ModelReplaced
+from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished
+from heddle_runtime.errors import from_status
+from heddle_runtime.frontend_payloads import shortened
+
+from heddle_gateway.http.error_responses import from_error
+from heddle_gateway.http.headers import Headers
+from heddle_gateway.openai.chat import run_events
+
+Outcome = Literal["used", "empty", "failed"]
+WARNING_HEADER = b"x-heddle-warning"
+_LABELS: dict[Outcome, str] = {"used": "used ", "empty": "found nothing: ", "failed": "failed: "}
+_PLAIN = " !#$&'()*+,/:;=?@[]"  # allowed in a header beside letters; model names can have them
+_MAX_HEADER_CHARS = 500
+"""Before characters are escaped."""
+
+
+class RunReport:
+    """Collects the outcomes of tools, warnings, and the model that another one has replaced."""
+
+    __slots__ = ("_replaced", "_request_id", "_runs")
+
+    def __init__(self, request_id: str) -> None:
+        self._request_id = request_id
+        self._runs: list[ToolFinished] = []
+        self._replaced: ModelReplaced | None = None
+
+    def add_tool(self, finished: ToolFinished) -> list[str]:
+        """Add the end of a tool's run, and return its failure and warnings as lines for users."""
+        self._runs.append(finished)
+        return list(_lines(finished, self._request_id))
+
+    def add_replacement(self, replaced: ModelReplaced) -> str:
+        """Add a replaced model, and return it as a line for users."""
+        self._replaced = replaced
+        return run_events.replacement(replaced)
+
+    @property
+    def replacement(self) -> str:
+        """The replaced model as a line for users; empty if there is none."""
+        return "" if self._replaced is None else run_events.replacement(self._replaced)
+
+    @property
+    def problems(self) -> list[str]:
+        """The failures, warnings and the replaced model, as lines for users."""
+        lines = [line for each in self._runs for line in _lines(each, self._request_id)]
+        return [*lines, self.replacement] if self._replaced is not None else lines
+
+    def summary(self) -> str:
+        """Return which tools were used, found nothing, or failed; empty if none ran.
+
+        A tool that ran several times counts by its best outcome.
+        """
+        best: dict[str, Outcome] = {}
+        order: tuple[Outcome, ...] = ("used", "empty", "failed")
+        for each in self._runs:
+            name, outcome = run_events.tool_name(each), _outcome(each)
+            best[name] = min(best.get(name, outcome), outcome, key=order.index)
+        groups = [
+            (_LABELS[outcome], [name for name, its in best.items() if its == outcome])
+            for outcome in order
+        ]
+        return "; ".join(f"{label}{', '.join(names)}" for label, names in groups if names)
+
+    def members(self, *, problems_only: bool) -> dict[str, Any]:
+        """Return the report for clients; empty if there is nothing to report.
+
+        Args:
+            problems_only: Whether a run without failures and warnings has an empty report.
+        """
+        problems = self.problems
+        if not problems and (problems_only or not self._runs):
+            return {}
+        report: dict[str, Any] = {
+            "request_id": self._request_id,
+            "tools": [_tool(each) for each in self._runs],
+            "warnings": problems,
+        }
+        if (replaced := self._replaced) is not None:
+            report["model_replaced"] = {
+                "requested": replaced.requested,
+                "replacement": replaced.replacement,
+            }
+        return report
+
+    def header(self) -> Headers:
+        """Return the header with the problems of the run."""
+        problems = self.problems
+        if not problems:
+            return ()
+        text = shortened("; ".join(problems), _MAX_HEADER_CHARS)
+        return ((WARNING_HEADER, quote(text, safe=_PLAIN).encode()),)
+
+
+def _lines(finished: ToolFinished, request_id: str) -> Iterator[str]:
+    name = run_events.tool_name(finished)
+    if finished.HasField("error"):
+        message = finished.error.message or "no reason given"
+        yield f"{name} failed: {message} (request {request_id})"
+    for warning in finished.warnings:
+        yield f"{name}: {warning}"
+
+
+def _outcome(finished: ToolFinished) -> Outcome:
+    if finished.HasField("error"):
+        return "failed"
+    nothing = finished.HasField("result_count") and finished.result_count == 0
+    return "empty" if nothing else "used"
+
+
+def _tool(finished: ToolFinished) -> dict[str, Any]:
+    members: dict[str, Any] = {
+        "name": run_events.tool_name(finished),
+        "binding": finished.binding_id,
+        "outcome": _outcome(finished),
+        "seconds": finished.elapsed.ToTimedelta().total_seconds(),
+    }
+    if finished.HasField("result_count"):
+        members["result_count"] = finished.result_count
+    if finished.HasField("error"):
+        error = from_error(from_status(finished.error))
+        members["error"] = {"message": error.message, "type": error.type, "code": error.code}
+    if finished.warnings:
+        members["warnings"] = list(finished.warnings)
+    return members
