@@ -75,10 +75,13 @@ tools:
 
 
 def beside(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what happened in a run, without the name of the run."""
+    """Return what happened in a run, without what differs between two runs."""
     happened = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
     for each in happened:
-        each["data"].pop("query_id", None)
+        for name in ("query_id", "request_id"):
+            each["data"].pop(name, None)
+        for ran in each["data"].get("tools", ()):
+            del ran["seconds"]
     return happened
 
 
@@ -102,7 +105,7 @@ async def test_answers_tell_what_happened_alike_streamed_and_whole_and_as_the_sd
     assert outputs == [each.to_frontend(query_id) for each in (result, response)]
 
     streamed = beside(chunks)
-    assert [each["type"] for each in streamed] == ["decision", "output"] * 2
+    assert [each["type"] for each in streamed] == [*(["decision", "output"] * 2), "report"]
     for answer in answers:
         assert answer["choices"][0]["message"]["content"] == text
         assert beside([{"heddle": each} for each in answer["heddle"]]) == streamed

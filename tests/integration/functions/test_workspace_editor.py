@@ -117,7 +117,8 @@ def spoken(chunks: Sequence[dict[str, Any]]) -> str:
 
 def changes(chunks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the changes of files that were told, for programs."""
-    return [chunk["heddle"]["data"] for chunk in chunks if "heddle" in chunk]
+    events = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
+    return [event["data"] for event in events if event["type"] == "file_change"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,7 @@ async def test_a_model_whose_calls_all_fail_is_stopped(tmp_path: Path) -> None:
     assert len(bodies) == 11
     assert "tools" not in bodies[-1]
     seen = narrated(chunks)
-    assert sum("patch_file: " in line for line in seen) == 10
+    assert sum("patch_file failed: " in line for line in seen) == 10
     assert "… stopped: 10 calls in a row failed" in seen
     assert "gave no answer" in seen[-1]
     assert changes(chunks) == []
@@ -223,5 +224,5 @@ async def test_a_file_that_is_not_there_is_told_to_the_model_and_the_person(tmp_
 
         question = editor.upstream.bodies[0]["messages"][-1]["content"]
     assert "[The tool current_file failed: The path '../secret.py' is refused" in question
-    assert any("current_file: The path '../secret.py' is refused" in s for s in narrated(chunks))
+    assert any("current_file failed: The path '../secret.py' is refused" in s for s in narrated(chunks))
     assert spoken(chunks) == "Which file?"

@@ -90,11 +90,10 @@ class Completion:
             ]
         return msgspec.json.encode(completion)
 
-    def _extension(self, view: EventView) -> dict[str, Any]:
-        extension = self.report.members(problems_only=view == "none")
-        if view != "none" and self._routed:
-            extension["events"] = self._routed
-        return extension
+    def _extension(self, view: EventView) -> list[dict[str, Any]]:
+        routed = self._routed if view != "none" else []
+        report = self.report.event(problems_only=view == "none")
+        return [*routed, report] if report else routed
 
     def _add_content(self, event: RunEvent) -> None:
         if event.HasField("reasoning_delta"):

@@ -100,9 +100,10 @@ async def chat(state: State, request: RawRequest) -> None:
     not know.
 
     If tools ran, something failed, or another model than the assistant's answered, the last chunk
-    has a `heddle` of the type `report`. A response that is not streamed has the same `data` as its
-    member `heddle`, and its warnings in the header `X-Heddle-Warning`. With `X-Heddle-Events: none`
-    there is a report only if something failed or another model answered.
+    has a `heddle` of the type `report`. The member `heddle` of a response that is not streamed is
+    the list of decisions, outputs and the report; the header `X-Heddle-Warning` has the warnings of
+    the report. With `X-Heddle-Events: none` there is a report only if something failed or another
+    model answered.
 
     `metadata.current_file` is the file that the user has open, `metadata.current_lines` the visible
     lines (`12` or `10-14`), for assistants with the tool `current_file`.

@@ -68,8 +68,8 @@ class RunReport:
         ]
         return "; ".join(f"{label}{', '.join(names)}" for label, names in groups if names)
 
-    def members(self, *, problems_only: bool) -> dict[str, Any]:
-        """Return the report for clients; empty if there is nothing to report.
+    def event(self, *, problems_only: bool) -> dict[str, Any]:
+        """Return the report as an event for clients; empty if there is nothing to report.
 
         Args:
             problems_only: Whether a run without failures and warnings has an empty report.
@@ -87,7 +87,7 @@ class RunReport:
                 "requested": replaced.requested,
                 "replacement": replaced.replacement,
             }
-        return report
+        return {"type": "report", "data": report}
 
     def header(self) -> Headers:
         """Return the header with the problems of the run."""

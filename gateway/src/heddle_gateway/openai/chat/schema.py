@@ -341,9 +341,20 @@ class RunReport(Model):
     tools: list[ToolReport]
     warnings: list[str] = Field(description="What failed, in sentences for users.")
     model_replaced: ModelReplacement | None = None
-    events: list[Any] = Field(
-        default=[], description="Decisions and outputs of an assistant with the strategy `agent`."
-    )
+
+
+class ReportEvent(Model):
+    """The report of a run."""
+
+    type: Literal["report"]
+    data: RunReport
+
+
+class AgentEvent(Model):
+    """A decision or an output of an assistant with the strategy `agent`."""
+
+    type: Literal["decision", "output"]
+    data: dict[str, Any]
 
 
 class ChatCompletion(Model):
@@ -359,4 +370,6 @@ class ChatCompletion(Model):
     choices: list[Choice] = Field(min_length=1)
     usage: CompletionUsage
     sources: list[Any] = Field(default=[], description="Sources, in Open WebUI's form.")
-    heddle: RunReport | None = None
+    heddle: list[Annotated[AgentEvent | ReportEvent, Field(discriminator="type")]] = Field(
+        default=[], description="What happened beside the message, the report last."
+    )

@@ -241,8 +241,8 @@ class StreamEncoder:
             b",%b:%b" % (_encode(name), escaped(value))
             for name, value in run_events.provider_metadata(done.provider_metadata_json).items()
         )
-        if report := self._report.members(problems_only=self._view == "none"):
-            more += b',"heddle":' + one_line(_encode({"type": "report", "data": report}))
+        if report := self._report.event(problems_only=self._view == "none"):
+            more += b',"heddle":' + one_line(_encode(report))
         frames = [
             self._end_progress(),
             self._head,
