@@ -14,6 +14,7 @@ from heddle_runtime.errors import (
     InvalidRequestError,
     UnavailableError,
 )
+from structlog.testing import capture_logs
 
 from connector import gemini
 from connector.gemini import KEY, MODEL, PNG, answering, banana, content, draw, sent
@@ -155,16 +156,19 @@ async def test_what_gemini_cannot_take_is_refused_before_it_is_asked(
     assert not made.exchanges
 
 
-async def test_without_a_key_nobody_is_asked_and_the_error_names_the_setting(
+async def test_without_a_key_nobody_is_asked_and_the_log_names_the_setting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with banana(answering({}), monkeypatch, key="") as (stub, made):
-        error = await failure(stub, draw())
+        with capture_logs() as logs:
+            error = await failure(stub, draw())
         listed = await stub.ListModels(
             pb.ListModelsRequest(connector="banana_img"), **new_call_options(5)
         )
     assert isinstance(error, UnavailableError)
-    assert "HEDDLE_CONNECTOR_BANANA_IMG_API_KEY" in error.message
+    assert "is not set up here" in error.message
+    [line] = [entry for entry in logs if entry["event"] == "call failed"]
+    assert "HEDDLE_CONNECTOR_BANANA_IMG_API_KEY" in line["diagnosis"]
     assert listed.problems[0].message == error.message
     assert not made.exchanges
 

@@ -16,6 +16,7 @@ from heddle_connector.connectors import local
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, UnavailableError
 from runtime.examples import sampled
+from structlog.testing import capture_logs
 
 from connector.service import answer, as_whole, asked, batches, events, failure, said, service
 
@@ -80,7 +81,7 @@ async def test_a_prompt_that_does_not_fit_is_refused_with_the_remedy(
     async with service() as stub:
         error = await failure(stub, ask("word " * 400), 60)
         assert type(error) is InvalidRequestError
-        assert "HEDDLE_CONNECTOR_LOCAL_CONTEXT" in error.message
+        assert "Shorten the conversation" in error.message
         assert "256" in error.message  # for each slot, not for all together
         assert await events(stub, ask(), 60)  # and the engine goes on
 
@@ -133,16 +134,18 @@ async def test_a_model_that_cannot_be_loaded_is_unavailable_and_says_why(
             assert str(tmp_path) not in error.message
 
 
-async def test_without_the_extra_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_extra_the_log_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "_ENGINE", "no_such_engine")
     async with service() as stub:
-        error = await failure(stub, ask())
+        with capture_logs() as logs:
+            error = await failure(stub, ask())
         listed = await stub.ListModels(
             pb.ListModelsRequest(connector="local"), **new_call_options(5)
         )
     assert type(error) is UnavailableError
-    assert "heddle-connector[local]" in error.message
-    assert "heddle-connector[local]" in listed.problems[0].message
+    assert error.message == listed.problems[0].message
+    [line] = [entry for entry in logs if entry["event"] == "call failed"]
+    assert "heddle-connector[local]" in line["diagnosis"]
 
 
 STOPPED_AT_WORK = """

@@ -108,7 +108,7 @@ async def test_an_organisation_without_a_provider_spends_nobodys_money(
     async with bench(monkeypatch) as here:
         for slug in ("poor", "nowhere"):
             message = await here.refusal(organization=slug)
-            assert message.startswith("The organisation has not set up the provider 'openai'.")
+            assert message.startswith("Your organisation has not set up the provider 'openai'.")
         assert here.paid() == []
 
 
@@ -170,8 +170,8 @@ async def test_a_model_that_the_organisation_does_not_offer_is_replaced_and_told
     ("given", "said"),
     [
         (Settings(api_key=OWN, base_url="http://uni"), "has not set up"),
-        (Settings(api_key=OWN, base_url="ftp://uni", enabled=True), "are wrong: base_url."),
-        (Settings(api_key=OWN, base_url="http://u:pa55@uni", enabled=True), "wrong: base_url."),
+        (Settings(api_key=OWN, base_url="ftp://uni", enabled=True), "are not valid."),
+        (Settings(api_key=OWN, base_url="http://u:pa55@uni", enabled=True), "are not valid."),
     ],
     ids=["off", "no address", "password"],
 )

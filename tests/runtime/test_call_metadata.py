@@ -79,7 +79,7 @@ async def test_the_text_of_an_unexpected_exception_stays_in_the_log(
             error = await failure(call)
         assert type(error) is HeddleError
         assert "s3cret" not in error.message
-        assert "log" in error.message
+        assert "request id" in error.message
 
 
 async def test_all_missing_members_are_named(service: grpc.aio.Channel) -> None:

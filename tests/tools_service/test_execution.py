@@ -86,7 +86,7 @@ async def test_one_failing_tool_disturbs_no_other() -> None:
     assert absent.metadata == {"tool": "nobody"}
     bad = outcome(events, "bad")
     assert type(bad) is HeddleError
-    assert bad.message == "The tool 'broken' failed. The cause is in the log, under the request id."
+    assert bad.message == "The tool 'broken' failed. Give the request id to the operator."
     refused = outcome(events, "wrong")
     assert isinstance(refused, InvalidRequestError)
     assert refused.violations == (Violation("config.seconds", "must be at least 0"),)
@@ -101,7 +101,7 @@ async def test_one_failing_tool_disturbs_no_other() -> None:
         (
             httpx.ConnectError("10.0.0.7 refuses"),
             UnavailableError,
-            "The server behind the tool 'broken' does not answer.",
+            "The server behind the tool 'broken' does not answer. Try again later.",
         ),
         (TimeoutError(), DeadlineError, "The tool 'broken' waited too long."),
         (ExceptionGroup("of tasks", [ToolError("Inner")]), ToolFailedError, "Inner"),
@@ -109,7 +109,7 @@ async def test_one_failing_tool_disturbs_no_other() -> None:
         (
             SystemExit(3),
             HeddleError,
-            "The tool 'broken' failed. The cause is in the log, under the request id.",
+            "The tool 'broken' failed. Give the request id to the operator.",
         ),
     ],
 )

@@ -179,7 +179,7 @@ async def test_a_server_inside_the_network_needs_the_operators_leave(
     async with calling_tools(tmp_path, HEDDLE_ALLOWED_PRIVATE_NETWORKS="") as guarded:
         for assistant in (UNI, assistant_pb2.Assistant(model=MODEL)):
             [found] = await listed(guarded, {"url": site.url}, assistant=assistant)
-            assert "HEDDLE_ALLOWED_PRIVATE_NETWORKS" in found.error.message
+            assert "Ask the operator to allow it." in found.error.message
     assert not site.authorizations
 
 

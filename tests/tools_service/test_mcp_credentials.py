@@ -71,7 +71,7 @@ async def test_an_assistant_has_no_credential_of_another_organisation(
     error = await failure(tools, config, "tell", organization="poor")
 
     assert error.metadata["kind"] == "unknown_credential"
-    assert "mcp_servers.lib" in error.message
+    assert "has no credential 'lib'" in error.message
     assert not site.authorizations
 
 

@@ -198,7 +198,7 @@ async def test_without_a_model_words_are_refused_with_what_is_understood(
 
     assert "Without a small fast model" in str(error)
     assert "Give a SELECT statement in sql" in str(error)
-    assert "author TEXT" in str(error)
+    assert "author TEXT" in error.metadata["details_json"]
 
 
 async def test_the_failure_of_a_model_is_reported(store: KnowledgeStore) -> None:

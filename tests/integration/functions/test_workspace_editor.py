@@ -224,5 +224,7 @@ async def test_a_file_that_is_not_there_is_told_to_the_model_and_the_person(tmp_
 
         question = editor.upstream.bodies[0]["messages"][-1]["content"]
     assert "[The tool current_file failed: The path '../secret.py' is refused" in question
-    assert any("current_file failed: The path '../secret.py' is refused" in s for s in narrated(chunks))
+    assert any(
+        "current_file failed: The path '../secret.py' is refused" in s for s in narrated(chunks)
+    )
     assert spoken(chunks) == "Which file?"

@@ -48,12 +48,14 @@ class Run:
         self,
         id_: str,
         tool: str,
+        assistant: str,
         slot: str,
         seconds: float,
         outbox: Outbox,
         work: "Callable[[Run], Work]",
     ) -> None:
         self.tool = tool
+        self._assistant = assistant
         self._slot = slot
         self.seconds = seconds
         self.over = False
@@ -90,7 +92,14 @@ class Run:
         self.over = True
         self._timer.cancel()
         if isinstance(end, HeddleError):
-            log.warning("tool run failed", tool=self.tool, code=end.code.name)
+            log.warning(
+                "tool run failed",
+                tool=self.tool,
+                assistant=self._assistant,
+                code=end.code.name,
+                error=end.message,
+                diagnosis=end.diagnosis or None,
+            )
             event = failed(self._id, end, self._slot)
         else:
             event = pb.ToolEvent(id=self._id, result=end)

@@ -87,22 +87,35 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
         case HeddleError():
             return raised
         case ToolUnavailableError():
-            error: HeddleError = UnavailableError(_safe(raised), tool=tool)
+            error: HeddleError = UnavailableError(
+                _safe(raised), diagnosis=raised.diagnosis, tool=tool
+            )
             error.metadata |= _more(raised)
         case ToolError():
-            error = ToolFailedError(_safe(raised), tool=tool)
+            error = ToolFailedError(_safe(raised), diagnosis=raised.diagnosis, tool=tool)
             error.metadata |= _more(raised)
         case httpx.HTTPError():
             error = UnavailableError(
-                f"The server behind the tool {tool!r} does not answer.", tool=tool
+                f"The server behind the tool {tool!r} does not answer. Try again later.",
+                diagnosis=_request_of(raised),
+                tool=tool,
             )
         case TimeoutError():
             error = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
         case _:
             log.error("tool failed", tool=tool, exc_info=raised)
-            message = f"The tool {tool!r} failed. The cause is in the log, under the request id."
+            message = f"The tool {tool!r} failed. Give the request id to the operator."
             error = HeddleError(message, tool=tool)
     return error
+
+
+def _request_of(error: httpx.HTTPError) -> str:
+    """Return the request that failed and the reason, for operators."""
+    try:
+        place = f"{error.request.method} {error.request.url}: "
+    except RuntimeError:  # the error belongs to no request
+        place = ""
+    return f"{place}{type(error).__name__}: {error}"
 
 
 def result(

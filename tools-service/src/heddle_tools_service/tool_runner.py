@@ -144,7 +144,15 @@ class ToolRunner:
             status = run.status_from_thread if installed.tool.blocking else run.status
             return self._work(installed, replace(call, status=status), invocation.slot)
 
-        return Run(invocation.id, installed.name, slot, call.seconds, outbox, work)
+        return Run(
+            invocation.id,
+            installed.name,
+            call.assistant.id,
+            slot,
+            call.seconds,
+            outbox,
+            work,
+        )
 
     def _call(
         self,

@@ -13,7 +13,7 @@ from heddle_gateway.http.raw import RawResponse
 
 INVALID = "invalid_request_error"
 SERVER = "server_error"
-UNEXPECTED = "The gateway failed. The cause is in its log, under the request id."
+UNEXPECTED = "The gateway failed. Try again, or give the request id to the operator."
 # A deadline will be missed again, and a conflict remains.
 _PERMANENT = {HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT}
 _CREDENTIALS_REFUSED = {

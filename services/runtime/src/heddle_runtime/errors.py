@@ -31,7 +31,11 @@ class Violation:
 
 
 class HeddleError(Exception):
-    """A failure that is reported to the caller. The message must not contain secrets."""
+    """A failure that is reported to the caller.
+
+    Users read the message: it says what they can do, without secrets, addresses and names of
+    settings. Those belong into the diagnosis.
+    """
 
     code: ClassVar[StatusCode] = StatusCode.INTERNAL
     reason: ClassVar[str] = "INTERNAL"
@@ -50,10 +54,13 @@ class HeddleError(Exception):
         violations: Iterable[Violation] = (),
         *,
         retry_after: float | None = None,
+        diagnosis: str = "",
         **metadata: str,
     ) -> None:
         super().__init__(message)
         self.message = message
+        self.diagnosis = diagnosis
+        """The cause and its remedy for operators. It is logged and never sent."""
         self.violations = tuple(violations)
         self.retry_after = retry_after
         """Seconds after which a retry may succeed, if known."""

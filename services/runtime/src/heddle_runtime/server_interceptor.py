@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
     Handler = grpc.RpcMethodHandler[Any, Any]
 
 log = structlog.get_logger(__name__)
-INTERNAL_FAILURE = "The service failed. Its log contains the cause, with the request id."
+INTERNAL_FAILURE = "The service failed. Try again, or give the request id to the operator."
 
 
 Unary = Callable[[Any, Any], Awaitable[Any]]
@@ -193,6 +193,13 @@ class _CallBoundary:
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         if isinstance(error, Exception):
             failure = to_heddle_error(self._method, error)
+            if failure.diagnosis:
+                log.warning(
+                    "call failed",
+                    method=self._method,
+                    error=failure.message,
+                    diagnosis=failure.diagnosis,
+                )
             self._log(failure.code)
             if failure is not error:
                 raise failure from error

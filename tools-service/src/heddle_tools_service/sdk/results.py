@@ -7,10 +7,19 @@ from typing import Any
 
 
 class ToolError(Exception):
-    """The tool fails. The message is shown to users and models: it must not contain secrets."""
+    """The tool fails.
+
+    Users and models read the message: it says what they can do, without secrets, addresses and
+    names of settings. Those belong into the diagnosis.
+    """
 
     def __init__(
-        self, message: str = "", *, kind: str = "", details: Mapping[str, Any] | None = None
+        self,
+        message: str = "",
+        *,
+        kind: str = "",
+        details: Mapping[str, Any] | None = None,
+        diagnosis: str = "",
     ) -> None:
         """Create an error.
 
@@ -19,9 +28,11 @@ class ToolError(Exception):
             kind: One of the tool's own words for it, for programs and for the model.
             details: What else the model should know, plain JSON. The routing agent reads
                 `recoverable` (without it, a `ToolUnavailableError` is) and `suggestion`.
+            diagnosis: The cause and its remedy for operators. It is logged and never sent.
         """
         super().__init__(message)
         self.kind = kind
+        self.diagnosis = diagnosis
         self.details = dict(details or {})
 
 

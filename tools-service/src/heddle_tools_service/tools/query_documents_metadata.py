@@ -149,9 +149,9 @@ async def _answered(
         return await tables.select(call.arguments.sql, max_rows=call.config.max_rows), "caller"
     if not model.configured:
         raise ToolError(
-            "Without a small fast model, only SQL is understood. Give a SELECT statement in sql, "
-            f"over\n{_described(tables.tables)}",
+            "Without a small fast model, only SQL is understood. Give a SELECT statement in sql.",
             kind="no_model",
+            details={"tables": _described(tables.tables)},
         )
     return await _by_model(call, model, tables, question), "model"
 

@@ -179,8 +179,9 @@ class GeminiImages(Connector[GeminiImagesSettings]):
     def _require_key(self) -> None:
         if not self._secret:
             raise UnavailableError(
-                "No key for Gemini is set up: set HEDDLE_CONNECTOR_BANANA_IMG_API_KEY, or "
-                "`providers.banana_img.api_key` in the organisation's settings."
+                "The generation of images is not set up here. Ask the operator.",
+                diagnosis="Set HEDDLE_CONNECTOR_BANANA_IMG_API_KEY, or in the organisation's "
+                "settings providers.banana_img.api_key.",
             )
 
 

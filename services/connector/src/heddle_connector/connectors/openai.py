@@ -133,8 +133,9 @@ class OpenAi(Connector[OpenAiSettings]):
     def _require_key(self) -> None:
         if not (self._secret or self._keyless):
             raise UnavailableError(
-                "No provider is set up: set HEDDLE_CONNECTOR_OPENAI_API_KEY, or "
-                "HEDDLE_CONNECTOR_OPENAI_BASE_URL for a provider that needs no key."
+                "The provider of the model is not set up here. Ask the operator.",
+                diagnosis="Set HEDDLE_CONNECTOR_OPENAI_API_KEY, or for a provider that needs no "
+                "key HEDDLE_CONNECTOR_OPENAI_BASE_URL.",
             )
 
 

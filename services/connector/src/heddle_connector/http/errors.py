@@ -2,7 +2,6 @@
 
 import errno
 
-import structlog
 from heddle_runtime.egress import SETTING, ForbiddenAddressError
 from heddle_runtime.errors import (
     DeadlineError,
@@ -13,7 +12,6 @@ from heddle_runtime.errors import (
 
 _SERVICE_UNAVAILABLE = 503
 _REFUSED_OR_RESET = (errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE)
-log = structlog.get_logger(__name__)
 
 
 class NoResponseError(ConnectionResetError):
@@ -41,14 +39,15 @@ def is_stale_connection(error: UnavailableError) -> bool:
 
 def unreachable(url: str, error: Exception) -> UnavailableError:
     """Return the error for a provider that sent no response."""
-    # The operator's log names the address; the caller's message does not.
-    log.info("provider unreachable", url=url, problem=type(error).__name__)
+    cause = f"{url}: {type(error).__name__}"
     if isinstance(error, ForbiddenAddressError):
         return UnavailableError(
-            "The provider's address is in a private network. The operator can allow it with "
-            f"{SETTING}."
+            "The provider's address is in a private network. Ask the operator to allow it.",
+            diagnosis=f"{cause}: {SETTING} does not allow the address",
         )
-    return UnavailableError("The provider cannot be reached. Try again later.")
+    return UnavailableError(
+        "The model's provider cannot be reached. Try again later.", diagnosis=f"{cause}: {error}"
+    )
 
 
 def connection_lost() -> HeddleError:

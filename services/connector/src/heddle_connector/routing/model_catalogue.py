@@ -84,6 +84,9 @@ async def _fetch(name: str, connector: Connector[Any], seconds: float) -> ModelL
         async with asyncio.timeout(seconds):
             return ModelList(name, await connector.models(seconds))
     except HeddleError as error:
+        log.warning(
+            "models not listed", connector=name, error=error.message, diagnosis=error.diagnosis
+        )
         return ModelList(name, problem=error.message)
     except TimeoutError:
         return ModelList(name, problem=f"The provider did not answer within {seconds:.1f} s.")

@@ -36,7 +36,9 @@ def provider_settings(plugin: Plugin, provider: Provider) -> BaseSettings:
     except ValidationError as error:
         invalid = ", ".join(str(item["loc"][0]) for item in error.errors(include_input=False))
         raise UnavailableError(
-            f"The organisation's settings of the provider {plugin.name!r} are wrong: {invalid}."
+            f"Your organisation's settings of the provider {plugin.name!r} are not valid. Ask its "
+            "administrator.",
+            diagnosis=f"not valid in providers.{plugin.name}: {invalid}",
         ) from None
 
 

@@ -172,6 +172,7 @@ class TenantConnectors:
 
 def _not_set_up(connector: str) -> UnavailableError:
     return UnavailableError(
-        f"The organisation has not set up the provider {connector!r}. Its administrator can set "
-        "it up, or the operator can share providers with HEDDLE_CONNECTOR_SHARE_PROVIDERS."
+        f"Your organisation has not set up the provider {connector!r}. Ask its administrator.",
+        diagnosis=f"Set providers.{connector} in the organisation's settings, or share the "
+        "operator's providers with HEDDLE_CONNECTOR_SHARE_PROVIDERS.",
     )

@@ -122,7 +122,14 @@ class Calls(CollectionAccess):
         except TimeoutError:
             return to_status(DeadlineError("it took too long"))
         except (KnowledgeError, HeddleError) as error:
-            return error_status(error)
+            refusal = refusal_of(error) if isinstance(error, KnowledgeError) else error
+            log.warning(
+                "collection not searched",
+                collection=reference,
+                error=refusal.message,
+                diagnosis=refusal.diagnosis or None,
+            )
+            return to_status(refusal)
         except Exception:
             # The log gets the cause; the other collections are still answered.
             log.exception("collection not searched", collection=reference)

@@ -33,7 +33,6 @@ _KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
     CollectionNotFoundError: NotFoundError,
     DocumentNotFoundError: NotFoundError,
     CollectionExistsError: AlreadyExistsError,
-    EmbeddingError: UnavailableError,
     RerankingError: NotSetUpError,
     StorageError: UnavailableError,
     BackendError: NotSetUpError,
@@ -42,10 +41,18 @@ _KINDS: dict[type[KnowledgeError], type[HeddleError]] = {
 }
 
 
+_NO_EMBEDDINGS = "The embedding model is not available. Try again later, or ask the operator."
+
+
 def refusal_of(error: KnowledgeError) -> HeddleError:
     """Return the error that callers get. The engine's messages may be shown."""
+    if isinstance(error, EmbeddingError):
+        return UnavailableError(_NO_EMBEDDINGS, diagnosis=str(error))
     # Errors that are not in the table are faults of the request.
-    return _KINDS.get(type(error), InvalidRequestError)(str(error))
+    cause = (
+        "" if error.__cause__ is None else f"{type(error.__cause__).__name__}: {error.__cause__}"
+    )
+    return _KINDS.get(type(error), InvalidRequestError)(str(error), diagnosis=cause)
 
 
 class TranslatedFailures:

@@ -95,8 +95,8 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         match error:
             case ForbiddenAddressError():
                 return ToolError(
-                    f"{self._who} is in a private network, which the operator can allow with "
-                    f"{SETTING}."
+                    f"{self._who} is in a private network. Ask the operator to allow it.",
+                    diagnosis=f"{SETTING} does not allow the address.",
                 )
             case httpx.TimeoutException():
                 return ToolUnavailableError(f"{self._who} did not answer in time.")

@@ -9,14 +9,24 @@ from heddle_runtime.redaction import REDACTED
 class Reach:
     """Which server, and how. Either `url` or `command` is set."""
 
-    who: str
-    """Whom messages name."""
     seconds: float
     """How long using it may take."""
     url: str = ""
     token: str = field(default="", repr=False)
     command: tuple[str, ...] = ()
     """A program and its arguments."""
+    name: str = ""
+    """The operator's name of the command."""
+
+    @property
+    def who(self) -> str:
+        """What messages for users call the server."""
+        return f"The MCP server {self.name!r}" if self.name else "The MCP server of the tool"
+
+    @property
+    def place(self) -> str:
+        """The address or the program of the server, for operators."""
+        return self.url or " ".join(self.command)
 
     def without_secret(self, text: str) -> str:
         """Return what the server wrote without its token: a server may send it back."""

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.egress import server_address
@@ -48,36 +47,34 @@ class AssistantServers:
             ):
                 as_tool_error = session.begin()
                 return await work(session)
-        except ToolError:
-            raise
+        except ToolError as error:
+            raise _with_place(error, reach) from error.__cause__
         except TimeoutError as error:
-            raise ToolUnavailableError(
-                f"{reach.who} did not answer within {reach.seconds:.3g} s."
-            ) from error
+            message = f"{reach.who} did not answer within {reach.seconds:.3g} s."
+            raise _with_place(ToolUnavailableError(message), reach) from error
         except Exception as error:
             if as_tool_error is None:
                 raise
-            raise as_tool_error(error) from error
+            raise _with_place(as_tool_error(error), reach) from error
 
     async def _reach(self, server: RemoteServer) -> Reach:
         if server.command:
-            who = f"The MCP server {server.command!r}"
-            return Reach(who, server.seconds, command=self._command(server.command))
+            command = self._command(server.command)
+            return Reach(server.seconds, command=command, name=server.command)
         try:
             url = server_address(server.url)
         except ValueError as error:
             raise ToolError(f"{CONFIGURATION_ERROR} the url {error}") from None
         token = await self._token(server.credential, url) if server.credential else ""
-        who = f"The MCP server at {urlsplit(url).hostname!r}"
-        return Reach(who, server.seconds, url=server.url, token=token)
+        return Reach(server.seconds, url=server.url, token=token)
 
     def _command(self, name: str) -> tuple[str, ...]:
         command = self.commands.get(name)
         if command is None:
             raise ToolError(
-                f"{CONFIGURATION_ERROR} there is no command {name!r}. The operator allows commands "
-                "with HEDDLE_TOOLS_MCP_COMMANDS.",
+                f"{CONFIGURATION_ERROR} the operator does not allow the command {name!r}.",
                 kind="unknown_command",
+                diagnosis="Allow it with HEDDLE_TOOLS_MCP_COMMANDS.",
             )
         return command
 
@@ -87,8 +84,9 @@ class AssistantServers:
         if name not in settings.mcp_servers:
             raise ToolError(
                 f"{CONFIGURATION_ERROR} the assistant's organisation has no credential {name!r}. "
-                f"Set mcp_servers.{name}, with url and token, in its settings.",
+                "Ask its administrator.",
                 kind="unknown_credential",
+                diagnosis=f"Set mcp_servers.{name}, with url and token, in its settings.",
             )
         server = settings.mcp_servers[name]
         # Authors of assistants may use a secret; they must not be able to send it to themselves.
@@ -99,3 +97,9 @@ class AssistantServers:
                 kind="foreign_credential",
             )
         return server.token
+
+
+def _with_place(error: ToolError, reach: Reach) -> ToolError:
+    """Return the error with the server's place in its diagnosis."""
+    error.diagnosis = ": ".join(filter(None, (reach.place, error.diagnosis)))
+    return error

@@ -30,6 +30,8 @@ MAX_TEXT_CHARS = 100_000
 _MAX_PAGES = 20
 _MAX_TOOLS = 500
 _MAX_COMPLAINT_CHARS = 2_000
+_NOT_UNDERSTOOD = ("Failed to parse", "Unexpected content type")
+"""The SDK's own words for answers that are not MCP; what follows them is for operators."""
 _BROKEN_OFF = ("Connection closed", "SSE stream ended")
 _CLIENT = types.Implementation(name="heddle", version="1")
 
@@ -163,13 +165,20 @@ def _known(leaf: BaseException, reach: Reach) -> ToolError | None:
             return ToolUnavailableError(f"{reach.who} broke off without an answer.")
         case MCPError():
             reason = redact(reach.without_secret(leaf.message))[:_MAX_COMPLAINT_CHARS]
+            if reason.startswith(_NOT_UNDERSTOOD):
+                return _garbled(reach, reason)
             return ToolError(f"{reach.who} answers with an error: {reason}", kind="mcp_error")
         case ValidationError():
-            return ToolError(f"{reach.who} answers with what is no MCP.", kind="mcp_garbled")
+            return _garbled(reach, str(leaf)[:_MAX_COMPLAINT_CHARS])
         case OSError():
             return ToolUnavailableError(f"{reach.who} cannot be started.")
         case _:
             return None
+
+
+def _garbled(reach: Reach, reason: str) -> ToolError:
+    message = f"{reach.who} answers with what is no MCP."
+    return ToolError(message, kind="mcp_garbled", diagnosis=reason)
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

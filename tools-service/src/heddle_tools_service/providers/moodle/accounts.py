@@ -67,11 +67,13 @@ class Moodles:
                 url = server_address(settings.moodle.url)
             except ValueError as error:
                 raise ToolError(
-                    f"{CONFIGURATION_ERROR} the address in the organisation's settings {error}"
+                    f"{CONFIGURATION_ERROR} the address of your organisation's Moodle is not valid."
+                    " Ask its administrator.",
+                    diagnosis=f"moodle.url in the organisation's settings {error}",
                 ) from None
             return MoodleSite(url, settings.moodle.token, guarded=not settings.system)
         if self.operators is None or not settings.system:
-            raise ToolError(NOT_CONFIGURED, kind="not_configured", details={"remedy": _REMEDY})
+            raise ToolError(NOT_CONFIGURED, kind="not_configured", diagnosis=_REMEDY)
         return self.operators
 
 

@@ -14,6 +14,11 @@ from heddle_tools_service.providers.web_search.sites import SearchSite
 from heddle_tools_service.sdk import Assistant, ToolError
 
 CONFIGURATION_ERROR = "Web search configuration error:"
+_REMEDY = (
+    "Set providers.perplexity, tavily, brave or searxng, with api_key or base_url, in the "
+    "settings of the organisation; for the operator's assistants, HEDDLE_TOOLS_WEB_SEARCH_KEYS or "
+    "HEDDLE_TOOLS_SEARXNG_URL."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +46,10 @@ class AssistantWeb:
         http, sites = await self._sites()
         name = provider or next(iter(sites), "")
         if name not in sites:
-            missing = f"{name!r}" if name else "no provider"
             raise ToolError(
-                f"{CONFIGURATION_ERROR} {missing} is set up. Set providers.perplexity (or tavily, "
-                "brave, searxng), with api_key or base_url, in the organisation's settings; for "
-                "the operator's assistants, HEDDLE_TOOLS_WEB_SEARCH_KEYS.",
+                "Web search is not set up here. Ask the administrator of your organisation.",
                 kind="not_configured",
+                diagnosis=f"{name or 'no provider'} of web searches is set up. {_REMEDY}",
             )
         return await PROVIDERS[name](http, sites[name], query, max_results)
 
@@ -93,5 +96,9 @@ def _site(name: str, url: str, key: str) -> SearchSite | None:
     try:
         address = server_address(url) if url else URLS.get(name, "")
     except ValueError as error:
-        raise ToolError(f"{CONFIGURATION_ERROR} providers.{name}.base_url {error}") from None
+        raise ToolError(
+            f"{CONFIGURATION_ERROR} the address of {name} is not valid. Ask the administrator of "
+            "your organisation.",
+            diagnosis=f"providers.{name}.base_url {error}",
+        ) from None
     return SearchSite(address, key) if address else None
