@@ -106,6 +106,7 @@ def a_failed_tool_is_reported(answers: Answers) -> None:
 
 
 def a_failed_tool_reports_its_duration(answers: Answers) -> None:
+    assert len(answers.reports) == 2
     for report in answers.reports:
         assert 0.3 <= report["tools"][0]["seconds"] < 10
 
@@ -147,7 +148,7 @@ def an_empty_search_is_named(answers: Answers) -> None:
     assert answers.statuses[-1] == "found nothing: simple_rag"
 
 
-def the_model_is_not_asked(answers: Answers) -> None:
+def the_model_does_not_answer(answers: Answers) -> None:
     assert answers.texts == [NO_ANSWER] * 2
 
 
@@ -190,7 +191,7 @@ ROWS: dict[str, tuple[str, Callable[[Answers], None]]] = {
     "an empty search": (f"{EMPTY}{TEMPLATE}", an_empty_search_is_named),
     "an answer without the model": (
         f"{EMPTY}{TEMPLATE}empty_response: {NO_ANSWER}\n",
-        the_model_is_not_asked,
+        the_model_does_not_answer,
     ),
     "an agent without results": (
         f"strategy: agent_rules\n{SEARCHING}",
