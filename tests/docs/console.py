@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_OBJECT = re.compile(r"(?:\d+\)\t)?\{$", re.MULTILINE)
+_OBJECT = re.compile(r"(?:\d+\)\t)?\{\}?$", re.MULTILINE)
 _DECODER = json.JSONDecoder()
 ANYTHING = "…"
 """Stands in a document for what differs from run to run."""

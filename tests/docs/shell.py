@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 async def run(command: str, folder: Path | None = None, **variables: str) -> str:
     """Run one command in `folder`, and return what it prints."""
     # Last: the machine's own curl, if there is one, comes before the stand-in.
-    programs = [_HERE, Path(sys.executable).parent, os.environ["PATH"], _HERE / "stand_ins"]
+    programs = [Path(sys.executable).parent, os.environ["PATH"], _HERE / "stand_ins"]
     path = os.pathsep.join(str(each) for each in programs)
     secret = {"HEDDLE_IDENTITY_SECRET": "a-secret-of-at-least-32-characters"}
     process = await asyncio.create_subprocess_shell(

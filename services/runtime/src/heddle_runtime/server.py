@@ -15,7 +15,6 @@ import uvloop
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.internal import api_implementation
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 from heddle.multiplex.v1 import multiplex_pb2_grpc
 
 from heddle_runtime import logs
@@ -24,6 +23,7 @@ from heddle_runtime.client import MAX_MESSAGE_BYTES, contract_of
 from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.multiplex.server import MultiplexServicer
+from heddle_runtime.reflection import enable_reflection
 from heddle_runtime.server_interceptor import ServerInterceptor
 from heddle_runtime.settings import ServiceSettings
 
@@ -87,9 +87,7 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
             multiplex_pb2_grpc.add_MultiplexServiceServicer_to_server(multiplexer, server)
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
-        reflection.enable_server_reflection(
-            [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
-        )
+        enable_reflection(server, [*names, health.SERVICE_NAME])
         port = _listen(server, settings.listen)
         await server.start()
         for name in ("", *names):
