@@ -69,6 +69,7 @@ lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	cd protos && ../$(BIN)/python generate.py --check
 	$(BIN)/python -m docs.prose
 	$(BIN)/python -m docs.project.graph
+	$(BIN)/python -m docs.project.compose --check
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb

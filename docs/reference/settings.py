@@ -39,6 +39,15 @@ def settings() -> list[Setting]:
     return sorted(listed.values(), key=lambda each: (each.group != SHARED, each.group))
 
 
+def settings_by_package() -> dict[str, list[str]]:
+    """Return the variables that each member's package reads, sorted."""
+    by_package: dict[str, set[str]] = {}
+    for kind in _classes():
+        variables = by_package.setdefault(kind.__module__.partition(".")[0], set())
+        variables |= {each.variable for each in _of(kind)}
+    return {package: sorted(variables) for package, variables in by_package.items()}
+
+
 def pages() -> dict[str, str]:
     """Return the page and `.env.example`."""
     groups: dict[str, list[Setting]] = {}

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from containers.files import REQUIRED, ROOT, SERVICES, command, read_compose, service
 
+from docs.project.compose import FILE, PACKAGES, completed
+from docs.reference.settings import settings_by_package
+
 DATABASE_FOLDER = re.compile(r"sqlite:///(/.+)/")
 
 
@@ -158,3 +161,24 @@ def test_what_is_kept_lies_in_volumes_and_what_is_given_is_read_only() -> None:
 def values(name: str) -> list[str]:
     """Return the values that the file itself gives to variables of a service."""
     return [value for value in service(name)["environment"].values() if value is not None]
+
+
+def test_every_setting_reaches_its_container() -> None:
+    variables = {name for names in settings_by_package().values() for name in names}
+    ran = compose("config", "--format", "json", **(dict.fromkeys(variables, "x") | REQUIRED))
+
+    services = json.loads(ran.stdout)["services"]
+    missing = {
+        (name, variable)
+        for name, package in PACKAGES.items()
+        for variable in settings_by_package()[package]
+        if variable not in services[name]["environment"]
+    }
+    assert missing == set()
+
+
+def test_a_setting_that_the_file_does_not_list_is_added_where_it_belongs() -> None:
+    text = FILE.read_text()
+    without = text.replace("      HEDDLE_TOOLS_TOOL_TIMEOUT:\n", "")
+    assert completed(text) == text
+    assert completed(without) == text != without

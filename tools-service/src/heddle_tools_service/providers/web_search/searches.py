@@ -17,7 +17,7 @@ CONFIGURATION_ERROR = "Web search configuration error:"
 _REMEDY = (
     "Set providers.perplexity, tavily, brave or searxng, with api_key or base_url, in the "
     "settings of the organisation; for the operator's assistants, HEDDLE_TOOLS_WEB_SEARCH_KEYS or "
-    "HEDDLE_TOOLS_SEARXNG_URL."
+    "HEDDLE_TOOLS_WEB_SEARCH_SEARXNG_URL."
 )
 
 

@@ -1,0 +1,67 @@
+"""`python -m docs.project.compose`: lists every setting of each service in `docker-compose.yml`.
+
+Below the comment `MARK`, each service lists the settings that Compose passes on from the
+environment. `--check` changes nothing and fails if the lists are not complete.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from docs.reference.settings import ROOT, settings_by_package
+
+FILE = ROOT / "docker-compose.yml"
+MARK = "      # Without a value here: taken from the environment, if it is there.\n"
+PACKAGES = {
+    "gateway": "heddle_gateway",
+    "orchestrator": "heddle_orchestrator",
+    "tools-service": "heddle_tools_service",
+    "knowledge": "heddle_knowledge",
+    "connector": "heddle_connector",
+    "assistants": "heddle_assistants",
+    "migration-service": "heddle_migration_service",
+}
+"""Services, and the packages whose settings they read."""
+# HEDDLE_IDENTITY_SECRET is set for all services at once.
+_SET_ELSEWHERE = {"HEDDLE_IDENTITY_SECRET"}
+_SERVICE = re.compile(r"^  (?P<name>[a-z-]+):\n(?:^(?: {4}.*)?\n)*", re.MULTILINE)
+_LISTED = re.compile(re.escape(MARK) + r"(?: {6}HEDDLE_\w+:\n)*")
+_SET = re.compile(r"^ {6}(HEDDLE_\w+): \S", re.MULTILINE)
+
+
+def completed(text: str) -> str:
+    """Return the file's text with the complete list of each service."""
+    return _SERVICE.sub(lambda match: _with_settings(match["name"], match[0]), text)
+
+
+def _with_settings(service: str, text: str) -> str:
+    if service not in PACKAGES:
+        return text
+    lines = "".join(f"      {variable}:\n" for variable in _missing(service, text))
+    if MARK not in text:
+        return text.replace("    networks:", f"{MARK}{lines}    networks:", 1) if lines else text
+    return _LISTED.sub(MARK + lines, text)
+
+
+def _missing(service: str, text: str) -> Iterator[str]:
+    known = {*_SET.findall(text), *_SET_ELSEWHERE}
+    for setting in settings_by_package()[PACKAGES[service]]:
+        if setting not in known and not setting.endswith("_ADDRESS"):
+            yield setting
+
+
+def main(file: Path = FILE) -> int:
+    """Write or check the file, and return the exit code."""
+    text = file.read_text()
+    complete = completed(text)
+    if "--check" not in sys.argv:
+        file.write_text(complete)
+        return 0
+    if complete != text:
+        print(f"{file.name} does not pass on every setting: run `python -m docs.project.compose`")  # noqa: T201 - the command's output
+    return int(complete != text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
