@@ -51,8 +51,12 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     async def ListConnectors(
         self, request: pb.ListConnectorsRequest, context: Context
     ) -> pb.ListConnectorsResponse:
-        """List the connectors. The first page also lists the plugins that did not load."""
+        """List the connectors that the caller's organisation can use or set up.
+
+        The first page also lists the plugins that did not load.
+        """
         plugins = self._registry.plugins
+        names = await self._tenants.available(caller().identity.organization)
         page_of_connectors, next_page_token = page(
             [
                 pb.Connector(
@@ -60,7 +64,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     description=plugins.loaded[name].description,
                     origin=plugins.origins[name],
                 )
-                for name in self._registry.connectors
+                for name in names
             ],
             lambda item: item.name,
             request.page_size,

@@ -71,7 +71,8 @@ class ConnectorServiceServicer:
     """
 
     def ListConnectors(self, request, context):
-        """Lists the installed connectors, ordered by name, and the plugins that could not be installed.
+        """Lists the installed connectors that the caller's organisation can use or set up, ordered by
+        name, and the plugins that could not be installed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -37,7 +37,9 @@ class ConnectorServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ConnectorServiceAsyncStub: ...
     ListConnectors: _grpc.UnaryUnaryMultiCallable[_connector_pb2.ListConnectorsRequest, _connector_pb2.ListConnectorsResponse]
-    """Lists the installed connectors, ordered by name, and the plugins that could not be installed."""
+    """Lists the installed connectors that the caller's organisation can use or set up, ordered by
+    name, and the plugins that could not be installed.
+    """
     ListModels: _grpc.UnaryUnaryMultiCallable[_connector_pb2.ListModelsRequest, _connector_pb2.ListModelsResponse]
     """Lists the models that are ready to answer, ordered by connector and model. A
     connector whose provider does not answer contributes no models and a problem.
@@ -77,7 +79,9 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListConnectors: _aio.UnaryUnaryMultiCallable[_connector_pb2.ListConnectorsRequest, _connector_pb2.ListConnectorsResponse]  # type: ignore[assignment]
-    """Lists the installed connectors, ordered by name, and the plugins that could not be installed."""
+    """Lists the installed connectors that the caller's organisation can use or set up, ordered by
+    name, and the plugins that could not be installed.
+    """
     ListModels: _aio.UnaryUnaryMultiCallable[_connector_pb2.ListModelsRequest, _connector_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are ready to answer, ordered by connector and model. A
     connector whose provider does not answer contributes no models and a problem.
@@ -120,7 +124,9 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _connector_pb2.ListConnectorsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_connector_pb2.ListConnectorsResponse, _abc.Awaitable[_connector_pb2.ListConnectorsResponse]]:
-        """Lists the installed connectors, ordered by name, and the plugins that could not be installed."""
+        """Lists the installed connectors that the caller's organisation can use or set up, ordered by
+        name, and the plugins that could not be installed.
+        """
 
     @_abc_1.abstractmethod
     def ListModels(

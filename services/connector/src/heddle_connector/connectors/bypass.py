@@ -25,7 +25,10 @@ MAX_PIECES = 32
 _MIN_PIECE_LENGTH = 16
 
 
-@connector("bypass", example=Example(model="simple-bypass", answer="Say hello."))
+_EXAMPLE = Example(model="simple-bypass", answer="Say hello.")
+
+
+@connector("bypass", example=_EXAMPLE, for_all_organizations=True)
 class Bypass(Connector[NoSettings]):
     """Shows the finished prompt instead of calling a model; costs no tokens."""
 

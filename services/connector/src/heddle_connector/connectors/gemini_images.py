@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +18,7 @@ from heddle_connector.sdk import (
     Event,
     Example,
     FinishReason,
+    FromOrganization,
     HttpClient,
     InvalidRequestError,
     Model,
@@ -48,14 +49,14 @@ _SEPARATOR = "\n\n"
 class GeminiImagesSettings(Settings, env_prefix="HEDDLE_CONNECTOR_BANANA_IMG_"):
     """Settings of the `banana_img` connector."""
 
-    base_url: BaseUrl = Field(
+    base_url: Annotated[BaseUrl, FromOrganization("base_url")] = Field(
         default="https://generativelanguage.googleapis.com/v1beta",
         description="The URL of Gemini; `/models` is appended.",
     )
-    api_key: SecretStr | None = Field(
+    api_key: Annotated[SecretStr | None, FromOrganization("api_key")] = Field(
         default=None, description="The API key from Google AI Studio."
     )
-    models: ModelNames = Field(
+    models: Annotated[ModelNames, FromOrganization("models")] = Field(
         default=(),
         description="The models, separated by commas. If empty, Gemini lists them.",
     )

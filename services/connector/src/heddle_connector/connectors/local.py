@@ -74,7 +74,7 @@ class LocalSettings(Settings, env_prefix="HEDDLE_CONNECTOR_LOCAL_"):
 _EXAMPLE = Example(model=_NAME, answer="")
 
 
-@connector("local", settings=LocalSettings, example=_EXAMPLE)
+@connector("local", settings=LocalSettings, example=_EXAMPLE, for_all_organizations=True)
 class Local(Connector[LocalSettings]):
     """The embedded model, in this process and without a network.
 

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from pydantic import Field
@@ -17,6 +17,7 @@ from heddle_connector.sdk import (
     Event,
     Example,
     FinishReason,
+    FromOrganization,
     InvalidRequestError,
     LineDecoder,
     Model,
@@ -39,7 +40,7 @@ _OPTIONS = ("top_k", "min_p", "num_ctx", "repeat_penalty", "presence_penalty")
 class OllamaSettings(Settings, env_prefix="HEDDLE_CONNECTOR_OLLAMA_"):
     """Settings of the `ollama` connector."""
 
-    base_url: BaseUrl = Field(
+    base_url: Annotated[BaseUrl, FromOrganization("base_url")] = Field(
         default="http://127.0.0.1:11434", description="The URL of the Ollama server."
     )
 
@@ -88,6 +89,8 @@ _EXAMPLE = Example(
     b'{"model":"llama3.2","message":{"role":"assistant","content":", world"},"done":false}\n'
     b'{"model":"llama3.2","message":{"role":"assistant","content":""},"done":true,'
     b'"done_reason":"stop","prompt_eval_count":9,"eval_count":3}\n',
+    whole_reply=b'{"model":"llama3.2","message":{"role":"assistant","content":"Hello, world"},'
+    b'"done":true,"done_reason":"stop","prompt_eval_count":9,"eval_count":3}',
 )
 
 

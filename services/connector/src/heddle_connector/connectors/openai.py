@@ -1,7 +1,7 @@
 """OpenAI, and all servers with its chat completions API."""
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from pydantic import Field, SecretStr
@@ -14,6 +14,7 @@ from heddle_connector.sdk import (
     Connector,
     Event,
     Example,
+    FromOrganization,
     HttpClient,
     Model,
     ModelNames,
@@ -38,13 +39,13 @@ _KINDS: dict[str, Literal["image", "audio", "file"]] = {
 class OpenAiSettings(Settings, env_prefix="HEDDLE_CONNECTOR_OPENAI_"):
     """Settings of the `openai` connector."""
 
-    base_url: BaseUrl = Field(
+    base_url: Annotated[BaseUrl, FromOrganization("base_url")] = Field(
         default=_OPENAI, description="The URL of the provider; `/chat/completions` is appended."
     )
-    api_key: SecretStr | None = Field(
+    api_key: Annotated[SecretStr | None, FromOrganization("api_key")] = Field(
         default=None, description="The API key. Local providers usually need none."
     )
-    models: ModelNames = Field(
+    models: Annotated[ModelNames, FromOrganization("models")] = Field(
         default=(),
         description="The models, separated by commas. If empty, the provider lists them.",
     )
@@ -73,6 +74,9 @@ _EXAMPLE = Example(
     b'data: {"choices":[{"index":0,"delta":{"content":", world"},"finish_reason":"stop"}]}\n\n'
     b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3}}\n\n'
     b"data: [DONE]\n\n",
+    whole_reply=b'{"model":"gpt-4o-mini","choices":[{"index":0,"message":{"role":"assistant",'
+    b'"content":"Hello, world"},"finish_reason":"stop"}],'
+    b'"usage":{"prompt_tokens":9,"completion_tokens":3}}',
 )
 
 

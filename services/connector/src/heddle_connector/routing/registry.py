@@ -1,10 +1,9 @@
 """The registry of installed connectors."""
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import structlog
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 from heddle_connector import connectors
 from heddle_connector.http import HttpClient
 from heddle_connector.sdk import Connector, Plugin
+from heddle_connector.sdk.definition import plugins_in
 
 ENTRY_POINTS = "heddle.connectors"
 log = structlog.get_logger(__name__)
@@ -67,18 +67,6 @@ async def opened(plugins: Plugins[Plugin], http: HttpClient) -> AsyncGenerator[R
                 await connector.close()
             except Exception:  # as above
                 log.exception("connector does not close", connector=name)
-
-
-def plugins_in(module: ModuleType) -> Iterable[Plugin]:
-    """Return the connectors that a module defines."""
-    return [
-        kind.plugin
-        for kind in vars(module).values()
-        if isinstance(kind, type)
-        and issubclass(kind, Connector)
-        and "plugin" in vars(kind)  # not one that it inherits
-        and kind.__module__ == module.__name__  # not one that the file imports
-    ]
 
 
 def _invalid_settings(plugin: Plugin, error: ValidationError) -> str:

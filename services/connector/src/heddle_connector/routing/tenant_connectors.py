@@ -1,21 +1,21 @@
 """Tenant connectors: each organisation's own providers, with its keys, addresses and models."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
 from heddle.account.v1.account_pb2 import Provider, ResolveSettingsResponse
-from heddle_runtime.errors import UnavailableError
+from heddle_runtime.errors import NotSetUpError, UnavailableError
 from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_connector.generation.call import Call
 from heddle_connector.http import HttpClient
 from heddle_connector.routing.model_catalogue import Access
 from heddle_connector.routing.model_selection import allows, select_model
-from heddle_connector.routing.provider_settings import has_provider_settings, provider_settings
 from heddle_connector.routing.registry import Registry
 from heddle_connector.sdk import Connector
+from heddle_connector.sdk.organization import organization_settings
 
 log = structlog.get_logger(__name__)
 MAX_TENANT_CONNECTORS = 512
@@ -55,8 +55,12 @@ class TenantConnectors:
         self._plugins = {
             name: plugin
             for name, plugin in registry.plugins.loaded.items()
-            if has_provider_settings(plugin)
+            if not plugin.for_all_organizations
         }
+        self._supplied = {
+            name for name, each in self._plugins.items() if each.organization_settings
+        }
+        """The connectors that organisations can use with settings of their own."""
         self._connectors: OrderedDict[tuple[str, bool, bytes], Connector[Any]] = OrderedDict()
 
     async def connector(self, call: Call) -> Connector[Any]:
@@ -64,6 +68,7 @@ class TenantConnectors:
 
         Raises:
             NotFoundError: No connector has that name.
+            NotSetUpError: The connector is not available to organisations.
             UnavailableError: The assistant's organisation has not set up the provider.
         """
         operator_connector = self._registry.get(call.connector)
@@ -73,6 +78,8 @@ class TenantConnectors:
         settings = await self._settings.of(assistant.organization, assistant.owner)
         if self._uses_operator_settings(settings, call.connector):
             return operator_connector
+        if call.connector not in self._supplied:
+            raise _not_available(call.connector)
         selected = select_model(
             self._providers(settings), settings.default_model, call.connector, call.model
         )
@@ -107,6 +114,19 @@ class TenantConnectors:
             return None
         return name, model, self._create(name, provider, settings)
 
+    async def available(self, organization: str) -> Sequence[str]:
+        """Return the names of the connectors that an organisation can use or set up.
+
+        Args:
+            organization: The id of an organisation. If empty, the operator's.
+        """
+        names = list(self._registry.connectors)
+        undeclared = self._plugins.keys() - self._supplied
+        if not (organization and undeclared.intersection(names)):
+            return names
+        settings = await self._settings.of(organization, "")
+        return names if settings.system else [name for name in names if name not in undeclared]
+
     async def accessible(self, organization: str, connector: str) -> Mapping[str, Access]:
         """Return by name which connectors an organisation may use.
 
@@ -136,6 +156,8 @@ class TenantConnectors:
                 log.exception("connector does not close", connector=name)
 
     def _access(self, name: str, settings: ResolveSettingsResponse) -> Access:
+        if name not in self._supplied:
+            return Access(None, problem=_not_available(name).message)
         provider = self._providers(settings).get(name)
         if provider is None or not provider.enabled:
             return Access(None, problem=_not_set_up(name).message)
@@ -146,10 +168,12 @@ class TenantConnectors:
 
     def _providers(self, settings: ResolveSettingsResponse) -> Mapping[str, Provider]:
         """Return an organisation's providers for which a connector is installed."""
-        return {name: p for name, p in settings.providers.items() if name in self._plugins}
+        return {name: p for name, p in settings.providers.items() if name in self._supplied}
 
     def _uses_operator_settings(self, settings: ResolveSettingsResponse, name: str) -> bool:
         """Return whether an organisation uses a connector with the operator's settings."""
+        if name not in self._supplied:
+            return settings.system
         return name not in settings.providers and (settings.system or self._shared)
 
     def _create(
@@ -161,7 +185,7 @@ class TenantConnectors:
         if connector is None:
             plugin = self._plugins[name]
             http = self._http if settings.system else self._restricted_http
-            connector = plugin.create(provider_settings(plugin, provider), http)
+            connector = plugin.create(organization_settings(plugin, provider), http)
             self._connectors[key] = connector
             if len(self._connectors) > MAX_TENANT_CONNECTORS:
                 # Not closed: it may still be answering. Nothing else holds a reference to it.
@@ -175,4 +199,13 @@ def _not_set_up(connector: str) -> UnavailableError:
         f"Your organisation has not set up the provider {connector!r}. Ask its administrator.",
         diagnosis=f"Set providers.{connector} in the organisation's settings, or share the "
         "operator's providers with HEDDLE_CONNECTOR_SHARE_PROVIDERS.",
+    )
+
+
+def _not_available(connector: str) -> NotSetUpError:
+    return NotSetUpError(
+        f"The connector {connector!r} is not available to organisations: it does not declare which "
+        "settings an organisation supplies. Use another connector, or have its author mark these "
+        "settings with `FromOrganization`.",
+        connector=connector,
     )

@@ -3,6 +3,10 @@
 A connector is one file: a class with two methods and the decorator `connector`. Put the file into
 the folder `HEDDLE_CONNECTOR_PLUGINS_DIR`, or name it in the entry-point group `heddle.connectors`
 of a distribution. `heddle_connector.sdk.testing` tests it.
+
+Organisations use a connector only if it says how: it marks the settings that each organisation
+supplies for itself with `FromOrganization`, or is `for_all_organizations` if it needs no provider's
+account. Otherwise only assistants of the operator's own organisation use it.
 """
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
@@ -41,6 +45,7 @@ from heddle_connector.sdk.definition import (
     BaseUrl,
     Connector,
     Example,
+    FromOrganization,
     Model,
     ModelNames,
     NoSettings,
@@ -63,6 +68,7 @@ __all__ = [
     "Event",
     "Example",
     "FinishReason",
+    "FromOrganization",
     "GeneratedImage",
     "HttpClient",
     "InvalidRequestError",

@@ -2,9 +2,10 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from heddle_runtime.egress import server_address
@@ -30,6 +31,24 @@ def _split(value: object) -> object:
 
 ModelNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 """The type of a setting that holds model names, separated by commas."""
+
+
+OrganizationValue = Literal["base_url", "api_key", "models"]
+"""What an organisation stores of a provider: its address, its key, and its models."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromOrganization:
+    """Marks a setting that each organisation supplies for itself.
+
+        token: Annotated[SecretStr | None, FromOrganization("api_key")] = Field(...)
+
+    An organisation uses the connector with its own values of the marked settings, and never with
+    the operator's. The other settings have their default values then. A connector without a marked
+    setting is not available to organisations, except with `for_all_organizations`.
+    """
+
+    value: OrganizationValue
 
 
 class Settings(BaseSettings):
@@ -116,6 +135,8 @@ class Example:
     """The response body. Empty if the connector has no provider."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings for the tests; `{provider}` in a value is the URL of the provider."""
+    whole_reply: bytes = b""
+    """The response body if the answer is not streamed. Empty if it is `reply`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +148,17 @@ class Plugin:
     settings: type[BaseSettings]
     create: Callable[[Any, HttpClient], Connector[Any]]
     example: Example | None
+    for_all_organizations: bool = False
+
+    @property
+    def organization_settings(self) -> Mapping[str, OrganizationValue]:
+        """The settings that an organisation supplies, by name."""
+        return {
+            name: mark.value
+            for name, setting in self.settings.model_fields.items()
+            for mark in setting.metadata
+            if isinstance(mark, FromOrganization)
+        }
 
 
 ConnectorT = TypeVar("ConnectorT", bound=Connector[Any])
@@ -137,6 +169,7 @@ def connector(
     *,
     settings: type[BaseSettings] = NoSettings,
     example: Example | None = None,
+    for_all_organizations: bool = False,
 ) -> Callable[[type[ConnectorT]], type[ConnectorT]]:
     """Register a class as a connector; the first line of its docstring is the description.
 
@@ -145,13 +178,37 @@ def connector(
         settings: Read from the environment when the service starts. Give it the prefix
             `HEDDLE_CONNECTOR_<NAME>_`.
         example: The example that the conformance tests run.
+        for_all_organizations: Whether every organisation uses the connector with the operator's
+            settings. For connectors that need no provider's account. Connectors to a provider mark
+            the settings that organisations supply with `FromOrganization` instead.
+
+    Raises:
+        ValueError: The name is not valid, or the connector declares both for organisations.
     """
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a connector's name: [a-z][a-z0-9_]{{0,62}}")
 
     def decorate(kind: type[ConnectorT]) -> type[ConnectorT]:
         description, _, _ = (kind.__doc__ or "").strip().partition("\n")
-        kind.plugin = Plugin(name, description, settings, kind, example)
+        plugin = Plugin(name, description, settings, kind, example, for_all_organizations)
+        if for_all_organizations and plugin.organization_settings:
+            raise ValueError(
+                f"The connector {name!r} marks settings with FromOrganization, so it cannot be "
+                "used for_all_organizations with the operator's settings."
+            )
+        kind.plugin = plugin
         return kind
 
     return decorate
+
+
+def plugins_in(module: ModuleType) -> Iterable[Plugin]:
+    """Return the connectors that a module, or the package of this name, defines."""
+    return [
+        kind.plugin
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and issubclass(kind, Connector)
+        and "plugin" in vars(kind)  # not one that it inherits
+        and f"{kind.__module__}.".startswith(f"{module.__name__}.")  # not one of elsewhere
+    ]

@@ -7,30 +7,28 @@ from heddle_runtime.errors import UnavailableError
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
-from heddle_connector.sdk import Plugin
-
-_PROVIDER_FIELDS = ("base_url", "api_key")
-"""A connector with one of these settings reaches a provider that each organisation sets up."""
+from heddle_connector.sdk.definition import Plugin
 
 
-def has_provider_settings(plugin: Plugin) -> bool:
-    """Return whether a connector reaches a provider that each organisation sets up for itself."""
-    return any(field in plugin.settings.model_fields for field in _PROVIDER_FIELDS)
-
-
-def provider_settings(plugin: Plugin, provider: Provider) -> BaseSettings:
+def organization_settings(plugin: Plugin, provider: Provider) -> BaseSettings:
     """Return the settings with which a connector reaches an organisation's provider.
+
+    Only the settings that the connector marks with `FromOrganization` have the organisation's
+    values; all others have their default values.
 
     Raises:
         UnavailableError: The connector rejects the settings. The message contains no value.
     """
-    values = {
+    supplied = {
         "base_url": provider.base_url,
         "api_key": provider.api_key,
         "models": ",".join(provider.models),
     }
-    known = plugin.settings.model_fields
-    values = {name: value for name, value in values.items() if value and name in known}
+    values = {
+        name: value
+        for name, source in plugin.organization_settings.items()
+        if (value := supplied[source])
+    }
     try:
         return _without_environment(plugin.settings).model_validate(values)
     except ValidationError as error:
