@@ -2,32 +2,37 @@
 
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-from heddle_connector.sdk.testing import check_conformance
+from heddle_connector.sdk.testing import check_conformance, connector_in
 
 CONNECTOR = '''
 """A connector of an author."""
 
-import msgspec
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from typing import Annotated
 
-import prompts
+import msgspec
+from pydantic import Field, SecretStr
+
 from heddle_connector.sdk import (
-    BaseUrl, Connector, Done, Example, Model, Request, TextDelta, UnavailableError, Usage,
-    connector,
+    BaseUrl, Connector, Done, Example, FromOrganization, Model, ProviderRefusedError, Request,
+    Settings, TextDelta, UnavailableError, Usage, connector, error_in_body,
 )
 
-
-class ParrotSettings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="HEDDLE_CONNECTOR_PARROT_")
-    base_url: BaseUrl = Field(default="http://127.0.0.1:9", description="The URL of the parrot.")
+from . import _prompts
 
 
-EXAMPLE = Example("grey", "Hello", b'{"text": "Hello"}', {"base_url": "{provider}"})
+class ParrotSettings(Settings, env_prefix="HEDDLE_CONNECTOR_PARROT_"):
+    cage: Annotated[BaseUrl, FromOrganization("base_url")] = Field(
+        default="http://127.0.0.1:9", description="The URL of the parrot."
+    )
+    whistle: Annotated[SecretStr, FromOrganization("api_key")] = Field(
+        default="", description="What calls the parrot."
+    )
+
+
+EXAMPLE = Example("grey", "Hello", b'{"text": "Hello"}', {"cage": "{provider}"})
 
 
 @connector("parrot", settings=ParrotSettings, example=EXAMPLE)
@@ -38,20 +43,32 @@ class Parrot(Connector[ParrotSettings]):
         raise UnavailableError("Feed the parrot.")
 
     async def generate(self, call):
-        body = msgspec.json.encode({"say": prompts.polite(call.messages[-1]["content"])})
-        request = Request(f"{self.settings.base_url}/say", {}, call.seconds, body)
+        whistle = self.settings.whistle.get_secret_value()
+        texts = [message["content"] for message in call.messages]
+        body = msgspec.json.encode({"say": _prompts.polite(texts[-1]), "heard": len(texts)})
+        request = Request(f"{self.settings.cage}/say", {"x-whistle": whistle}, call.seconds, body)
         data = msgspec.json.decode(await self.http.fetch(request))
-        yield [TextDelta(data["text"]), Done("stop", Usage(1, 2), call.model)]
+        if text := data.get("text"):
+            yield [TextDelta(text)]
+        if "error" in data:
+            raise error_in_body(data["error"], whistle)
+        yield [Done("stop", Usage(1, 2), call.model)]
 '''
 HELPER = """
 def polite(text):
     return f"{text} Please."
 """
 TEST = """
+from pathlib import Path
+
 import pytest
 from heddle_connector.sdk import ProviderRefusedError
-from heddle_connector.sdk.testing import Reply, ScriptedProvider, ask, check_conformance
-from parrot import Parrot
+from heddle_connector.sdk.testing import (
+    Reply, ScriptedProvider, ask, ask_for_error, check_conformance, connector_in
+)
+
+Parrot = connector_in(Path(__file__).with_name("parrot.py"))
+SETTINGS = {"cage": "{provider}"}
 
 
 def test_conformance():
@@ -60,24 +77,42 @@ def test_conformance():
 
 def test_the_answer_and_the_request():
     provider = ScriptedProvider(b'{"text": "Hello"}')
-    answer = ask(Parrot, "Say hello.", provider, settings={"base_url": "{provider}"})
+    answer = ask(Parrot, "Say hello.", provider, settings=SETTINGS)
     assert answer.text == "Hello"
     assert answer.done.usage.completion_tokens == 2
     assert provider.requests[0].path == "/say"
-    assert provider.requests[0].json == {"say": "Say hello. Please."}
+    assert provider.requests[0].json == {"say": "Say hello. Please.", "heard": 1}
 
 
-def test_a_refusal():
+def test_a_conversation():
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Say hello."},
+    ]
+    provider = ScriptedProvider(paths={"/say": b'{"text": "Hello"}'})
+    ask(Parrot, messages, provider, settings=SETTINGS, temperature=0.5)
+    assert provider.requests[0].json == {"say": "Say hello. Please.", "heard": 2}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_refusal(whole):
     provider = ScriptedProvider(Reply(b'{"error": "No."}', status=400))
     with pytest.raises(ProviderRefusedError, match="No."):
-        ask(Parrot, "Say hello.", provider, settings={"base_url": "{provider}"})
+        ask(Parrot, "Say hello.", provider, settings=SETTINGS, whole=whole)
+
+
+def test_a_failure_in_the_middle():
+    provider = ScriptedProvider(b'{"text": "Hel", "error": "No."}')
+    error, answer = ask_for_error(Parrot, "Say hello.", provider, settings=SETTINGS)
+    assert error.message == "No."
+    assert answer.text == "Hel"
 """
 
 
 def write(folder: Path, connector: str) -> None:
     """Write an author's files into a folder outside of the repository."""
     (folder / "parrot.py").write_text(connector)
-    (folder / "prompts.py").write_text(HELPER)
+    (folder / "_prompts.py").write_text(HELPER)
     (folder / "test_parrot.py").write_text(TEST)
 
 
@@ -86,7 +121,7 @@ def test_an_author_tests_a_connector_in_a_folder_of_its_own(tmp_path: Path) -> N
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "3 passed" in result.stdout
+    assert "6 passed" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -103,15 +138,28 @@ def test_an_author_tests_a_connector_in_a_folder_of_its_own(tmp_path: Path) -> N
         ("Done(", "Done('stop'), Done(", "one Done event"),
         ("Usage(1, 2)", "None", "the token usage"),
         ('"Hello", b', '"Goodbye", b', "The answer is 'Goodbye'"),
+        ('"{provider}"})', '"{provider}"}, b\'{"text": ""}\')', "The answer is 'Hello', not ''"),
+        ('{"x-whistle": whistle}', "{}", "The organisation's key is sent"),
+        (
+            'error_in_body(data["error"], whistle)',
+            'ProviderRefusedError(str(data["error"]))',
+            "contains a secret of the settings",
+        ),
         ('raise UnavailableError("Feed the parrot.")', "return []", "raises UnavailableError"),
     ],
 )
-def test_a_broken_rule_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, rule: str
-) -> None:
+def test_a_broken_rule_is_named(tmp_path: Path, before: str, after: str, rule: str) -> None:
     assert before in CONNECTOR
     write(tmp_path, CONNECTOR.replace(before, after))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "parrot", raising=False)
     with pytest.raises(AssertionError, match=rule):
-        check_conformance(import_module("parrot").Parrot)
+        check_conformance(connector_in(tmp_path / "parrot.py"))
+
+
+TWO = CONNECTOR + CONNECTOR.replace("class Parrot(", "class Crow(").replace('"parrot"', '"crow"')
+
+
+@pytest.mark.parametrize("content", ["", TWO], ids=["none", "two"])
+def test_a_file_defines_one_connector(tmp_path: Path, content: str) -> None:
+    write(tmp_path, content)
+    with pytest.raises(ValueError, match="It must define one"):
+        connector_in(tmp_path / "parrot.py")

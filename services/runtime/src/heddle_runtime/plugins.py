@@ -112,13 +112,13 @@ def _sources(package: ModuleType, group: str, folder: Path | None) -> Iterator[t
         origin = f"package:{point.dist.name if point.dist else point.value}"
         yield origin, point.load
     if folder is not None:
-        package_name = _package(folder, group)
+        package_name = mounted_package(folder, group)
         for path in sorted(folder.glob("[!_]*.py")):
             name = f"{package_name}.{path.stem}"
             yield f"folder:{path.name}", lambda name=name: import_module(name)  # type: ignore[misc] # as above
 
 
-def _package(folder: Path, group: str) -> str:
+def mounted_package(folder: Path, group: str) -> str:
     """Register a mounted folder as a package, so that its files can import each other.
 
     Each folder and each kind of plugin has its own package: helpers of the same name do not

@@ -2,23 +2,37 @@
 
 import asyncio
 import inspect
+import json
 import re
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from heddle.account.v1.account_pb2 import Provider
 from heddle_runtime.errors import HeddleError
 
+from heddle_connector.http import http_client
 from heddle_connector.sdk.definition import Connector, Example
-from heddle_connector.sdk.testing.provider import Reply, ScriptedProvider
-from heddle_connector.sdk.testing.runner import Answer, ask, list_models, make_call, opened
+from heddle_connector.sdk.organization import organization_settings
+from heddle_connector.sdk.testing.provider import ProviderRequest, Reply, ScriptedProvider
+from heddle_connector.sdk.testing.runner import (
+    Answer,
+    ask,
+    list_models,
+    make_call,
+    opened,
+)
 
 Check = Callable[[type[Connector[Any]]], None]
 _PROMPT = "Say hello."
 _CANCEL_SECONDS = 2.0
 _CHUNK_BYTES = (1, 7, 10_000)
+_SECRET = "a-secret-of-the-conformance-tests"  # noqa: S105 - only for tests
+_OPTIONS = {"max_tokens": 8, "temperature": 0}
 
 
 def check_conformance(connector: type[Connector[Any]]) -> None:
@@ -44,22 +58,54 @@ def check_description(connector: type[Connector[Any]]) -> None:
 
 
 def check_imports(connector: type[Connector[Any]]) -> None:
-    """The connector imports only the SDK of Heddle."""
+    """The connector imports only the SDK of Heddle, and modules of its own package."""
     module = inspect.getmodule(connector)
     assert module is not None, "The connector is defined in a module."
     source = inspect.getsource(module)
     imports = re.findall(r"^(?:from|import) ((?:heddle|grpc)[\w.]*)", source, re.MULTILINE)
-    others = sorted({name for name in imports if name != "heddle_connector.sdk"})
+    own = f"{module.__name__.rpartition('.')[0]}."
+    others = sorted(
+        {name for name in imports if name != "heddle_connector.sdk" and not name.startswith(own)}
+    )
     assert not others, f"A connector imports only heddle_connector.sdk, not {', '.join(others)}."
 
 
 def check_example(connector: type[Connector[Any]]) -> None:
-    """The example gives the same answer, streamed in chunks of any size."""
+    """The example gives the same answer, whole and streamed in chunks of any size."""
     example = _example(connector)
     for size in _CHUNK_BYTES if example.reply else (0,):
         provider = ScriptedProvider(Reply(example.reply, chunk_bytes=size))
-        answer = ask(connector, _PROMPT, provider, model=example.model, settings=example.settings)
-        _check_answer(answer, example)
+        _check_answer(_ask_example(connector, provider), example)
+    provider = ScriptedProvider(example.whole_reply or example.reply)
+    _check_answer(_ask_example(connector, provider, whole=True), example)
+
+
+def check_secrets(connector: type[Connector[Any]]) -> None:
+    """No error contains a secret of the settings, even if the provider sends it back."""
+    example = _example(connector)
+    secrets = {
+        name
+        for name, setting in connector.plugin.settings.model_fields.items()
+        if "SecretStr" in str(setting.annotation)
+    }
+    if not (secrets and example.reply):
+        return
+    settings = {**example.settings, **dict.fromkeys(secrets, _SECRET)}
+    for whole, status, form in product((False, True), (401, 200), ("%b", "data: %b\n\n")):
+        provider = ScriptedProvider(Reply(partial(_echo, form.encode()), status=status))
+        try:
+            ask(connector, _PROMPT, provider, model=example.model, settings=settings, whole=whole)
+        except HeddleError as error:
+            visible = f"{error.message} {error.violations} {error.metadata}"
+            assert _SECRET not in visible, "An error contains a secret of the settings."
+        except Exception:  # noqa: BLE001, S112 - the caller receives a general message
+            continue
+
+
+def check_organizations(connector: type[Connector[Any]]) -> None:
+    """With an organisation's settings, the connector uses these and no others."""
+    if connector.plugin.organization_settings and _example(connector).reply:
+        asyncio.run(_check_organization(connector))
 
 
 def check_cancellation(connector: type[Connector[Any]]) -> None:
@@ -81,10 +127,40 @@ CHECKS: tuple[Check, ...] = (
     check_description,
     check_imports,
     check_example,
+    check_secrets,
+    check_organizations,
     check_cancellation,
     check_models,
 )
 """All checks, for tests that run each check on its own."""
+
+
+async def _check_organization(connector: type[Connector[Any]]) -> None:
+    example, plugin = _example(connector), connector.plugin
+    provider = ScriptedProvider(example.whole_reply or example.reply)
+    with TemporaryDirectory() as folder:
+        call = make_call(
+            connector, _PROMPT, example.model, Path(folder), whole=True, members=_OPTIONS
+        )
+        async with provider.running() as url, http_client(5.0) as http:
+            address = next(
+                (
+                    example.settings.get(name, "").replace("{provider}", url)
+                    for name, source in plugin.organization_settings.items()
+                    if source == "base_url"
+                ),
+                "",
+            )
+            supplied = Provider(base_url=address, api_key=_SECRET)
+            settings = organization_settings(plugin, supplied)
+            instance = connector(settings, http)
+            try:
+                _check_answer(Answer([await instance.complete(call)]), example)
+            finally:
+                await instance.close()
+    if "api_key" in plugin.organization_settings.values():
+        request = provider.requests[-1]
+        assert _SECRET in f"{request.headers} {request.path}", "The organisation's key is sent."
 
 
 async def _check_cancellation(connector: type[Connector[Any]]) -> None:
@@ -93,7 +169,7 @@ async def _check_cancellation(connector: type[Connector[Any]]) -> None:
         return
     provider = ScriptedProvider(Reply(ends=False))
     with TemporaryDirectory() as folder:
-        call = make_call(connector, _PROMPT, example.model, Path(folder))
+        call = make_call(connector, _PROMPT, example.model, Path(folder), members=_OPTIONS)
         async with (
             opened(connector, provider, example.settings) as instance,
             aclosing(instance.generate(call)) as batches,
@@ -112,6 +188,27 @@ def _example(connector: type[Connector[Any]]) -> Example:
     example = connector.plugin.example
     assert example is not None, "The decorator `connector` has an example."
     return example
+
+
+def _ask_example(
+    connector: type[Connector[Any]], provider: ScriptedProvider, *, whole: bool = False
+) -> Answer:
+    example = _example(connector)
+    return ask(
+        connector,
+        _PROMPT,
+        provider,
+        model=example.model,
+        settings=example.settings,
+        whole=whole,
+        **_OPTIONS,
+    )
+
+
+def _echo(form: bytes, request: ProviderRequest) -> bytes:
+    """Return an error that repeats the request's headers, as some proxies do."""
+    message = f"{request.method} {request.path}: {request.headers}"
+    return form % json.dumps({"type": "error", "error": {"message": message}}).encode()
 
 
 def _check_answer(answer: Answer, example: Example) -> None:

@@ -3,21 +3,19 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-import msgspec
-from heddle.assistant.v1.assistant_pb2 import ModelRef
-from heddle.chat.v1 import chat_pb2 as chat
-from heddle.connector.v1 import connector_pb2 as pb
+from heddle_runtime.errors import HeddleError
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import (
     Done,
     Event,
+    ReasoningDelta,
     TextDelta,
     ToolCall,
 )
@@ -25,6 +23,7 @@ from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, Gener
 from heddle_connector.http import http_client
 from heddle_connector.sdk.definition import Connector, Model
 from heddle_connector.sdk.testing.provider import ScriptedProvider
+from heddle_connector.sdk.testing.requests import generate_request
 
 MAX_SECONDS = 60.0
 """The time limit of a call in tests."""
@@ -48,6 +47,11 @@ class Answer:
         return "".join(event.text for event in self.events if isinstance(event, TextDelta))
 
     @property
+    def reasoning(self) -> str:
+        """The reasoning of the model."""
+        return "".join(event.text for event in self.events if isinstance(event, ReasoningDelta))
+
+    @property
     def tool_calls(self) -> Sequence[ToolCall]:
         """The tool calls that the model requests."""
         return [event for event in self.events if isinstance(event, ToolCall)]
@@ -63,6 +67,14 @@ class Answer:
         return last
 
 
+@dataclass(slots=True)
+class _Run:
+    """What a connector has yielded so far, and the error with which it ended."""
+
+    batches: list[Sequence[Event]] = field(default_factory=list)
+    error: HeddleError | None = None
+
+
 class _Deadline:
     def time_remaining(self) -> float:
         return MAX_SECONDS
@@ -70,38 +82,89 @@ class _Deadline:
 
 def ask(
     connector: type[Connector[Any]],
-    prompt: str,
+    prompt: str | Sequence[Mapping[str, Any]],
     provider: ScriptedProvider | None = None,
     *,
     model: str = "model",
     whole: bool = False,
-    tools: Sequence[Mapping[str, Any]] = (),
     settings: Mapping[str, str] = MappingProxyType({}),
+    **members: Any,
 ) -> Answer:
     """Ask a connector, and return its answer.
 
     Args:
         connector: The connector.
-        prompt: The user's message.
+        prompt: The user's message, or a conversation in OpenAI's format.
         provider: The provider, if the connector has one.
         model: The provider's name of the model.
         whole: Whether the answer is requested as a whole, and not as a stream.
-        tools: Declared tools as OpenAI's function objects.
         settings: Settings of the connector; `{provider}` in a value is the provider's URL.
+        members: Other members of the request in OpenAI's format, such as `tools` or `temperature`.
 
     Raises:
         HeddleError: The error of the connector.
     """
+    question = _Question(prompt, model, members, whole=whole)
+    run = asyncio.run(_run(connector, provider, settings, question))
+    if run.error is not None:
+        raise run.error
+    return Answer(run.batches)
 
-    async def answer() -> Answer:
-        with TemporaryDirectory() as folder:
-            call = make_call(connector, prompt, model, Path(folder), whole=whole, tools=tools)
-            async with opened(connector, provider, settings) as instance:
-                if whole:
-                    return Answer([await instance.complete(call)])
-                return Answer([list(batch) async for batch in instance.generate(call)])
 
-    return asyncio.run(answer())
+def ask_for_error(
+    connector: type[Connector[Any]],
+    prompt: str | Sequence[Mapping[str, Any]],
+    provider: ScriptedProvider | None = None,
+    *,
+    model: str = "model",
+    whole: bool = False,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    **members: Any,
+) -> tuple[HeddleError, Answer]:
+    """Ask a connector, and return its error and the incomplete answer before the error.
+
+    The arguments are those of `ask`. An assertion fails if there is no error.
+    """
+    question = _Question(prompt, model, members, whole=whole)
+    run = asyncio.run(_run(connector, provider, settings, question))
+    assert run.error is not None, "The connector raises an error."
+    return run.error, Answer(run.batches)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    prompt: str | Sequence[Mapping[str, Any]]
+    model: str
+    members: Mapping[str, Any]
+    whole: bool
+
+
+async def _run(
+    connector: type[Connector[Any]],
+    provider: ScriptedProvider | None,
+    settings: Mapping[str, str],
+    question: _Question,
+) -> _Run:
+    run = _Run()
+    with TemporaryDirectory() as folder:
+        call = make_call(
+            connector,
+            question.prompt,
+            question.model,
+            Path(folder),
+            whole=question.whole,
+            members=question.members,
+        )
+        async with opened(connector, provider, settings) as instance:
+            try:
+                if question.whole:
+                    run.batches.append(await instance.complete(call))
+                else:
+                    async for batch in instance.generate(call):
+                        run.batches.append(list(batch))
+            except HeddleError as error:
+                run.error = error
+    return run
 
 
 def list_models(
@@ -139,28 +202,15 @@ async def opened(
 
 def make_call(
     connector: type[Connector[Any]],
-    prompt: str,
+    prompt: str | Sequence[Mapping[str, Any]],
     model: str,
     folder: Path,
     *,
     whole: bool = False,
-    tools: Sequence[Mapping[str, Any]] = (),
+    members: Mapping[str, Any] = MappingProxyType({}),
 ) -> Call:
     """Return a call of a connector. `folder` is for generated images."""
-    message = chat.Message(role=chat.ROLE_USER, parts=[chat.ContentPart(text=prompt)])
-    functions = [
-        chat.FunctionDeclaration(
-            name=tool["name"],
-            description=tool.get("description", ""),
-            parameters_schema_json=msgspec.json.encode(tool.get("parameters", {})).decode(),
-        )
-        for tool in tools
-    ]
-    request = pb.GenerateMessageRequest(
-        model=ModelRef(connector=connector.plugin.name, model=model),
-        messages=[message],
-        functions=functions,
-        options=chat.GenerationOptions(max_tokens=8, temperature=0),
-    )
+    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    request = generate_request(connector.plugin.name, model, messages, members)
     images = GeneratedImages(folder, MAX_IMAGES_BYTES)
     return Call(request, _Deadline(), images, whole=whole)
