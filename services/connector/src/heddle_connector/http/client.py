@@ -21,8 +21,6 @@ from heddle_connector.http.response import (
 )
 
 _BACKOFF_SECONDS = 0.15
-_SECRET_HEADERS = ("authorization", "x-goog-api-key")
-"""Request headers whose values no error message may contain."""
 
 
 class HttpClient:
@@ -159,5 +157,6 @@ async def _refuse(request: Request, response: Response) -> NoReturn:
         pass
     finally:
         response.close()
-    secret = " ".join(request.headers.get(name, "") for name in _SECRET_HEADERS)
+    # A provider or a proxy may send a request's headers back, and any of them may carry the key.
+    secret = " ".join(request.headers.values())
     raise provider_error(response.status, response.headers, bytes(body), secret)

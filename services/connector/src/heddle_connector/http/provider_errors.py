@@ -24,13 +24,21 @@ _TOO_MANY_REQUESTS = 429
 _FIRST_SERVER_ERROR = 500
 _TEMPORARY = (408, 425)  # request timeout, too early
 _STATUS_OF = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
     "insufficient_quota": 429,
     "server_error": 500,
     "internal_server_error": 500,
+    "api_error": 500,
     "overloaded_error": 529,
     "service_unavailable": 503,
+    "timeout_error": 504,
 }
 
 
