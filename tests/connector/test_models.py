@@ -43,7 +43,8 @@ async def test_models_of_all_connectors_are_listed_in_order_and_remembered(
     ]
     titled = found.models[4]
     assert (titled.title, list(titled.input_kinds)) == ("Model A", [pb.INPUT_KIND_IMAGE])
-    assert [problem.connector for problem in found.problems] == ["banana_img", "ollama"]
+    problems = [problem.connector for problem in found.problems]
+    assert problems == ["anthropic", "banana_img", "ollama"]
     assert [exchange.path for exchange in provider.exchanges] == ["/v1/models"]
 
 

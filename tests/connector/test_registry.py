@@ -87,7 +87,7 @@ async def test_a_connector_that_does_not_load_is_reported_and_hides_no_other(fol
     names = [item.name for item in listed.connectors]
     assert names == sorted(
         [
-            *("banana_img", "bypass", "chatty", "endless", "local"),
+            *("anthropic", "banana_img", "bypass", "chatty", "endless", "local"),
             *("mirror", "odd", "ollama", "openai"),
         ]
     )
@@ -131,7 +131,8 @@ async def test_an_unknown_connector_is_not_found_and_the_installed_ones_are_name
         error = await failure(stub, asked("nobody", "x"))
     assert type(error) is NotFoundError
     assert error.message == (
-        "No connector is named 'nobody'. There are: banana_img, bypass, local, ollama, openai."
+        "No connector is named 'nobody'. There are: anthropic, banana_img, bypass, local, ollama, "
+        "openai."
     )
 
 
@@ -143,7 +144,7 @@ async def test_connectors_come_in_pages() -> None:
         request = pb.ListConnectorsRequest(page_size=3, page_token=first.next_page_token)
         second = await stub.ListConnectors(request, **new_call_options(5))
     names = [item.name for page in (first, second) for item in page.connectors]
-    assert names == ["banana_img", "bypass", "local", "ollama", "openai"]
+    assert names == ["anthropic", "banana_img", "bypass", "local", "ollama", "openai"]
     assert second.next_page_token == ""
 
 

@@ -212,5 +212,5 @@ async def test_a_list_of_models_is_the_callers(monkeypatch: pytest.MonkeyPatch) 
     assert "own" in models["uni"]
     assert "own" not in models["poor"]
     problems = {slug: {p.connector for p in found.problems} for slug, found in listed.items()}
-    keyless = {"banana_img", "ollama"}
+    keyless = {"anthropic", "banana_img", "ollama"}
     assert problems == {"uni": keyless, "poor": {"openai", *keyless}}

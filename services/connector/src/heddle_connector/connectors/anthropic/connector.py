@@ -1,0 +1,181 @@
+"""Anthropic, and servers with its Messages API."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Annotated
+from urllib.parse import quote
+
+import msgspec
+from pydantic import Field, SecretStr
+
+from heddle_connector.connectors.anthropic.models import (
+    Capabilities,
+    ListedModel,
+    ModelList,
+    input_kinds,
+)
+from heddle_connector.connectors.anthropic.reader import MessageReader, read_message
+from heddle_connector.connectors.anthropic.request import message_body, reasoning_effort
+from heddle_connector.sdk import (
+    BAD_JSON,
+    BaseUrl,
+    Call,
+    Connector,
+    Event,
+    Example,
+    FromOrganization,
+    HttpClient,
+    Model,
+    ModelNames,
+    ProviderGarbledError,
+    ProviderRefusedError,
+    Request,
+    Settings,
+    SseDecoder,
+    UnavailableError,
+    connector,
+)
+
+_ANTHROPIC = "https://api.anthropic.com"
+_PAGE = 1000
+_MAX_PAGES = 10
+_MAX_CACHED_MODELS = 256
+
+
+class AnthropicSettings(Settings, env_prefix="HEDDLE_CONNECTOR_ANTHROPIC_"):
+    """Settings of the `anthropic` connector."""
+
+    base_url: Annotated[BaseUrl, FromOrganization("base_url")] = Field(
+        default=_ANTHROPIC, description="The URL of the provider; `/v1/messages` is appended."
+    )
+    api_key: Annotated[SecretStr | None, FromOrganization("api_key")] = Field(
+        default=None, description="The API key."
+    )
+    models: Annotated[ModelNames, FromOrganization("models")] = Field(
+        default=(),
+        description="The models, separated by commas. If empty, the provider lists them.",
+    )
+    max_tokens: int = Field(
+        default=16_000,
+        ge=1,
+        description="Tokens of an answer, reasoning included, if the request sets no limit.",
+    )
+    api_version: str = Field(
+        default="2026-10-21",
+        description="The version of the API. From 2026-10-21 on it has no `temperature` and "
+        "`top_p`, and the connector leaves both out.",
+    )
+
+
+def _event(kind: str, data: str = "") -> bytes:
+    return f'event: {kind}\ndata: {{"type":"{kind}"{data}}}\n\n'.encode()
+
+
+_EXAMPLE = Example(
+    model="claude-sonnet-5-5",
+    answer="Hello, world",
+    settings={"base_url": "{provider}", "api_key": "sk-ant-api03-an-example"},
+    reply=_event(
+        "message_start",
+        ',"message":{"id":"msg_01","type":"message","role":"assistant","content":[],'
+        '"model":"claude-sonnet-5-5","stop_reason":null,"stop_sequence":null,'
+        '"usage":{"input_tokens":9,"output_tokens":1}}',
+    )
+    + _event("content_block_start", ',"index":0,"content_block":{"type":"text","text":""}')
+    + _event("ping")
+    + _event("content_block_delta", ',"index":0,"delta":{"type":"text_delta","text":"Hello"}')
+    + _event("content_block_delta", ',"index":0,"delta":{"type":"text_delta","text":", world"}')
+    + _event("content_block_stop", ',"index":0')
+    + _event(
+        "message_delta",
+        ',"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":6}',
+    )
+    + _event("message_stop"),
+    whole_reply=b'{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-5-5",'
+    b'"content":[{"type":"text","text":"Hello, world"}],"stop_reason":"end_turn",'
+    b'"stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":6}}',
+)
+
+
+@connector("anthropic", settings=AnthropicSettings, example=_EXAMPLE)
+class Anthropic(Connector[AnthropicSettings]):
+    """Anthropic's Claude models, and servers with the same Messages API."""
+
+    def __init__(self, settings: AnthropicSettings, http: HttpClient) -> None:
+        super().__init__(settings, http)
+        self._keyless = settings.base_url != _ANTHROPIC
+        self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
+        self._headers = {"anthropic-version": settings.api_version}
+        if self._secret:
+            self._headers["x-api-key"] = self._secret
+        self._capabilities: dict[str, Capabilities | None] = {}
+
+    async def models(self, seconds: float) -> Sequence[Model]:
+        """Return the models in the settings, or those that the provider lists."""
+        if self.settings.models:
+            return [Model(name) for name in self.settings.models]
+        self._require_key()
+        models: list[ListedModel] = []
+        after = ""
+        for _ in range(_MAX_PAGES):
+            url = f"{self.settings.base_url}/v1/models?limit={_PAGE}{after}"
+            body = await self.http.fetch(Request(url, self._headers, seconds))
+            try:
+                page = msgspec.json.decode(body, type=ModelList)
+            except BAD_JSON:
+                raise ProviderGarbledError("The provider's list of models is not one.") from None
+            models += page.data
+            if not (page.has_more and page.data):
+                break
+            after = f"&after_id={quote(page.data[-1].id, safe='')}"
+        return [Model(each.id, each.display_name, input_kinds(each)) for each in models]
+
+    async def complete(self, call: Call) -> Sequence[Event]:
+        """Request a whole message."""
+        body = await self.http.fetch(await self._request(call))
+        return read_message(body, self._secret, calls=bool(call.functions))
+
+    async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
+        """Request a streamed message."""
+        request = await self._request(call)
+        async with self.http.stream(request) as response:
+            decoder = SseDecoder()
+            reader = MessageReader(self._secret, calls=bool(call.functions))
+            async for chunk in response:
+                if events := reader.read(decoder.feed(chunk)):
+                    yield events
+                if reader.finished:
+                    break
+            else:
+                if events := reader.end(decoder.end()):
+                    yield events
+            reader.check()
+            await response.drain()
+
+    async def _request(self, call: Call) -> Request:
+        self._require_key()
+        # Only the mapping of reasoning efforts depends on the model.
+        capabilities = await self._lookup(call) if reasoning_effort(call) else None
+        body = message_body(call, self.settings.max_tokens, self.settings.api_version, capabilities)
+        url = f"{self.settings.base_url}/v1/messages"
+        return Request(url, self._headers, call.seconds, msgspec.json.encode(body))
+
+    async def _lookup(self, call: Call) -> Capabilities | None:
+        """Return what the model can do; None if the provider does not tell."""
+        if call.model not in self._capabilities:
+            url = f"{self.settings.base_url}/v1/models/{quote(call.model, safe='')}"
+            try:
+                body = await self.http.fetch(Request(url, self._headers, call.seconds))
+                capabilities = msgspec.json.decode(body, type=ListedModel).capabilities
+            except (ProviderRefusedError, *BAD_JSON):
+                capabilities = None
+            if len(self._capabilities) >= _MAX_CACHED_MODELS:
+                self._capabilities.clear()
+            self._capabilities[call.model] = capabilities
+        return self._capabilities[call.model]
+
+    def _require_key(self) -> None:
+        if not (self._secret or self._keyless):
+            raise UnavailableError(
+                "No key for Anthropic is set up: set HEDDLE_CONNECTOR_ANTHROPIC_API_KEY, or "
+                "`providers.anthropic.api_key` in the organisation's settings."
+            )
