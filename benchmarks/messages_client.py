@@ -17,9 +17,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from anthropic import AsyncAnthropic
-from heddle_connector.connectors.anthropic import Anthropic
+from heddle_connector.connectors.anthropic.connector import Anthropic, AnthropicSettings
 from heddle_connector.http import http_client
 from heddle_connector.sdk.testing.runner import make_call
+from pydantic import SecretStr
 
 TOKENS = 2000
 STREAMS = 4
@@ -54,8 +55,7 @@ async def _cost(client: Callable[[str], "AsyncGenerator[Answer]"], url: str) -> 
 
 async def _heddle(url: str) -> AsyncGenerator[Answer]:
     async with http_client(5.0) as http:
-        settings = Anthropic.plugin.settings.model_validate({"base_url": url, "api_key": "key"})
-        connector = Anthropic(settings, http)
+        connector = Anthropic(AnthropicSettings(base_url=url, api_key=SecretStr("key")), http)
 
         async def answer() -> None:
             async for _ in connector.generate(make_call(Anthropic, "Hello", "m", Path())):

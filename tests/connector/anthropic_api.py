@@ -21,7 +21,8 @@ from heddle.connector.v1 import connector_pb2 as pb
 from pydantic import TypeAdapter, ValidationError
 
 from connector.provider import Exchange, Provider, Script, provider
-from connector.service import Stub, asked, service
+from connector.service import Stub, service
+from connector.service import asked as generate_request
 
 MODEL = "claude-sonnet-5-5"
 KEY = "sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz"
@@ -174,22 +175,22 @@ def messages_api(*pieces: bytes, whole: bytes = b"") -> Script:
 
 def problems(exchange: Exchange) -> Sequence[str]:
     """Return why the API would reject a request."""
-    found = []
+    reasons = []
     if exchange.headers.get("anthropic-version") != VERSION:
-        found.append("anthropic-version: is not the version of these rules")
+        reasons.append("anthropic-version: is not the version of these rules")
     if not exchange.headers.get("x-api-key"):
-        found.append("x-api-key header is required")
-    return [*found, *body_problems(exchange.json)]
+        reasons.append("x-api-key header is required")
+    return [*reasons, *body_problems(exchange.json)]
 
 
 def body_problems(body: Mapping[str, Any]) -> Sequence[str]:
     """Return why the API would reject the body of a request."""
-    found = [f"{name}: Extra inputs are not permitted" for name in body.keys() - _PARAMETERS]
+    reasons = [f"{name}: Extra inputs are not permitted" for name in body.keys() - _PARAMETERS]
     try:
         _read(_REQUESTS[body.get("stream", False)].validate_python(body, strict=True))
     except ValidationError as error:
-        found.append(str(error))
-    return [*found, *_conversation_problems(body)]
+        reasons.append(str(error))
+    return [*reasons, *_conversation_problems(body)]
 
 
 def _read(value: object) -> None:
@@ -204,46 +205,48 @@ def _read(value: object) -> None:
 
 
 def _conversation_problems(body: Mapping[str, Any]) -> Sequence[str]:
-    found = []
+    reasons = []
     turns = body["messages"]
     roles = [turn["role"] for turn in turns]
     if not turns or roles[0] != "user":
-        found.append("messages: first message must use the user role")
+        reasons.append("messages: first message must use the user role")
     elif roles[-1] != "user":
-        found.append("This model does not support assistant message prefill.")
+        reasons.append("This model does not support assistant message prefill.")
     if any(one == other for one, other in pairwise(roles)):
-        found.append("messages: roles must alternate")
+        reasons.append("messages: roles must alternate")
     blocks = [block for turn in turns for block in turn["content"]]
     if any(not turn["content"] for turn in turns):
-        found.append("messages: content must not be empty")
+        reasons.append("messages: content must not be empty")
     if any(each["type"] == "text" and not each["text"].strip() for each in _inner(blocks)):
-        found.append("messages: text content blocks must contain non-whitespace text")
+        reasons.append("messages: text content blocks must contain non-whitespace text")
     if any(each["type"] == "image" and not _is_image(each["source"]) for each in _inner(blocks)):
-        found.append("messages: image: unsupported media type")
+        reasons.append("messages: image: unsupported media type")
     used = [each["id"] for each in blocks if each["type"] == "tool_use"]
     if len(set(used)) != len(used):
-        found.append("messages: `tool_use` ids must be unique")
+        reasons.append("messages: `tool_use` ids must be unique")
     if not all(_ID.fullmatch(each) for each in used):
-        found.append("messages: tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
+        reasons.append("messages: tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
     if any(each["type"] in ("tool_use", "tool_result") for each in blocks) and not body.get(
         "tools"
     ):
-        found.append("Requests which include `tool_use` or `tool_result` blocks must define tools")
-    return [*found, *_result_problems(turns)]
+        reasons.append(
+            "Requests which include `tool_use` or `tool_result` blocks must define tools"
+        )
+    return [*reasons, *_result_problems(turns)]
 
 
 def _result_problems(turns: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-    found = []
+    reasons = []
     before: list[str] = []
     for turn in turns:
         results = [each["tool_use_id"] for each in turn["content"] if "tool_use_id" in each]
         kinds = [each["type"] for each in turn["content"]]
         if sorted(results) != sorted(before):
-            found.append("messages: `tool_use` and `tool_result` blocks do not belong together")
+            reasons.append("messages: `tool_use` and `tool_result` blocks do not belong together")
         if "tool_result" in kinds[len(results) :]:
-            found.append("messages: tool_result blocks come first")
+            reasons.append("messages: tool_result blocks come first")
         before = [each["id"] for each in turn["content"] if each["type"] == "tool_use"]
-    return found
+    return reasons
 
 
 def _inner(blocks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
@@ -269,7 +272,7 @@ async def claude(
 
 def ask(**fields: Any) -> pb.GenerateMessageRequest:
     """Return a request for a stream."""
-    return asked("anthropic", MODEL, **fields)
+    return generate_request("anthropic", MODEL, **fields)
 
 
 def extra(**members: Any) -> chat.GenerationOptions:

@@ -24,7 +24,8 @@ from connector.anthropic_api import (
     tool_use,
 )
 from connector.provider import streaming
-from connector.service import answer, as_whole, events, said
+from connector.service import answer, as_whole, events
+from connector.service import said as text_message
 
 FUNCTION = chat.FunctionDeclaration(
     name="weather", description="The weather.", parameters_schema_json='{"type":"object"}'
@@ -61,8 +62,8 @@ WHOLE_CALLS = message(
 whole_and_streamed = pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
 
 
-def kinds(found: Any) -> list[str]:
-    return [each.WhichOneof("event") for each in found]
+def kinds(received: Any) -> list[str]:
+    return [each.WhichOneof("event") for each in received]
 
 
 @pytest.mark.parametrize("size", [1, 9, 100_000])
@@ -72,10 +73,10 @@ async def test_a_stream_becomes_events_whatever_its_pieces(
     stream = b"".join([start(), event("ping"), *text(0, "Hel", "lo  wörld"), end()])
     pieces = [stream[i : i + size] for i in range(0, len(stream), size)]
     async with claude(messages_api(*pieces), monkeypatch) as (stub, api):
-        found = await events(stub, ask())
-    assert set(kinds(found[:-1])) == {"text_delta"}
-    assert answer(found) == "Hello  wörld"
-    assert found[-1].done == chat.Done(
+        received = await events(stub, ask())
+    assert set(kinds(received[:-1])) == {"text_delta"}
+    assert answer(received) == "Hello  wörld"
+    assert received[-1].done == chat.Done(
         finish_reason=chat.FINISH_REASON_STOP,
         usage=chat.Usage(prompt_tokens=25, completion_tokens=15),
         model=MODEL,
@@ -91,8 +92,8 @@ async def test_a_stream_becomes_events_whatever_its_pieces(
 async def test_pieces_arrive_when_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = [start(), *text(0, "one", "two"), end()]
     async with claude(messages_api(*pieces), monkeypatch) as (stub, _):
-        found = await events(stub, ask())
-    assert [each.text_delta for each in found[:-1]] == ["one", "two"]
+        received = await events(stub, ask())
+    assert [each.text_delta for each in received[:-1]] == ["one", "two"]
 
 
 @whole_and_streamed
@@ -102,17 +103,17 @@ async def test_reasoning_and_parallel_calls_become_events(
     script = messages_api(*CALLS, whole=WHOLE_CALLS)
     async with claude(script, monkeypatch) as (stub, api):
         request = ask(functions=[FUNCTION])
-        found = await events(stub, as_whole(request) if whole else request)
+        received = await events(stub, as_whole(request) if whole else request)
     assert api.exchanges[0].json.get("stream") is (None if whole else True)
-    reasoning = "".join(each.reasoning_delta for each in found)
-    assert (reasoning, answer(found)) == ("Let me see.", "I look it up.")
-    calls = [each.tool_call for each in found if each.HasField("tool_call")]
+    reasoning = "".join(each.reasoning_delta for each in received)
+    assert (reasoning, answer(received)) == ("Let me see.", "I look it up.")
+    calls = [each.tool_call for each in received if each.HasField("tool_call")]
     assert [(call.id, call.name) for call in calls] == [
         ("toolu_01", "weather"),
         ("toolu_02", "weather"),
     ]
     assert [json.loads(call.arguments_json) for call in calls] == [CITY, {}]
-    done = found[-1].done
+    done = received[-1].done
     assert done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
     assert done.usage == chat.Usage(
         prompt_tokens=132, completion_tokens=15, cached_tokens=100, reasoning_tokens=11
@@ -126,8 +127,8 @@ async def test_an_answer_with_reasoning_and_calls_comes_back_unchanged(
     script = messages_api(*CALLS, whole=WHOLE_CALLS)
     async with claude(script, monkeypatch) as (stub, api):
         request = ask(functions=[FUNCTION])
-        found = await events(stub, as_whole(request) if whole else request)
-        calls = [each.tool_call for each in found if each.HasField("tool_call")]
+        received = await events(stub, as_whole(request) if whole else request)
+        calls = [each.tool_call for each in received if each.HasField("tool_call")]
         results = [
             chat.Message(
                 role=chat.ROLE_TOOL, tool_call_id=call.id, parts=[chat.ContentPart(text="Rain.")]
@@ -136,11 +137,11 @@ async def test_an_answer_with_reasoning_and_calls_comes_back_unchanged(
         ]
         earlier = chat.Message(
             role=chat.ROLE_ASSISTANT,
-            parts=[chat.ContentPart(text=answer(found))],
+            parts=[chat.ContentPart(text=answer(received))],
             tool_calls=calls,
-            extra_json=found[-1].done.message_extra_json,
+            extra_json=received[-1].done.message_extra_json,
         )
-        messages = [said("The weather?"), earlier, *results]
+        messages = [text_message("The weather?"), earlier, *results]
         await events(stub, ask(messages=messages, functions=[FUNCTION]))
     assert api.exchanges[1].json["messages"][1] == {
         "role": "assistant",
@@ -169,8 +170,8 @@ async def test_only_reasoning_before_calls_has_to_come_back(
     script = messages_api(start(), *content, end(), whole=reply)
     async with claude(script, monkeypatch) as (stub, _):
         request = ask(functions=functions)
-        found = await events(stub, as_whole(request) if whole else request)
-    assert found[-1].done.message_extra_json == ""
+        received = await events(stub, as_whole(request) if whole else request)
+    assert received[-1].done.message_extra_json == ""
 
 
 REFUSAL = {"type": "refusal", "category": "bio", "explanation": "This may cause harm."}
@@ -203,10 +204,10 @@ async def test_reasons_for_the_end_become_openais(
     reply = message({"type": "text", "text": "Hi"}, reason=reason)
     script = messages_api(start(), *text(0, "Hi"), end(reason), whole=reply)
     async with claude(script, monkeypatch) as (stub, _):
-        found = await events(stub, as_whole(ask()) if whole else ask())
-    assert answer(found) == "Hi"
-    assert found[-1].done.finish_reason == expected
-    assert json.loads(found[-1].done.provider_metadata_json) == {"id": "msg_01", **metadata}
+        received = await events(stub, as_whole(ask()) if whole else ask())
+    assert answer(received) == "Hi"
+    assert received[-1].done.finish_reason == expected
+    assert json.loads(received[-1].done.provider_metadata_json) == {"id": "msg_01", **metadata}
 
 
 async def test_a_reason_that_the_api_adds_later_is_unknown(
@@ -214,9 +215,9 @@ async def test_a_reason_that_the_api_adds_later_is_unknown(
 ) -> None:
     late = end().replace(b"end_turn", b"asleep")
     async with claude(streaming(start(), *text(0, "Hi"), late), monkeypatch) as (stub, _):
-        found = await events(stub, ask())
-    assert found[-1].done.finish_reason == chat.FINISH_REASON_UNSPECIFIED
-    assert '"stop_reason":"asleep"' in found[-1].done.provider_metadata_json
+        received = await events(stub, ask())
+    assert received[-1].done.finish_reason == chat.FINISH_REASON_UNSPECIFIED
+    assert '"stop_reason":"asleep"' in received[-1].done.provider_metadata_json
 
 
 @whole_and_streamed
@@ -226,9 +227,9 @@ async def test_a_refusal_without_text_explains_itself(
     reply = message(reason="refusal", stop_details=REFUSAL)
     script = messages_api(start(), end("refusal", stop_details=REFUSAL), whole=reply)
     async with claude(script, monkeypatch) as (stub, _):
-        found = await events(stub, as_whole(ask()) if whole else ask())
-    assert answer(found) == "This may cause harm."
-    assert json.loads(found[-1].done.provider_metadata_json)["stop_details"] == REFUSAL
+        received = await events(stub, as_whole(ask()) if whole else ask())
+    assert answer(received) == "This may cause harm."
+    assert json.loads(received[-1].done.provider_metadata_json)["stop_details"] == REFUSAL
 
 
 async def test_a_call_that_is_cut_off_keeps_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,11 +237,11 @@ async def test_a_call_that_is_cut_off_keeps_its_text(monkeypatch: pytest.MonkeyP
         start(), *thinking(0, "Hm."), *tool_use(1, "toolu_01", "weather", '{"ci'), end("max_tokens")
     )
     async with claude(script, monkeypatch) as (stub, _):
-        found = await events(stub, ask(functions=[FUNCTION]))
-    [call] = [each.tool_call for each in found if each.HasField("tool_call")]
+        received = await events(stub, ask(functions=[FUNCTION]))
+    [call] = [each.tool_call for each in received if each.HasField("tool_call")]
     assert call.arguments_json == '{"ci'
-    assert found[-1].done.finish_reason == chat.FINISH_REASON_LENGTH
-    assert '"input":{}' in found[-1].done.message_extra_json
+    assert received[-1].done.finish_reason == chat.FINISH_REASON_LENGTH
+    assert '"input":{}' in received[-1].done.message_extra_json
 
 
 async def test_kinds_that_the_api_adds_later_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,8 +250,8 @@ async def test_kinds_that_the_api_adds_later_are_skipped(monkeypatch: pytest.Mon
     later = [f"data: {json.dumps(each)}\n\n".encode() for each in ({"type": "x"}, melody, note)]
     script = streaming(start(), *later, *text(1, "Hi"), end())
     async with claude(script, monkeypatch) as (stub, _):
-        found = await events(stub, ask())
-    assert answer(found) == "Hi"
+        received = await events(stub, ask())
+    assert answer(received) == "Hi"
 
 
 async def test_a_stream_whose_last_event_is_missing_is_complete_if_its_reason_is_known(
@@ -268,7 +269,7 @@ async def test_a_stream_whose_last_event_is_missing_is_complete_if_its_reason_is
 async def test_the_providers_own_client_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake API speaks as the real one: Anthropic's client accepts it."""
     async with claude(messages_api(*CALLS, whole=WHOLE_CALLS), monkeypatch) as (stub, api):
-        found = await events(stub, ask(functions=[FUNCTION]))
+        received = await events(stub, ask(functions=[FUNCTION]))
         sent: Any = {
             "model": MODEL,
             "max_tokens": 99,
@@ -280,9 +281,9 @@ async def test_the_providers_own_client_reads_the_same(monkeypatch: pytest.Monke
                 theirs = await stream.get_final_message()
             whole = await client.messages.create(**sent)
     content = [each.model_dump(exclude_none=True) for each in theirs.content]
-    extra = json.loads(found[-1].done.message_extra_json)
+    extra = json.loads(received[-1].done.message_extra_json)
     assert content == extra["anthropic_content"] == json.loads(WHOLE_CALLS)["content"]
     assert content == [each.model_dump(exclude_none=True) for each in whole.content]
     usage = theirs.usage
-    assert found[-1].done.usage.completion_tokens == usage.output_tokens
-    assert found[-1].done.usage.cached_tokens == usage.cache_read_input_tokens
+    assert received[-1].done.usage.completion_tokens == usage.output_tokens
+    assert received[-1].done.usage.cached_tokens == usage.cache_read_input_tokens

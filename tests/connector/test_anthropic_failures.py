@@ -174,11 +174,11 @@ async def test_models_are_listed_page_by_page_with_what_they_read(
         await exchange.reply(200, json.dumps(page))
 
     async with claude(script, monkeypatch) as (stub, server):
-        found = await stub.ListModels(
+        received = await stub.ListModels(
             pb.ListModelsRequest(connector="anthropic"), **new_call_options(5)
         )
     kinds = [pb.INPUT_KIND_IMAGE, pb.INPUT_KIND_FILE]
-    assert [(each.ref.model, each.title, list(each.input_kinds)) for each in found.models] == [
+    assert [(each.ref.model, each.title, list(each.input_kinds)) for each in received.models] == [
         ("claude-a", "Claude-A", []),
         ("claude-b", "Claude-B", kinds),
     ]
@@ -198,10 +198,10 @@ async def test_a_list_without_an_end_is_cut_off(monkeypatch: pytest.MonkeyPatch)
 async def test_models_in_the_settings_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDDLE_CONNECTOR_ANTHROPIC_MODELS", "claude-a, claude-b")
     async with claude(messages_api(), monkeypatch) as (stub, server):
-        found = await stub.ListModels(
+        received = await stub.ListModels(
             pb.ListModelsRequest(connector="anthropic"), **new_call_options(5)
         )
-    assert [each.ref.model for each in found.models] == ["claude-a", "claude-b"]
+    assert [each.ref.model for each in received.models] == ["claude-a", "claude-b"]
     assert not server.exchanges
 
 

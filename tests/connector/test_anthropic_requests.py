@@ -3,19 +3,20 @@
 import base64
 from typing import Any
 
+import hypothesis
 import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle_connector.connectors.anthropic import Anthropic
 from heddle_connector.sdk import InvalidRequestError
 from heddle_connector.sdk.testing import ScriptedProvider, ask
-from hypothesis import given
 from hypothesis import strategies as st
 from runtime.examples import examples
 
 from connector import anthropic_api as api
 from connector.anthropic_api import claude, end, messages_api, start, text
 from connector.provider import Exchange
-from connector.service import events, failure, said
+from connector.service import events, failure
+from connector.service import said as text_message
 
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
 PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7").decode()
@@ -158,10 +159,9 @@ def test_turns_alternate_and_begin_and_end_with_the_user(
     messages: Any, turns: list[tuple[str, list[str]]]
 ) -> None:
     body = body_of(messages)
-    found = [
+    assert turns == [
         (turn["role"], [each["text"] for each in turn["content"]]) for turn in body["messages"]
     ]
-    assert found == turns
 
 
 def test_results_come_first_and_identifiers_are_unique() -> None:
@@ -180,12 +180,12 @@ def test_results_come_first_and_identifiers_are_unique() -> None:
     )
     ids = [each["id"] for turn in body["messages"][1::2] for each in turn["content"]]
     assert ids == ["functions_weather_0", "weather", "weather_2"]
-    found = [
+    results = [
         (each.get("tool_use_id"), each.get("content", [each])[0]["text"])
         for turn in body["messages"][2::2]
         for each in turn["content"]
     ]
-    assert found == [(ids[0], "a"), (ids[1], "b"), (None, "Quick!"), (ids[2], "c")]
+    assert results == [(ids[0], "a"), (ids[1], "b"), (None, "Quick!"), (ids[2], "c")]
 
 
 def test_calls_stay_declared_when_the_model_may_call_nothing_more() -> None:
@@ -324,8 +324,11 @@ FOREIGN = chat.ContentPart(foreign=chat.ForeignPart(type="x", json='{"type":"x"}
         (api.ask(messages=[chat.Message(role=chat.ROLE_USER, parts=[AUDIO])]), "texts, images"),
         (api.ask(messages=[chat.Message(role=chat.ROLE_USER, parts=[WORD])]), "texts, images"),
         (api.ask(messages=[chat.Message(role=chat.ROLE_USER, parts=[FOREIGN])]), "texts, images"),
-        (api.ask(messages=[said(" ")]), "no message for the model"),
-        (api.ask(messages=[said("Be brief.", chat.ROLE_SYSTEM)]), "no message for the model"),
+        (api.ask(messages=[text_message(" ")]), "no message for the"),
+        (
+            api.ask(messages=[text_message("Be brief.", chat.ROLE_SYSTEM)]),
+            "no message for the model",
+        ),
         (
             api.ask(functions=[chat.FunctionDeclaration(foreign_json='{"type":"web_search"}')]),
             "functions as tools only",
@@ -401,6 +404,6 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @examples(150)
-@given(messages=conversations(), with_tools=st.booleans())
+@hypothesis.given(messages=conversations(), with_tools=st.booleans())
 def test_every_conversation_is_legal(messages: Any, *, with_tools: bool) -> None:
     body_of(messages, tools=[TOOL] if with_tools else [])

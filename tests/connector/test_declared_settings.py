@@ -22,12 +22,12 @@ from connector.service import (
     Stub,
     answer,
     as_whole,
-    asked,
     events,
     failure,
     nobodys_accounts,
     service,
 )
+from connector.service import asked as generate_request
 
 OWN, OPERATORS = "own-0123456789abcdef", "operators-0123456789abcdef"
 MODEL = ModelRef(connector="inhouse", model="inhouse-1")
@@ -114,7 +114,7 @@ async def bench(
 
 def request(organization: str, *, whole: bool = False, owner: str = "") -> Any:
     assistant = Assistant(id="1", model=MODEL, organization=organization, owner=owner)
-    generation = asked("inhouse", "inhouse-1", assistant=assistant)
+    generation = generate_request("inhouse", "inhouse-1", assistant=assistant)
     return as_whole(generation) if whole else generation
 
 
@@ -144,7 +144,7 @@ async def test_an_organisations_default_model_is_not_one_of_it_either(
     async with bench(tmp_path, UNDECLARED, monkeypatch) as here:
         here.accounts.add("uni", default_model="inhouse/inhouse-1")
         assistant = Assistant(id="1", model=MODEL, organization="uni")
-        await failure(here.stub, asked("openai", "gpt-x", assistant=assistant))
+        await failure(here.stub, generate_request("openai", "gpt-x", assistant=assistant))
         assert here.tokens() == []
 
 

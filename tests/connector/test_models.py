@@ -32,8 +32,8 @@ async def test_models_of_all_connectors_are_listed_in_order_and_remembered(
 
     monkeypatch.setenv("HEDDLE_CONNECTOR_OLLAMA_BASE_URL", "http://127.0.0.1:1")
     async with openai_at(script, monkeypatch) as (stub, provider):
-        found = [await models(stub) for _ in range(3)][-1]
-    assert [(m.ref.connector, m.ref.model) for m in found.models] == [
+        listed = [await models(stub) for _ in range(3)][-1]
+    assert [(m.ref.connector, m.ref.model) for m in listed.models] == [
         ("bypass", "debug-bypass"),
         ("bypass", "full-conversation-bypass"),
         ("bypass", "simple-bypass"),
@@ -41,9 +41,9 @@ async def test_models_of_all_connectors_are_listed_in_order_and_remembered(
         ("openai", "a"),
         ("openai", "z"),
     ]
-    titled = found.models[4]
+    titled = listed.models[4]
     assert (titled.title, list(titled.input_kinds)) == ("Model A", [pb.INPUT_KIND_IMAGE])
-    problems = [problem.connector for problem in found.problems]
+    problems = [problem.connector for problem in listed.problems]
     assert problems == ["anthropic", "banana_img", "ollama"]
     assert [exchange.path for exchange in provider.exchanges] == ["/v1/models"]
 
@@ -68,11 +68,11 @@ async def test_a_provider_that_does_not_answer_holds_nobody_up(
 
     async with openai_at(script, monkeypatch) as (stub, _):
         begun = time.monotonic()
-        found = await models(stub)
+        listed = await models(stub)
         took = time.monotonic() - begun
     assert took < 4
-    assert "bypass" in {model.ref.connector for model in found.models}
-    assert "openai" in {problem.connector for problem in found.problems}
+    assert "bypass" in {model.ref.connector for model in listed.models}
+    assert "openai" in {problem.connector for problem in listed.problems}
 
 
 @pytest.mark.parametrize("reply", [b"", b"{}", b"[1]", b"<html>"])
@@ -81,13 +81,13 @@ async def test_a_garbled_list_is_a_problem(reply: bytes, monkeypatch: pytest.Mon
         await exchange.reply(200, reply)
 
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await models(stub, connector="openai")
-    assert [problem.connector for problem in found.problems] == ["openai"]
+        listed = await models(stub, connector="openai")
+    assert [problem.connector for problem in listed.problems] == ["openai"]
 
 
 async def test_without_a_key_openai_is_not_even_asked() -> None:
     async with service() as stub:
-        found = await models(stub, connector="openai")
+        listed = await models(stub, connector="openai")
         error = await failure(stub, asked())
-    assert found.problems[0].message == error.message
+    assert listed.problems[0].message == error.message
     assert "is not set up here" in error.message

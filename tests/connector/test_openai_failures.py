@@ -86,7 +86,7 @@ async def test_a_garbled_whole_answer_is_a_typed_error(
             {"message": "too long", "type": "invalid_request_error", "param": "messages"},
             ProviderRefusedError,
             {
-                "http_status": "200",
+                "http_status": "400",
                 "provider_type": "invalid_request_error",
                 "provider_param": "messages",
             },

@@ -75,9 +75,9 @@ async def bench(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> AsyncGenera
         accounts.add("uni", providers={"openai": openai})
         accounts.add("poor")
         accounts.add("default", system=True)
-        made = Bench(accounts, own, operators)
-        async with service(accounts, **settings) as made.stub:
-            yield made
+        running = Bench(accounts, own, operators)
+        async with service(accounts, **settings) as running.stub:
+            yield running
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ async def test_a_model_that_the_organisation_does_not_offer_is_replaced_and_told
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("invalid", "part"),
     [
         (Settings(api_key=OWN, base_url="http://uni"), "has not set up"),
         (Settings(api_key=OWN, base_url="ftp://uni", enabled=True), "are not valid."),
@@ -176,14 +176,14 @@ async def test_a_model_that_the_organisation_does_not_offer_is_replaced_and_told
     ids=["off", "no address", "password"],
 )
 async def test_settings_of_no_use_are_told_without_their_values(
-    monkeypatch: pytest.MonkeyPatch, given: Settings, said: str
+    monkeypatch: pytest.MonkeyPatch, invalid: Settings, part: str
 ) -> None:
     async with bench(monkeypatch) as here:
-        here.accounts.add("uni", providers={"openai": given})
+        here.accounts.add("uni", providers={"openai": invalid})
         message = await here.refusal(organization="uni")
-        assert said in message
+        assert part in message
         assert OWN not in message
-        assert given.base_url not in message
+        assert invalid.base_url not in message
         assert here.paid() == []
 
 
@@ -208,9 +208,9 @@ async def test_a_list_of_models_is_the_callers(monkeypatch: pytest.MonkeyPatch) 
             sent = new_call_options(10)
             sent["metadata"] = ((AUTHORIZATION, f"Bearer {token}"),)
             listed[slug] = await here.stub.ListModels(pb.ListModelsRequest(), **sent)
-    models = {slug: [m.ref.model for m in found.models] for slug, found in listed.items()}
+    models = {slug: [m.ref.model for m in response.models] for slug, response in listed.items()}
     assert "own" in models["uni"]
     assert "own" not in models["poor"]
-    problems = {slug: {p.connector for p in found.problems} for slug, found in listed.items()}
+    problems = {slug: {p.connector for p in response.problems} for slug, response in listed.items()}
     keyless = {"anthropic", "banana_img", "ollama"}
     assert problems == {"uni": keyless, "poor": {"openai", *keyless}}

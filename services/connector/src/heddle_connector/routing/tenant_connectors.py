@@ -117,8 +117,7 @@ class TenantConnectors:
     async def available(self, organization: str) -> Sequence[str]:
         """Return the names of the connectors that an organisation can use or set up.
 
-        Args:
-            organization: The id of an organisation. If empty, the operator's.
+        Without an organisation these are all connectors, as for the operator.
         """
         names = list(self._registry.connectors)
         undeclared = self._plugins.keys() - self._supplied

@@ -6,6 +6,7 @@ come before anything else in the turn after the calls, and identifiers of calls 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,8 +41,13 @@ class Conversation:
         """The names of the functions that were called, in order."""
         self._instructions: list[str] = []
         self._ids: dict[str, str] = {}
+        self._used_ids: set[str] = set()
+        self._repetitions: defaultdict[str, int] = defaultdict(lambda: 1)
         for message in messages:
             self._add(message)
+        for turn in self.turns:
+            if turn["role"] == "user":
+                turn["content"].sort(key=lambda block: block["type"] != "tool_result")
         if not self.turns:
             raise InvalidRequestError(
                 "The conversation contains no message for the model.",
@@ -74,10 +80,7 @@ class Conversation:
             return
         if not self.turns or self.turns[-1]["role"] != role:
             self.turns.append({"role": role, "content": []})
-        content = self.turns[-1]["content"]
-        content += blocks
-        if role == "user":
-            content.sort(key=lambda block: block["type"] != "tool_result")
+        self.turns[-1]["content"] += blocks
 
     def _assistant(self, message: Mapping[str, Any]) -> Sequence[Block]:
         calls = message.get("tool_calls", ())
@@ -110,11 +113,13 @@ class Conversation:
 
     def _new_id(self, call_id: str) -> str:
         """Return an identifier that the API accepts: other providers use other characters."""
-        valid = _NOT_IN_IDS.sub("_", call_id) or "call"
-        if valid in self._ids.values():
-            valid = f"{valid}_{len(self._ids)}"
-        self._ids[call_id] = valid
-        return valid
+        valid = unique = _NOT_IN_IDS.sub("_", call_id) or "call"
+        while unique in self._used_ids:
+            self._repetitions[valid] += 1
+            unique = f"{valid}_{self._repetitions[valid]}"
+        self._used_ids.add(unique)
+        self._ids[call_id] = unique
+        return unique
 
 
 def _returned(content: msgspec.Raw | None, ids: Sequence[str]) -> Sequence[Block]:
