@@ -203,8 +203,9 @@ def _not_set_up(connector: str) -> UnavailableError:
 
 def _not_available(connector: str) -> NotSetUpError:
     return NotSetUpError(
-        f"The connector {connector!r} is not available to organisations: it does not declare which "
-        "settings an organisation supplies. Use another connector, or have its author mark these "
-        "settings with `FromOrganization`.",
+        f"The connector {connector!r} is not available to organisations. Choose a model of another "
+        "connector, or ask the operator.",
         connector=connector,
+        diagnosis="The connector does not declare which settings an organisation supplies. Its "
+        "author marks them with FromOrganization, or declares it for_all_organizations.",
     )

@@ -176,6 +176,7 @@ class Anthropic(Connector[AnthropicSettings]):
     def _require_key(self) -> None:
         if not (self._secret or self._keyless):
             raise UnavailableError(
-                "No key for Anthropic is set up: set HEDDLE_CONNECTOR_ANTHROPIC_API_KEY, or "
-                "`providers.anthropic.api_key` in the organisation's settings."
+                "The provider of the model is not set up here. Ask the operator.",
+                diagnosis="Set HEDDLE_CONNECTOR_ANTHROPIC_API_KEY, or in the organisation's "
+                "settings providers.anthropic.api_key.",
             )
