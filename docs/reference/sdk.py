@@ -5,6 +5,7 @@ from docs.reference import markdown
 _SDKS = {
     "sdk/tools.md": ("SDK for tools", "heddle_tools_service.sdk"),
     "sdk/connectors.md": ("SDK for connectors", "heddle_connector.sdk"),
+    "sdk/connector-tests.md": ("Test kit for connectors", "heddle_connector.sdk.testing"),
 }
 
 

@@ -315,6 +315,8 @@ async def test_capabilities_are_asked_for_once_per_model_and_only_for_an_effort(
 
 AUDIO = chat.ContentPart(audio=chat.Media(data=b"x", media_type="audio/wav"))
 WORD = chat.ContentPart(file=chat.Media(data=b"x", media_type="application/msword"))
+IMAGE = chat.ContentPart(image=chat.Media(data=b"x", media_type="image/png"))
+GREETING = [text_message("Hello")]
 FOREIGN = chat.ContentPart(foreign=chat.ForeignPart(type="x", json='{"type":"x"}'))
 
 
@@ -324,6 +326,10 @@ FOREIGN = chat.ContentPart(foreign=chat.ForeignPart(type="x", json='{"type":"x"}
         (api.ask(messages=[chat.Message(role=chat.ROLE_USER, parts=[AUDIO])]), "texts, images"),
         (api.ask(messages=[chat.Message(role=chat.ROLE_USER, parts=[WORD])]), "texts, images"),
         (api.ask(messages=[chat.Message(role=chat.ROLE_USER, parts=[FOREIGN])]), "texts, images"),
+        (
+            api.ask(messages=[chat.Message(role=chat.ROLE_SYSTEM, parts=[IMAGE]), *GREETING]),
+            "texts only",
+        ),
         (api.ask(messages=[text_message(" ")]), "no message for the"),
         (
             api.ask(messages=[text_message("Be brief.", chat.ROLE_SYSTEM)]),
@@ -342,7 +348,7 @@ FOREIGN = chat.ContentPart(foreign=chat.ForeignPart(type="x", json='{"type":"x"}
         (api.ask(options=api.extra(response_format={"type": "json_object"})), "no JSON mode"),
         (api.ask(options=api.extra(reasoning_effort="utmost")), "reasoning effort is unknown"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 async def test_what_the_api_cannot_take_is_refused_before_it_is_asked(
     request_: Any, message: str, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,15 @@ def test_a_file_defines_one_connector(tmp_path: Path, content: str) -> None:
     write(tmp_path, content)
     with pytest.raises(ValueError, match="It must define one"):
         connector_in(tmp_path / "parrot.py")
+
+
+def test_a_shipped_connector_also_works_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    """Authors can write what Heddle ships: with helpers, and with the SDK alone."""
+    package = "heddle_connector.connectors.anthropic"
+    modules = [*Path(str(files(package))).glob("*.py")]
+    for module in modules:
+        source = module.read_text().replace(f"from {package}.", "from ._")
+        name = "claude" if module.stem == "connector" else f"_{module.stem}"
+        (tmp_path / f"{name}.py").write_text(source)
+    assert len(modules) > 4
+    check_conformance(connector_in(tmp_path / "claude.py"))

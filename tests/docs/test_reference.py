@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import heddle_connector.sdk
+import heddle_connector.sdk.testing
 import heddle_tools_service.sdk
 import pytest
 from heddle.error.v1.error_pb2 import ErrorReason
@@ -173,6 +174,7 @@ def check_site() -> None:
     for name, module in {
         "tools": heddle_tools_service.sdk,
         "connectors": heddle_connector.sdk,
+        "connector-tests": heddle_connector.sdk.testing,
     }.items():
         content = (build.SITE / "reference" / "sdk" / f"{name}.html").read_text()
         for exported in module.__all__:

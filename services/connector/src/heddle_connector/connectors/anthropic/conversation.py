@@ -71,7 +71,7 @@ class Conversation:
             case "tool":
                 self._append("user", [self._result(message)])
             case role if role in _INSTRUCTIONS:
-                self._instructions += [block["text"] for block in _blocks(content)]
+                self._instructions += map(_instruction, _blocks(content))
             case _:
                 self._append("user", _blocks(content))
 
@@ -150,6 +150,12 @@ def _block(part: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a part, or JSO
             return {"type": "document", "source": _source(url)}
         case _:
             raise InvalidRequestError("Claude reads texts, images and PDF documents only.")
+
+
+def _instruction(block: Mapping[str, Any]) -> str:
+    if block["type"] != "text":
+        raise InvalidRequestError("Instructions for Claude are texts only.")
+    return str(block["text"])
 
 
 def _text(text: str) -> dict[str, Any]:
