@@ -2,6 +2,8 @@
 
 import gc
 import os
+import tempfile
+import uuid
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from zlib import crc32
@@ -74,6 +76,19 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def secrets_folder() -> Generator[str]:
+    """A folder for the secrets that services of this test run share."""
+    with tempfile.TemporaryDirectory(prefix="heddle-secrets-") as folder:
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def own_secret(secrets_folder: str) -> None:
+    """Give the processes of each test a secret of their own, outside of the checkout."""
+    os.environ["HEDDLE_IDENTITY_SECRET_FILE"] = f"{secrets_folder}/{uuid.uuid4().hex}"
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,8 @@ def test_a_secret_in_the_environment_signs_the_calls(
         "",
         (
             "heddle: The call carries no valid token. "
-            "Set HEDDLE_IDENTITY_SECRET to the secret of the services.\n"
+            "Set HEDDLE_IDENTITY_SECRET to the secret of the services, or run the command in the "
+            "folder that they were started in.\n"
         ),
     )
     assert allowed[0] == 0

@@ -9,6 +9,7 @@ import structlog
 from heddle_runtime import logs
 from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.service_credentials import ServiceCredentials
 from starlette.applications import Starlette
@@ -171,8 +172,11 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
     """Return the gateway.
 
     Raises:
+        OSError: The services cannot be made to require tokens.
         ValueError: The file of API keys is invalid.
     """
+    if isinstance(settings.identity_secret, LocalSecret) and not settings.development:
+        settings.identity_secret.require_tokens()
     principals = read_keys(settings.api_keys) if settings.api_keys else {}
     if settings.api_key:
         principals[settings.api_key.get_secret_value()] = Principal(OPERATOR)

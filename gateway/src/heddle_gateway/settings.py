@@ -33,13 +33,14 @@ class GatewaySettings(ServiceSettings):
         validation_alias=AliasChoices(
             "HEDDLE_GATEWAY_API_KEY", "LAMB_BEARER_TOKEN", "PIPELINES_BEARER_TOKEN"
         ),
-        description="One API key that may do everything. For several keys use `heddle keys`, or "
-        "the file. LAMB's names LAMB_BEARER_TOKEN and PIPELINES_BEARER_TOKEN work, too.",
+        description="One API key that may do everything, of 16 characters or more. For several "
+        "keys use `heddle keys`, or the file. LAMB's names LAMB_BEARER_TOKEN and "
+        "PIPELINES_BEARER_TOKEN work, too.",
     )
     api_keys: Path | None = Field(
         default=None,
-        description="A YAML or JSON file that maps API keys, or sha256:<hex> of them, to their "
-        "owners: subject, organization, scopes, trusted.",
+        description="A YAML or JSON file that maps API keys of 16 characters or more, or "
+        "sha256:<hex> of them, to their owners: subject, organization, scopes, trusted.",
     )
     issued_keys_only: bool = Field(
         default=False,
@@ -48,7 +49,8 @@ class GatewaySettings(ServiceSettings):
     )
     development: bool = Field(
         default=False,
-        description="Require no API key. Only on an address that no other machine can reach.",
+        description="Accept requests without an API key, or with the key 'development', as the "
+        "operator's. Only on an address that no other machine can reach.",
     )
     deadline_seconds: float = Field(
         default=120.0, gt=0, description="Seconds after which a completion is cancelled."
@@ -120,6 +122,12 @@ class GatewaySettings(ServiceSettings):
                 "HEDDLE_GATEWAY_ISSUED_KEYS_ONLY=true to accept only keys of `heddle keys create`, "
                 "or HEDDLE_GATEWAY_DEVELOPMENT=true to try Heddle on this machine without "
                 "a key"
+            )
+            raise ValueError(message)
+        if self.allow_anonymous and not (self.development or self.identity_secret):
+            message = (
+                "API keys need identities: remove HEDDLE_ALLOW_ANONYMOUS, with which every key may "
+                "do everything, or set HEDDLE_IDENTITY_SECRET for all services"
             )
             raise ValueError(message)
         if self.listen.startswith("unix:"):

@@ -9,8 +9,8 @@ import pytest
 from assistants.accounts.conftest import serving
 from assistants.postgres import Postgres
 from heddle_assistants.accounts.bootstrap import AccountSettings, encryption_keys
-from heddle_assistants.accounts.secret_file import read_or_create_secret
 from heddle_runtime.errors import UnauthenticatedError
+from heddle_runtime.secret_file import read_or_create_secret
 from pydantic import ValidationError
 
 

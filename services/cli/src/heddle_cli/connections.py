@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import grpc
@@ -14,11 +15,14 @@ from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, CallOptions,
 from heddle_runtime.client import OPTIONS, contract_of, service_config
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity import ADMIN, Identity, TokenSigner
+from heddle_runtime.secret_file import read_secret
+from heddle_runtime.settings import ServiceSettings
 
 from heddle_cli.failures import failure
 
 StubT = TypeVar("StubT")
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
+SECRET_FILE = "HEDDLE_IDENTITY_SECRET_FILE"  # noqa: S105 - likewise
 OPERATOR = Identity("operator", scopes=(ADMIN,))
 """The identity of the operator, who has the secret of the services."""
 _SHORTEST = 32
@@ -72,9 +76,27 @@ def new_call_options(timeout: float = SOON) -> CallOptions:
     short-lived.
     """
     metadata = [(REQUEST_ID, new_request_id())]
-    if secret := os.environ.get(SECRET):
+    if secret := services_secret():
         metadata.append((AUTHORIZATION, f"Bearer {signer(secret).token(OPERATOR)}"))
     return {"timeout": timeout, "metadata": tuple(metadata)}
+
+
+def services_secret() -> str:
+    """Return the secret of the environment, else that of the services' file; empty without both.
+
+    Raises:
+        InvalidRequestError: The file cannot be read.
+    """
+    if secret := os.environ.get(SECRET):
+        return secret
+    default = ServiceSettings.model_fields["identity_secret_file"].default
+    try:
+        return read_secret(Path(os.environ.get(SECRET_FILE) or default))
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        message = f"The secret of the services cannot be read: {error}. Set {SECRET}."
+        raise InvalidRequestError(message) from error
 
 
 @cache

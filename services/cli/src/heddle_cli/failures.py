@@ -26,5 +26,8 @@ def sentence(error: HeddleError) -> str:
     if error.retry_after is not None:
         parts.append(f"Try again in {error.retry_after:g} s.")
     if isinstance(error, UnauthenticatedError):
-        parts.append("Set HEDDLE_IDENTITY_SECRET to the secret of the services.")
+        parts.append(
+            "Set HEDDLE_IDENTITY_SECRET to the secret of the services, or run the command in the "
+            "folder that they were started in."
+        )
     return " ".join(plain(" ".join(parts)).split())

@@ -1,17 +1,35 @@
 """Admission of calls from other processes: limits concurrency and authenticates the caller."""
 
+from collections.abc import Callable
+
+import structlog
+
 from heddle_runtime.call_metadata import CALLER, Caller, new_request_id
-from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.errors import ResourceExhaustedError, UnauthenticatedError
 from heddle_runtime.identity import ANONYMOUS, Identity, TokenVerifier
 
+log = structlog.get_logger(__name__)
 _MAX_ID_CHARACTERS = 128
 
 
 class AdmissionControl:
     """Limits concurrent calls and sets the caller of each. Use as `with admission:`."""
 
-    def __init__(self, verifier: TokenVerifier | None, max_calls: int) -> None:
+    def __init__(
+        self,
+        verifier: TokenVerifier | None,
+        max_calls: int,
+        requires_tokens: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Limit and authenticate calls.
+
+        Args:
+            verifier: Of the tokens. Without it, every caller may do everything.
+            max_calls: The number of concurrent calls.
+            requires_tokens: Returns whether the verifier refuses calls without a token.
+        """
         self._verifier = verifier
+        self._requires_tokens = requires_tokens
         self._max_calls = max_calls
         self._calls = 0
 
@@ -38,7 +56,17 @@ class AdmissionControl:
         CALLER.set(Caller(request_id, identity, token, _sanitised(traceparent), grant))
 
     def _identity(self, token: str) -> Identity:
-        return ANONYMOUS if self._verifier is None else self._verifier.identity(token)
+        if self._verifier is None or not (token or self._requires_tokens()):
+            return ANONYMOUS
+        try:
+            return self._verifier.identity(token)
+        except UnauthenticatedError:
+            if token:
+                log.warning(
+                    "a token was refused. All services need the same HEDDLE_IDENTITY_SECRET or "
+                    "HEDDLE_IDENTITY_SECRET_FILE, and clocks that agree"
+                )
+            raise
 
 
 def _sanitised(text: str) -> str:

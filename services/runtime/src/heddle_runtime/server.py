@@ -22,6 +22,7 @@ from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.client import MAX_MESSAGE_BYTES, contract_of
 from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.multiplex.server import MultiplexServicer
 from heddle_runtime.reflection import enable_reflection
 from heddle_runtime.server_interceptor import ServerInterceptor
@@ -70,7 +71,11 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         log.warning("protobuf runs without its C core and is slow; install its binary wheel")
     secret = settings.identity_secret
     verifier = TokenVerifier(secret.get_secret_value()) if secret else None
-    admission = AdmissionControl(verifier, settings.max_concurrent_calls)
+    admission = AdmissionControl(
+        verifier,
+        settings.max_concurrent_calls,
+        secret.requires_tokens if isinstance(secret, LocalSecret) else lambda: True,
+    )
     async with app as bindings:
         server = grpc.aio.server(
             options=OPTIONS, maximum_concurrent_rpcs=settings.max_concurrent_calls + _LONG_CALLS

@@ -3,10 +3,13 @@
 import ipaddress
 import logging
 import sys
+from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+
+from heddle_runtime.local_secret import LocalSecret
 
 
 def _known_level(level: str) -> str:
@@ -59,24 +62,39 @@ class ServiceSettings(BaseSettings):
         validation_alias="HEDDLE_IDENTITY_SECRET",
         min_length=32,
         description="The secret that signs the identity of callers, the same for all services. "
-        "Required to listen on a network.",
+        "Required to listen on a network, and to call services on other machines.",
+    )
+    identity_secret_file: Path = Field(
+        default=Path(".heddle/identity-secret"),
+        validation_alias="HEDDLE_IDENTITY_SECRET_FILE",
+        description="Without HEDDLE_IDENTITY_SECRET, the services of one machine share the secret "
+        "in this file. The first one that starts creates it. Only its user may read it.",
     )
     allow_anonymous: bool = Field(
         default=False,
         validation_alias="HEDDLE_ALLOW_ANONYMOUS",
-        description="Whether the service may listen on a network without HEDDLE_IDENTITY_SECRET. "
+        description="Whether the service runs without HEDDLE_IDENTITY_SECRET, also on a network. "
         "Everyone who reaches the port can then do everything.",
     )
 
     @model_validator(mode="after")
-    def _refuse_an_open_port(self) -> Self:
-        if self.identity_secret or self.allow_anonymous or is_local(self.listen):
+    def _require_a_secret_beyond_this_machine(self) -> Self:
+        if self.identity_secret or self.allow_anonymous:
             return self
-        message = (
-            f"{self.listen} can be reached from other machines: set HEDDLE_IDENTITY_SECRET to "
-            "the same secret (32 characters or more) for all services, or listen on 127.0.0.1"
-        )
-        raise ValueError(message)
+        if not is_local(self.listen):
+            message = (
+                f"{self.listen} can be reached from other machines: set HEDDLE_IDENTITY_SECRET to "
+                "the same secret (32 characters or more) for all services, or listen on 127.0.0.1"
+            )
+            raise ValueError(message)
+        for name, value in self:
+            if name.endswith("_address") and ":" in value and not is_local(value):
+                message = (
+                    f"{value} is on another machine: set HEDDLE_IDENTITY_SECRET to the same secret "
+                    "(32 characters or more) for all services"
+                )
+                raise ValueError(message)
+        return self
 
 
 SettingsT = TypeVar("SettingsT", bound=BaseSettings)
@@ -96,17 +114,24 @@ def is_local(address: str) -> bool:
 
 
 def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT:
-    """Return the settings in the environment.
+    """Return the settings in the environment, with the secret that services of a machine share.
 
     Raises:
-        SystemExit: The arguments ask for help, or a setting is not valid. The process has printed
-            the help, or the problem.
+        SystemExit: The arguments ask for help, a setting is not valid, or there is no secret that
+            services can share. The process has printed the help, or the problem.
     """
     if {"-h", "--help"} & set(sys.argv[1:] if arguments is None else arguments):
         sys.stdout.write(describe(kind))
         raise SystemExit(0)
     try:
-        return kind()
+        return _with_secret(kind())
+    except OSError as error:
+        sys.stderr.write(
+            f"The services of this machine cannot share a secret: {error}\nSet "
+            "HEDDLE_IDENTITY_SECRET to the same 32 characters or more for all services, or "
+            "HEDDLE_IDENTITY_SECRET_FILE to a file that their user can write.\n"
+        )
+        raise SystemExit(2) from None
     except ValidationError as error:
         for item in error.errors():
             # Never the input: it may be a secret.
@@ -118,6 +143,20 @@ def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT
         field = str(error).partition('"')[2].partition('"')[0]
         sys.stderr.write(f"{_variable(kind, (field,))}: Input should be JSON\n")
         raise SystemExit(2) from None
+
+
+def _with_secret(settings: SettingsT) -> SettingsT:
+    """Return the settings with the secret of the file, if none is set and one is needed.
+
+    Raises:
+        OSError: The file cannot be read or created.
+    """
+    if not isinstance(settings, ServiceSettings):
+        return settings
+    if settings.identity_secret or settings.allow_anonymous:
+        return settings
+    secret = LocalSecret.in_file(settings.identity_secret_file)
+    return settings.model_copy(update={"identity_secret": secret})
 
 
 def describe(kind: type[BaseSettings]) -> str:

@@ -2,6 +2,7 @@
 
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.egress import Egress, EgressSettings
+from heddle_runtime.secret_file import read_or_create_secret
 from heddle_runtime.server import Binding, bind
 from pydantic import Field, SecretStr, field_validator
 
@@ -13,7 +14,6 @@ from heddle_assistants.accounts.key_rotation import reseal
 from heddle_assistants.accounts.key_text import Pepper
 from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
-from heddle_assistants.accounts.secret_file import read_or_create_secret
 from heddle_assistants.accounts.servicer import AccountServicer
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.database.address import SqliteAddress, parse

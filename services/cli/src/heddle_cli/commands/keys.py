@@ -47,7 +47,11 @@ def create_key(
     ] = None,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
-    """Create a key and print it, this once. Standard output has nothing else."""
+    """Create a key and print it, this once. Standard output has nothing else.
+
+    The key is generated. Keys of your own, in the gateway's settings or file, need 16 characters or
+    more.
+    """
     key = pb.Key(
         name=name,
         organization=organization,

@@ -1,12 +1,11 @@
 """`heddle token`."""
 
-import os
 from typing import Annotated
 
 import typer
 from heddle_runtime.identity import Identity
 
-from heddle_cli.connections import OPERATOR, SECRET, signer
+from heddle_cli.connections import OPERATOR, services_secret, signer
 from heddle_cli.terminal import out
 
 
@@ -18,9 +17,11 @@ def token(
         list[str] | None, typer.Option(help="A scope of the token. Repeatable.")
     ] = None,
 ) -> None:
-    """Print a token for grpcurl, signed with HEDDLE_IDENTITY_SECRET and valid for a minute.
+    """Print a token for grpcurl, signed with the services' secret and valid for a minute.
+
+    The secret is HEDDLE_IDENTITY_SECRET, or else the one in HEDDLE_IDENTITY_SECRET_FILE.
 
     grpcurl -H "authorization: Bearer $(heddle token)" …
     """
-    signed = signer(os.environ.get(SECRET, ""))
+    signed = signer(services_secret())
     out.print(signed.token(Identity(subject, organization, tuple(scope or ()))))

@@ -1,4 +1,4 @@
-"""Secrets that the service makes for itself, in files that only its user may read."""
+"""Secrets that services generate, in files that only their user may read."""
 
 import os
 import secrets
@@ -11,25 +11,33 @@ _BYTES = 48
 
 
 def read_or_create_secret(path: Path) -> str:
-    """Return the secret in a file, which is made if there is none.
+    """Return the secret in a file. Creates the file, in one step, if there is none.
+
+    Processes that call this at the same time get the same secret.
 
     Raises:
-        OSError: The file cannot be read or made, or others may read it.
+        OSError: The file cannot be read or created, or others may read it.
     """
     try:
-        return _read(path)
+        return read_secret(path)
     except FileNotFoundError:
         _make(path)
-        return _read(path)  # of several processes that start at once, one made it
+        return read_secret(path)  # of several processes that start at once, one made it
 
 
-def _read(path: Path) -> str:
+def read_secret(path: Path) -> str:
+    """Return the secret in a file.
+
+    Raises:
+        FileNotFoundError: There is no file.
+        OSError: It cannot be read, others may read it, or it holds no secret.
+    """
     with path.open(encoding="ascii") as file:
         if os.fstat(file.fileno()).st_mode & 0o077:
             raise PermissionError(f"Others may read {path}. Run: chmod 600 {path}")
         text = file.read().strip()
     if len(text) < _BYTES:
-        raise OSError(f"{path} holds no secret. Restore it from a backup, with its database.")
+        raise OSError(f"{path} holds no secret. Restore it from a backup.")
     return text
 
 
@@ -46,6 +54,6 @@ def _make(path: Path) -> None:
             path.hardlink_to(draft)
         except FileExistsError:
             return
-        log.warning("made a secret; keep a copy of it, apart from the database's", path=str(path))
+        log.warning("generated a secret", path=str(path))
     finally:
         draft.unlink()
