@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 _JSON = ((b"content-type", b"application/json"),)
-_HEADERS = {"content-type": "application/json", "authorization": "Bearer benchmark"}
+_HEADERS = {"content-type": "application/json", "authorization": "Bearer development"}
 
 
 async def serve(port: int, upstream: int, step: Step) -> None:

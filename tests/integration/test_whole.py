@@ -12,6 +12,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_gateway.auth.authenticator import DEVELOPMENT_KEY
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from integration.browser import browser
@@ -152,7 +153,9 @@ async def test_the_openai_sdk_completes_and_streams(
         )
         async with (
             whole(folder, transport) as heddle,
-            openai.AsyncOpenAI(base_url=f"{heddle.url}/v1", api_key="x", max_retries=0) as client,
+            openai.AsyncOpenAI(
+                base_url=f"{heddle.url}/v1", api_key=DEVELOPMENT_KEY, max_retries=0
+            ) as client,
         ):
             models = [model.id async for model in client.models.list()]
             asked: list[Any] = [{"role": "user", "content": "hello there"}]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from heddle_gateway.auth.authenticator import DEVELOPMENT_KEY
 from integration.functions.toolbox import PLUGIN
 from integration.functions.upstream import Body, Delta, Upstream, calls, goes_on, says, scripted
 from integration.whole import whole, write_assistant
@@ -95,7 +96,9 @@ async def talking(
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
         async with (
             whole(folder) as heddle,
-            AsyncOpenAI(base_url=f"{heddle.url}/v1", api_key="x", max_retries=0) as client,
+            AsyncOpenAI(
+                base_url=f"{heddle.url}/v1", api_key=DEVELOPMENT_KEY, max_retries=0
+            ) as client,
         ):
             yield client, upstream
 

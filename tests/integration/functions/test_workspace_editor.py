@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from heddle_gateway.auth.authenticator import DEVELOPMENT_KEY
 from integration.functions.upstream import Delta, Upstream, calls, says, scripted
 from integration.whole import whole
 from openai import AsyncOpenAI
@@ -89,7 +90,7 @@ async def editing(folder: Path, turns: Sequence[Sequence[Delta]]) -> AsyncGenera
                 whole(folder) as heddle,
                 AsyncOpenAI(
                     base_url=f"{heddle.url}/v1",
-                    api_key="any",
+                    api_key=DEVELOPMENT_KEY,
                     max_retries=0,
                     _strict_response_validation=True,
                 ) as client,

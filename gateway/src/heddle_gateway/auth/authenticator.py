@@ -1,8 +1,5 @@
 """Authenticates requests: a key becomes an identity that services can verify."""
 
-from functools import lru_cache
-from urllib.parse import urlsplit
-
 from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
 from heddle_runtime.identity import ADMIN, Identity, TokenSigner
@@ -10,6 +7,7 @@ from heddle_runtime.identity import ADMIN, Identity, TokenSigner
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import PREFIX, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal
+from heddle_gateway.auth.web_pages import calls_this_machine, is_own_page, origin_of
 from heddle_gateway.http.raw import RawRequest
 
 OPERATOR = Identity("operator", scopes=(ADMIN,))
@@ -18,10 +16,10 @@ DEVELOPER = Identity("developer", scopes=(ADMIN,))
 """The caller without a key in development mode."""
 NOBODY = Identity("nobody")
 """The caller without a key where none is needed."""
+DEVELOPMENT_KEY = "development"
+"""The key that clients may send in development mode if they cannot send none."""
 _DEVELOPMENT_PRINCIPAL = Principal(DEVELOPER)
 _AUTHORIZATION = AUTHORIZATION.encode()
-_HOST, _ORIGIN = b"host", b"origin"
-_LOOPBACK = {"localhost", "127.0.0.1", "::1", ""}
 
 
 class Authenticator:
@@ -51,7 +49,8 @@ class Authenticator:
             InvalidRequestError: A header that names the user is invalid.
             PermissionDeniedError: A web page calls a gateway in development mode, or the user that
                 a trusted key names is disabled.
-            UnauthenticatedError: A key is `required` and missing or invalid, or two were sent.
+            UnauthenticatedError: A key is `required` and missing or invalid, two were sent, or
+                the key is unknown in development mode.
             UnavailableError: The key, or the user, cannot be checked now.
         """
         if self._development:
@@ -61,6 +60,11 @@ class Authenticator:
         if principal is None and key.startswith(PREFIX):
             principal = await self._issued.principal(key)
         if principal is None and self._development:
+            if key not in ("", DEVELOPMENT_KEY):
+                raise UnauthenticatedError(
+                    "The API key is not valid. In development mode, send no key or the key "
+                    f"'{DEVELOPMENT_KEY}'."
+                )
             principal = _DEVELOPMENT_PRINCIPAL
         if principal is None and required:
             raise UnauthenticatedError(
@@ -80,25 +84,18 @@ class Authenticator:
 
     def _reject_web_pages(self, request: RawRequest) -> None:
         """Reject requests of other web sites: development mode has no key that stops them."""
-        origin = request.header("origin") if _ORIGIN in request.headers else ""
-        local = _is_loopback(request.headers.get(_HOST, b""))
-        if not local or (origin and origin not in self._origins):
+        origin = origin_of(request)
+        own = not origin or origin in self._origins or is_own_page(request)
+        if not (own and calls_this_machine(request)):
             raise PermissionDeniedError(
-                "In development mode the gateway answers only programs of its own machine that "
-                "call it by 127.0.0.1 or localhost, and web pages listed in "
+                "In development mode the gateway answers programs of its own machine that call it "
+                "by 127.0.0.1 or localhost, its own pages, and web pages listed in "
                 "HEDDLE_GATEWAY_CORS_ORIGINS."
             )
 
 
-@lru_cache(maxsize=16)  # nearly all requests have the same host
-def _is_loopback(host: bytes) -> bool:
-    try:
-        return (urlsplit(f"//{host.decode('latin-1')}").hostname or "") in _LOOPBACK
-    except ValueError:  # no address at all
-        return False
-
-
 def _bearer(request: RawRequest) -> str:
+    """Return the key of a request; its credentials as they are if they are not a bearer token."""
     if _AUTHORIZATION not in request.headers:
         return ""
     headers = request.scope["headers"]
@@ -106,5 +103,6 @@ def _bearer(request: RawRequest) -> str:
         sent = [value for name, value in headers if name == _AUTHORIZATION]
         if len(sent) > 1:  # neither takes precedence
             raise UnauthenticatedError("The request has two Authorization headers.")
-    scheme, _, key = request.headers[_AUTHORIZATION].decode("latin-1").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else ""
+    credentials = request.headers[_AUTHORIZATION].decode("latin-1").strip()
+    scheme, _, key = credentials.partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else credentials

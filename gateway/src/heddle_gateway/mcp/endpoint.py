@@ -7,6 +7,7 @@ from typing import Any, Literal
 from heddle_runtime.errors import PermissionDeniedError
 from pydantic import ConfigDict, Field
 
+from heddle_gateway.auth.web_pages import is_own_page, origin_of
 from heddle_gateway.http.body import read_body
 from heddle_gateway.http.disconnect import GatewayStoppingError
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
@@ -74,8 +75,8 @@ async def message(api: Call) -> None:
 
     `tools/list` lists the functions of the tools that need no configuration, `tools/call` calls one
     on behalf of the key's owner. A failed call is a result with `isError`. There are no sessions:
-    `GET` and `DELETE` are answered with 405. Requests with an `Origin` that is not in
-    `HEDDLE_GATEWAY_CORS_ORIGINS` are rejected.
+    `GET` and `DELETE` are answered with 405. Requests with an `Origin` are rejected, except those
+    of `HEDDLE_GATEWAY_CORS_ORIGINS` and of pages that the gateway serves on its own machine.
     """
     state, request = api.state, api.raw
     _reject_web_pages(state, request)
@@ -102,9 +103,9 @@ def _reject_web_pages(state: State, request: RawRequest) -> None:
     Raises:
         PermissionDeniedError: The request has such an origin.
     """
-    origin = request.header("origin")
+    origin = origin_of(request)
     allowed = state.settings.cors_origins
-    if origin and origin not in allowed and _ANY not in allowed:
+    if origin and not (origin in allowed or _ANY in allowed or is_own_page(request)):
         raise PermissionDeniedError(
             f"Web pages of {origin[:200]!r} may not call this. HEDDLE_GATEWAY_CORS_ORIGINS lists "
             "the allowed origins."
