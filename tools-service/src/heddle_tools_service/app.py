@@ -15,6 +15,7 @@ from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings,
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
+from heddle_tools_service.assistant_owner import AssistantOwners
 from heddle_tools_service.capabilities.document_queries import DocumentQueries
 from heddle_tools_service.capabilities.files import Files
 from heddle_tools_service.capabilities.graph import Graph
@@ -92,11 +93,9 @@ async def app(
                 channel(settings.assistants_address, ACCOUNTS, RUBRICS)
             )
         organizations = rubrics = None
+        secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
         if accounts is not None:
-            secret = settings.identity_secret
-            credentials = ServiceCredentials(
-                "heddle-tools", secret.get_secret_value() if secret else None
-            )
+            credentials = ServiceCredentials("heddle-tools", secret)
             organizations = OrganizationSettings(account_stub(accounts), credentials)
             rubrics = RubricClient(accounts, credentials)
         number_of = organizations.number if organizations else None
@@ -145,7 +144,10 @@ async def app(
             settings.tool_timeout,
         )
         yield [
-            bind(tool_pb2_grpc.add_ToolServiceServicer_to_server, ToolServicer(runner)),
+            bind(
+                tool_pb2_grpc.add_ToolServiceServicer_to_server,
+                ToolServicer(runner, AssistantOwners(secret)),
+            ),
         ]
 
 

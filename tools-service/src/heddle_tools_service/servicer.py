@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from google.rpc import error_details_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, remaining
+from heddle_runtime.call_metadata import Context, caller, remaining
 from heddle_runtime.errors import InvalidRequestError, Violation, from_status
 from heddle_runtime.paging import page
 from heddle_runtime.struct_codec import to_struct
 
+from heddle_tools_service.assistant_owner import AssistantOwners
 from heddle_tools_service.execution import running
 from heddle_tools_service.tool_runner import ToolRunner
 
@@ -22,8 +23,9 @@ _MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 class ToolServicer(pb_grpc.ToolServiceServicer):
     """Translates between the contract and the tool runner."""
 
-    def __init__(self, runner: ToolRunner) -> None:
+    def __init__(self, runner: ToolRunner, owners: AssistantOwners) -> None:
         self._runner = runner
+        self._owners = owners
         self._registry = runner.registry
 
     async def ListTools(
@@ -69,8 +71,9 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         """Return the functions that a model may call."""
         _check(request.invocations, "invocations[{}]")
         seconds = remaining(context)
+        assistant = self._owners.checked(request.assistant, caller().grant)
         functions = [
-            self._runner.list_functions(invocation, request.assistant, seconds)
+            self._runner.list_functions(invocation, assistant, seconds)
             for invocation in request.invocations
         ]
         return pb.ListFunctionsResponse(functions=await asyncio.gather(*functions))
@@ -81,13 +84,13 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         """Return what the routing agent may choose among."""
         _check(request.invocations, "invocations[{}]")
         seconds = remaining(context)
+        run = self._owners.checked_context(request.context)
         pending = [
-            self._runner.assess(invocation, request.context, seconds)
-            for invocation in request.invocations
+            self._runner.assess(invocation, run, seconds) for invocation in request.invocations
         ]
         assessments = [each for some in await asyncio.gather(*pending) for each in some]
         if request.compare:
-            await self._runner.compare(assessments, request.context, remaining(context))
+            await self._runner.compare(assessments, run, remaining(context))
         return pb.AssessToolsResponse(assessments=assessments)
 
     async def ExecuteTool(
@@ -95,7 +98,8 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     ) -> AsyncGenerator[pb.ExecuteToolResponse]:
         """Stream a tool's status messages, then its result or its error."""
         _check([request.invocation], "invocation")
-        begin = self._runner.open(request.context, remaining(context))
+        run = self._owners.checked_context(request.context)
+        begin = self._runner.open(run, remaining(context))
         async with running([request.invocation], begin) as outbox:
             while events := await outbox.take():
                 for event in events:
@@ -111,7 +115,8 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     ) -> AsyncGenerator[pb.ExecuteToolsResponse]:
         """Stream the events of all invocations; events that are ready together share a message."""
         _check(request.invocations, "invocations[{}]")
-        begin = self._runner.open(request.context, remaining(context))
+        run = self._owners.checked_context(request.context)
+        begin = self._runner.open(run, remaining(context))
         async with running(request.invocations, begin) as outbox:
             while events := await outbox.take():
                 for batch in _batches(events):

@@ -87,11 +87,17 @@ class GrantVerifier:
         Raises:
             UnauthenticatedError: The grant is forged, expired, or was issued to another caller.
         """
-        current = caller()
-        if not current.grant:
-            return None
-        claims = self._claims(current.grant)
-        identity = current.identity
+        token = caller().grant
+        return self.verified(token) if token else None
+
+    def verified(self, token: str) -> Grant:
+        """Return the grant in a token.
+
+        Raises:
+            UnauthenticatedError: As of `current`.
+        """
+        claims = self._claims(token)
+        identity = caller().identity
         now = time.time()
         if claims.aud != AUDIENCE or claims.iat > now + LEEWAY_SECONDS:
             raise UnauthenticatedError(_INVALID)

@@ -50,7 +50,10 @@ class CallMetadata(_message.Message):
     authorization: _builtins.str
     """`Bearer ` and a JSON Web Token in compact form, signed with HS256 and the secret of the
     services. Its payload is `TokenClaims`. Without a valid token, a call fails with
-    `UNAUTHENTICATED`. Services without a secret ignore tokens, and every caller may do everything.
+    `UNAUTHENTICATED`. Without `HEDDLE_IDENTITY_SECRET`, the services of a machine sign with a secret
+    of their own, and answer calls without a token as the operator's until a gateway with API keys
+    starts. Services that run with `HEDDLE_ALLOW_ANONYMOUS` and without a secret ignore tokens, and
+    every caller may do everything.
     API keys are valid at the REST gateway only.
     """
     x_request_id: _builtins.str
@@ -60,8 +63,9 @@ class CallMetadata(_message.Message):
     traceparent: _builtins.str
     """The trace of the call, in W3C Trace Context format. Services log and forward it."""
     heddle_grant: _builtins.str
-    """A grant: the right to read collections as the owner of an assistant may read them. Only the
-    orchestrator issues grants, and only `heddle.knowledge.v1.KnowledgeService` reads them. With a
+    """A grant: the right to read collections, rubrics, files and settings as the owner of an assistant
+    may. Only the orchestrator issues grants; `heddle.knowledge.v1.KnowledgeService` and
+    `heddle.tool.v1.ToolService` read them. With a
     secret it is a JSON Web Token in compact form, signed with HS256 and that secret, whose payload
     is `GrantClaims`; a call with any other fails with `UNAUTHENTICATED`. Services without a secret
     exchange the payload alone, as base64url of its JSON text: every caller may do everything

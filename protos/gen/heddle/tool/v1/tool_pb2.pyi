@@ -589,9 +589,9 @@ class RunContext(_message.Message):
     streaming: _builtins.bool
     """Whether the client streams the answer."""
     grant: _builtins.str
-    """The right to read collections as the assistant's owner may; see
-    `heddle.call.v1.CallMetadata.heddle_grant`. The tools service passes it on when a tool
-    searches. Without it, searches have the rights of the caller, whatever `assistant` says.
+    """The right to act for the assistant's owner; see `heddle.call.v1.CallMetadata.heddle_grant`. The
+    tools service verifies it, and passes it on when a tool searches. Without it, tools have the
+    rights of the caller, whatever `assistant` says.
     """
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.Message]:
@@ -603,7 +603,10 @@ class RunContext(_message.Message):
 
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
-        """The assistant that answers."""
+        """The assistant that answers. Tools read rubrics, files and settings of its owner if that is the
+        caller, if `grant` is for that owner, or if the caller has the scope `admin` or `service`.
+        Otherwise the caller counts as the owner.
+        """
 
     @_builtins.property
     def earlier(self) -> _containers.RepeatedCompositeFieldContainer[Global___EarlierResult]:
@@ -977,7 +980,9 @@ class ListFunctionsRequest(_message.Message):
 
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
-        """The assistant that answers."""
+        """The assistant that answers. Its owner counts as in `RunContext`; the grant is the metadata of
+        the call.
+        """
 
     def __init__(
         self,

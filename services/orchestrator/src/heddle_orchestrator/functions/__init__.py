@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.connector.v1 import connector_pb2
+from heddle_runtime.grants import carrying
 
 from heddle_orchestrator.functions.budget import Budget
 from heddle_orchestrator.functions.tool_declarations import ToolCatalog
@@ -63,7 +64,8 @@ class Functions:
         ) -> AsyncGenerator[Events]:
             assistant = run.request.assistant
             taken = [function.name for function in request.generation.functions]
-            tools = await self.catalog.declarations(assistant, bound, taken, run.context)
+            with carrying(run.request.grant):
+                tools = await self.catalog.declarations(assistant, bound, taken, run.context)
             stop_on_failure(tools.failed)
             if incomplete := [*tools.failed, *tools.held_back]:
                 yield [finished(each) for each in incomplete]
