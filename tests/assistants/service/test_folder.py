@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from assistants.serving import ADA, MODEL, Service, serving
+from assistants.serving import ADA, ADMIN, MODEL, Service, serving
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_assistants.folder import FolderAssistants
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError
@@ -35,8 +35,9 @@ async def beside(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
 async def test_they_are_found_by_id_and_by_name(beside: Service) -> None:
     ada = beside.as_(ADA)
     for reference in ("2", "lamb_assistant.2", "from_2", "LAMB:from_2", "guide"):
-        assert (await ada.get(reference)).assistant.model.connector == "local"
-    assert (await ada.get("guide")).assistant.max_tool_rounds == 20
+        assert (await ada.get(reference)).published
+        assert (await beside.as_(ADMIN).get(reference)).assistant.model.connector == "local"
+    assert (await beside.as_(ADMIN).get("guide")).assistant.max_tool_rounds == 20
     assert (await beside.as_(EVE).get("hidden")).assistant.owner == EVE.subject
     for caller, reference in ((beside.as_(EVE), "guide"), (ada, "hidden"), (ada, "from_hidden")):
         with pytest.raises(NotFoundError):
@@ -133,7 +134,8 @@ async def test_one_hides_another_of_the_database_and_says_so_once(
 
 
 async def test_lamb_s_clients_see_them_too(beside: Service) -> None:
-    record = (await beside.as_(ADA).record("2")).record
+    assert not (await beside.as_(ADA).record("2")).record.HasField("metadata_json")
+    record = (await beside.as_(ADMIN).record("2")).record
     assert (record.name, record.published) == ("from_2", True)
     assert '"rag_processor": "no_rag"' in record.metadata_json
     with pytest.raises(NotFoundError):

@@ -9,16 +9,19 @@ from typing import Annotated, Any, Literal
 import msgspec
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.assistant_json import (
+    FORMAT_VERSION,
     PUBLISHED_MEMBER,
     FieldError,
     read_assistant,
     write_assistant,
 )
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.permissions import may_inspect
 from pydantic import Field
 
 from heddle_gateway.admin.assistant_schema import AssistantBody, StoredAssistant
 from heddle_gateway.admin.exports import exported
-from heddle_gateway.auth.permissions import check_may_change
+from heddle_gateway.auth.permissions import check_may_inspect
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import (
@@ -109,11 +112,23 @@ async def list_assistants(api: Call, query: AssistantQuery) -> AssistantPage:
 
 
 @routes.get("/assistants/{id}", errors=(400, 404, 422), headers=ETAG)
-async def get(api: Call, id_: AssistantId) -> StoredJson:
-    """Get an assistant. One in LAMB's format is migrated first."""
+async def get(api: Call, id_: AssistantId) -> StoredJson | AssistantSummary:
+    """Get an assistant. One in LAMB's format is migrated first.
+
+    A caller who may use but not read it gets its description only, as in the list.
+    """
     request = pb.GetAssistantRequest(reference=f"{PREFIX}{id_}")
     response = await call(api.services.assistants.GetAssistant, request)
-    return _stored(api, response.assistant, response.etag, published=response.published)
+    assistant = response.assistant
+    if may_inspect(caller().identity, assistant):
+        return _stored(api, assistant, response.etag, published=response.published)
+    api.set_etag(response.etag)
+    return AssistantSummary.of(
+        assistant,
+        created=assistant.create_time.seconds,
+        published=response.published,
+        format_version=FORMAT_VERSION,
+    )
 
 
 @routes.post(
@@ -172,11 +187,11 @@ async def publish(api: Call, id_: AssistantId, body: Publication) -> PublishedAs
 
 @routes.get("/assistants/{id}/export", errors=(400, 404, 422), headers=SAVE, returns=AssistantBody)
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
-    """Get an assistant that the caller may change as a file, without its owner and secrets."""
+    """Get an assistant that the caller may read as a file, without its owner and secrets."""
     reference = f"{PREFIX}{id_}"
     request = pb.GetAssistantRequest(reference=reference)
     response = await call(api.services.assistants.GetAssistant, request)
-    check_may_change(response.assistant, reference)
+    check_may_inspect(response.assistant, reference)
     api.save_as(filename(id_))
     return exported(response.assistant)
 

@@ -2,14 +2,14 @@
 
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.permissions import Owned, may_change
+from heddle_runtime.permissions import Owned, may_inspect
 
 
-def check_may_change(it: Owned, reference: str) -> None:
-    """Answer about an assistant that the caller may not change as if there were none.
+def check_may_inspect(it: Owned, reference: str) -> None:
+    """Answer about an assistant that the caller may not read as if there were none.
 
     Raises:
-        NotFoundError: The caller may not change it.
+        NotFoundError: The caller may not read it.
     """
-    if not may_change(caller().identity, it):
+    if not may_inspect(caller().identity, it):
         raise NotFoundError(f"No assistant is named {reference!r}.", assistant=reference)

@@ -12,7 +12,7 @@ from heddle_runtime.errors import AlreadyExistsError
 from pydantic import BeforeValidator, Field
 
 from heddle_gateway.admin.assistants import SAVE, filename
-from heddle_gateway.auth.permissions import check_may_change
+from heddle_gateway.auth.permissions import check_may_inspect
 from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.lamb import assistant_records as records
 from heddle_gateway.openai.chat.completions import AssistantId
@@ -161,7 +161,10 @@ async def list_assistants(api: Call, query: RecordQuery) -> LambAssistantList:
     headers=ETAG,
 )
 async def get(api: Call, id_: AssistantId) -> LambJson:
-    """Get an assistant. One in LAMB's format is migrated first."""
+    """Get an assistant. One in LAMB's format is migrated first.
+
+    A caller who may use but not read it gets neither prompts nor metadata.
+    """
     return _view(api, await _record(api, id_))
 
 
@@ -211,7 +214,7 @@ async def delete(api: Call, id_: AssistantId) -> Message:
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     """Get an assistant as a file that can be imported elsewhere."""
     record = (await _record(api, id_)).record
-    check_may_change(record, id_)
+    check_may_inspect(record, id_)
     api.save_as(filename(id_))
     return records.exported(record)
 

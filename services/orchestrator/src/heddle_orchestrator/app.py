@@ -137,7 +137,9 @@ async def app(
     completions = Completions(
         tools=clients.tools,
         connectors=clients.connectors,
-        assistants=CachedAssistants(clients.assistants, settings.assistant_cache_seconds, meter),
+        assistants=CachedAssistants(
+            clients.assistants, credentials, settings.assistant_cache_seconds, meter
+        ),
         tool_timeout=settings.tool_timeout_seconds,
         functions=Functions(ToolCatalog(clients.tools), _limits(settings)),
         agents=Agents(

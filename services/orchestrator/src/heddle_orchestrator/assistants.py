@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from heddle.assistant.v1 import assistant_pb2
 from heddle_runtime.call_metadata import Context, caller, new_call_options, remaining
 from heddle_runtime.identity import ANONYMOUS, SERVICE, Identity
+from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_orchestrator.metering.budgets import Budget, budget
@@ -26,8 +27,15 @@ _Cached = tuple[assistant_pb2.Assistant, Budget | None]
 class CachedAssistants:
     """Reads assistants from the assistants service, and caches them by caller."""
 
-    def __init__(self, service: "AssistantServiceAsyncStub", seconds: float, meter: Meter) -> None:
+    def __init__(
+        self,
+        service: "AssistantServiceAsyncStub",
+        credentials: ServiceCredentials,
+        seconds: float,
+        meter: Meter,
+    ) -> None:
         self._service = service
+        self._credentials = credentials
         self._meter = meter
         self._cache: TTLCache[_Key, _Cached] = TTLCache(seconds, _MAX_CACHED)
 
@@ -49,8 +57,15 @@ class CachedAssistants:
 
     async def _read(self, reference: str) -> _Cached:
         started = time.monotonic()
-        request = assistant_pb2.GetAssistantRequest(reference=reference)
-        response = await self._service.GetAssistant(request, **new_call_options(_TIMEOUT_SECONDS))
+        identity = caller().identity
+        user = assistant_pb2.User(
+            subject=identity.subject, organization=identity.organization, scopes=identity.scopes
+        )
+        request = assistant_pb2.GetAssistantRequest(reference=reference, user=user)
+        with self._credentials.as_service():  # a user may run an assistant that it may not read
+            response = await self._service.GetAssistant(
+                request, **new_call_options(_TIMEOUT_SECONDS)
+            )
         return response.assistant, budget(response, self._meter, started)
 
 

@@ -9,8 +9,9 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import Context
-from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
+from heddle_runtime.permissions import may_inspect
 
 from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
@@ -125,6 +126,7 @@ def plan(
 
     Raises:
         InvalidRequestError: The assistant is not valid.
+        PermissionDeniedError: The caller asks for a trace, and may not read the assistant.
     """
     processor = _named(
         "prompt_processor", assistant.prompt_processor or prompts.DEFAULT, PROMPT_PROCESSORS
@@ -144,8 +146,23 @@ def plan(
         ),
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),
-        request.include_trace or assistant.verbose,
+        _traced(request, assistant),
     )
+
+
+def _traced(request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant) -> bool:
+    """Return whether a run has a trace, which contains the prompt.
+
+    Raises:
+        PermissionDeniedError: The caller asks for one, and may use but not read the assistant.
+    """
+    if not (request.include_trace or assistant.verbose):
+        return False
+    if may_inspect(caller().identity, assistant):
+        return True
+    if request.include_trace:
+        raise PermissionDeniedError("Only those who may read the assistant get a trace of its run.")
+    return False
 
 
 def _check_size(prompt: Sequence[chat_pb2.Message], max_chars: int) -> None:

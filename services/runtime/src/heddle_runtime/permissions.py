@@ -64,6 +64,16 @@ def may_change(identity: Identity, it: Owned) -> bool:
     return may_administer_in(identity, it.organization) or owns(identity, it)
 
 
+def may_inspect(identity: Identity, it: Owned) -> bool:
+    """Return whether `identity` may read how something works: its prompts, tools and settings.
+
+    Services may. What is in no organisation and has no owner is the operator's.
+    """
+    if SERVICE in identity.scopes or may_administer(identity) or owns(identity, it):
+        return True
+    return ORGANIZATION_ADMIN in identity.scopes and it.organization == home(identity)
+
+
 def may_read(identity: Identity, it: Publishable) -> bool:
     """Return whether `identity` may read something."""
     if may_change(identity, it):

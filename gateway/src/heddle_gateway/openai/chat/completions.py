@@ -128,7 +128,7 @@ async def creator_chat(state: State, request: RawRequest) -> None:
     """Try an assistant.
 
     With `debug_bypass` the response is the prompt that the model would receive, for those who may
-    change the assistant.
+    read the assistant.
     """
     assistant = f"{PREFIX}{request.scope['path_params']['id']}"
     await _respond(state, request, assistant, debug=True)

@@ -5,11 +5,11 @@ make each of them as expensive as a completion, so a small model writes them. LA
 the prompt that a model would receive.
 """
 
-from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, ModelRef
+from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, ModelRef, User
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
 from heddle_runtime.call_metadata import CALLER, caller
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.permissions import may_change
+from heddle_runtime.permissions import may_inspect
 
 from heddle_gateway.openai.chat.task_model import task_assistant
 from heddle_gateway.services import call
@@ -38,12 +38,13 @@ async def prompt_request(state: State, request: RunCompletionRequest) -> RunComp
     """Return the request that is answered with the finished prompt.
 
     Raises:
-        PermissionDeniedError: The caller may use the assistant but not change it.
+        PermissionDeniedError: The caller may use the assistant but not read it.
         HeddleError: The assistant is not available.
     """
-    assistant = await _assistant(state, request)
-    if not may_change(caller().identity, assistant):
-        raise PermissionDeniedError("Only those who may change the assistant see its prompt.")
+    get = GetAssistantRequest(reference=request.assistant_reference)
+    assistant = (await call(state.services.assistants.GetAssistant, get)).assistant
+    if not may_inspect(caller().identity, assistant):
+        raise PermissionDeniedError("Only those who may read the assistant see its prompt.")
     bypass = Assistant()
     bypass.CopyFrom(assistant)
     bypass.model.CopyFrom(_BYPASS)
@@ -66,5 +67,11 @@ def _take_over(state: State) -> None:
 
 
 async def _assistant(state: State, request: RunCompletionRequest) -> Assistant:
-    reference = GetAssistantRequest(reference=request.assistant_reference)
-    return (await call(state.services.assistants.GetAssistant, reference)).assistant
+    """Return the complete assistant of a request, which the caller may use."""
+    user = caller().identity
+    get = GetAssistantRequest(
+        reference=request.assistant_reference,
+        user=User(subject=user.subject, organization=user.organization, scopes=user.scopes),
+    )
+    with state.credentials.as_service():
+        return (await call(state.services.assistants.GetAssistant, get)).assistant

@@ -363,22 +363,63 @@ class GetAssistantRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REFERENCE_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
     reference: _builtins.str
     """Which assistant: its id, its name, or one of the forms that OpenAI clients send:
     `lamb_assistant.<id>`, `LAMB:<name>`, either behind a prefix that ends in a dot.
     """
+    @_builtins.property
+    def user(self) -> Global___User:
+        """On whose behalf a service runs the assistant. Whether this user may use the assistant counts
+        then, and the response is complete. Only for callers with the scope `service`; others get
+        `PERMISSION_DENIED`.
+        """
+
     def __init__(
         self,
         *,
         reference: _builtins.str = ...,
+        user: Global___User | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reference", b"reference"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reference", b"reference", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetAssistantRequest: _TypeAlias = GetAssistantRequest  # noqa: Y015
+
+@_typing.final
+class User(_message.Message):
+    """A user of a service, as in the claims of a token: `heddle.call.v1.TokenClaims`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
+    subject: _builtins.str
+    """The user or application."""
+    organization: _builtins.str
+    """The slug of the organisation. If empty, `default`."""
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The permissions beyond the own objects."""
+
+    def __init__(
+        self,
+        *,
+        subject: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "scopes", b"scopes", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___User: _TypeAlias = User  # noqa: Y015
 
 @_typing.final
 class GetAssistantResponse(_message.Message):
@@ -400,7 +441,7 @@ class GetAssistantResponse(_message.Message):
 
     @_builtins.property
     def quota(self) -> Global___Quota:
-        """What the assistant may spend, if it has a quota."""
+        """What the assistant may spend, if it has a quota and the caller may read it."""
 
     def __init__(
         self,

@@ -29,8 +29,9 @@ class AssistantServiceStub:
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
     The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one. Callers with the scope `admin` may do
-    everything.
+    other members of the organisation may use a published one, and see what a list shows of it: not
+    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -77,15 +78,16 @@ class AssistantServiceServicer:
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
     The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one. Callers with the scope `admin` may do
-    everything.
+    other members of the organisation may use a published one, and see what a list shows of it: not
+    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
     def GetAssistant(self, request, context):
         """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
-        may use.
+        may use. A caller who may use but not read it gets the fields of `AssistantSummary` only.
 
         An assistant of an older format is migrated first. If the stored assistant is invalid or has a
         newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
@@ -178,8 +180,9 @@ class AssistantService:
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
     The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one. Callers with the scope `admin` may do
-    everything.
+    other members of the organisation may use a published one, and see what a list shows of it: not
+    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """

@@ -30,8 +30,9 @@ class AssistantServiceStub:
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
     The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one. Callers with the scope `admin` may do
-    everything.
+    other members of the organisation may use a published one, and see what a list shows of it: not
+    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -42,7 +43,7 @@ class AssistantServiceStub:
     def __new__(cls, channel: _aio.Channel) -> AssistantServiceAsyncStub: ...
     GetAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.GetAssistantRequest, _assistant_pb2.GetAssistantResponse]
     """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
-    may use.
+    may use. A caller who may use but not read it gets the fields of `AssistantSummary` only.
 
     An assistant of an older format is migrated first. If the stored assistant is invalid or has a
     newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
@@ -70,8 +71,9 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
     The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one. Callers with the scope `admin` may do
-    everything.
+    other members of the organisation may use a published one, and see what a list shows of it: not
+    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -79,7 +81,7 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.GetAssistantRequest, _assistant_pb2.GetAssistantResponse]  # type: ignore[assignment]
     """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
-    may use.
+    may use. A caller who may use but not read it gets the fields of `AssistantSummary` only.
 
     An assistant of an older format is migrated first. If the stored assistant is invalid or has a
     newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
@@ -106,8 +108,9 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
     The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one. Callers with the scope `admin` may do
-    everything.
+    other members of the organisation may use a published one, and see what a list shows of it: not
+    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -119,7 +122,7 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.GetAssistantResponse, _abc.Awaitable[_assistant_pb2.GetAssistantResponse]]:
         """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
-        may use.
+        may use. A caller who may use but not read it gets the fields of `AssistantSummary` only.
 
         An assistant of an older format is migrated first. If the stored assistant is invalid or has a
         newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.

@@ -257,7 +257,9 @@ class GetRowRequest(_message.Message):
     `NOT_FOUND` if this is set, one of the folder with `PERMISSION_DENIED`.
     """
     as_stored: _builtins.bool
-    """Return the row in the format that it is stored in, and migrate nothing."""
+    """Return the row in the format that it is stored in, and migrate nothing. Fails with `NOT_FOUND`
+    if the caller may use but not read the assistant.
+    """
     def __init__(
         self,
         *,

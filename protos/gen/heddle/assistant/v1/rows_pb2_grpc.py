@@ -69,7 +69,8 @@ class RowServiceServicer:
 
     def GetRow(self, request, context):
         """Gets one row. An assistant of an older format is migrated first, and stays so. Fails like
-        `AssistantService.GetAssistant`.
+        `AssistantService.GetAssistant`. A caller who may use but not read the assistant gets a row
+        without prompts and metadata.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

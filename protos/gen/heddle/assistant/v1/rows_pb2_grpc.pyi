@@ -39,7 +39,8 @@ class RowServiceStub:
     def __new__(cls, channel: _aio.Channel) -> RowServiceAsyncStub: ...
     GetRow: _grpc.UnaryUnaryMultiCallable[_rows_pb2.GetRowRequest, _rows_pb2.GetRowResponse]
     """Gets one row. An assistant of an older format is migrated first, and stays so. Fails like
-    `AssistantService.GetAssistant`.
+    `AssistantService.GetAssistant`. A caller who may use but not read the assistant gets a row
+    without prompts and metadata.
     """
     ListRows: _grpc.UnaryUnaryMultiCallable[_rows_pb2.ListRowsRequest, _rows_pb2.ListRowsResponse]
     """Lists the rows that the caller may change, ordered by id. Migrates nothing. Assistants of the
@@ -63,7 +64,8 @@ class RowServiceAsyncStub(RowServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetRow: _aio.UnaryUnaryMultiCallable[_rows_pb2.GetRowRequest, _rows_pb2.GetRowResponse]  # type: ignore[assignment]
     """Gets one row. An assistant of an older format is migrated first, and stays so. Fails like
-    `AssistantService.GetAssistant`.
+    `AssistantService.GetAssistant`. A caller who may use but not read the assistant gets a row
+    without prompts and metadata.
     """
     ListRows: _aio.UnaryUnaryMultiCallable[_rows_pb2.ListRowsRequest, _rows_pb2.ListRowsResponse]  # type: ignore[assignment]
     """Lists the rows that the caller may change, ordered by id. Migrates nothing. Assistants of the
@@ -90,7 +92,8 @@ class RowServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_rows_pb2.GetRowResponse, _abc.Awaitable[_rows_pb2.GetRowResponse]]:
         """Gets one row. An assistant of an older format is migrated first, and stays so. Fails like
-        `AssistantService.GetAssistant`.
+        `AssistantService.GetAssistant`. A caller who may use but not read the assistant gets a row
+        without prompts and metadata.
         """
 
     @_abc_1.abstractmethod

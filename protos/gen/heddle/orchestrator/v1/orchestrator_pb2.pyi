@@ -602,7 +602,10 @@ class RunCompletionRequest(_message.Message):
     assistant_reference: _builtins.str
     """A stored assistant, in any form that `GetAssistantRequest.reference` takes."""
     include_trace: _builtins.bool
-    """Adds a `trace` event before `done`. An assistant with `verbose` adds one anyway."""
+    """Adds a `trace` event before `done`. An assistant with `verbose` adds one anyway. A trace has
+    the prompt: only for callers who may read the assistant. Others get `PERMISSION_DENIED`, and no
+    trace of an assistant with `verbose`.
+    """
     charged_to: _builtins.str
     """The identifier of the stored assistant whose usage and quota apply to an assistant in the
     request. The caller must be allowed to use it. If empty, usage is not counted. Ignored with

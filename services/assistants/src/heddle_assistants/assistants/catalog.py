@@ -1,7 +1,6 @@
 """All assistants: those of the folder, which no call can change, and those of the database."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 
 import structlog
 from heddle.assistant.v1 import assistant_pb2 as pb
@@ -149,7 +148,7 @@ class Catalog:
     async def _by_id(self, identifier: str, identity: Identity) -> StoredAssistant | None:
         if stored := await self.in_folder(identifier):
             return stored if may_use(identity, stored) else None
-        return await self._reader.assistant(identifier, partial(may_use, identity))
+        return await self._reader.assistant(identifier, identity)
 
     async def _by_name(self, name: str, identity: Identity) -> StoredAssistant | None:
         stored = (await self._folder.contents()).by_name.get(name)

@@ -7,10 +7,13 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import assistant_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.identity import Identity
 from heddle_runtime.paging import page_size, read_token, write_token
+from heddle_runtime.permissions import may_inspect, require_service
 
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.checking import document_of
+from heddle_assistants.assistants.summaries import outline
 from heddle_assistants.field_checks import refuse_nul, require_name
 from heddle_assistants.repository.deleting import delete
 from heddle_assistants.repository.migrating import Stored
@@ -35,13 +38,20 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self, request: pb.GetAssistantRequest, context: Context
     ) -> pb.GetAssistantResponse:
         """Return one assistant. A forbidden one is answered like a missing one."""
-        stored = await self._catalog.get(request.reference, caller().identity)
-        return pb.GetAssistantResponse(
-            assistant=stored.assistant,
-            etag=stored.etag,
-            published=stored.published,
-            quota=await self._budgets.of(stored.assistant),
-        )
+        identity = user = caller().identity
+        if request.HasField("user"):
+            require_service(identity)
+            sent = request.user
+            user = Identity(sent.subject, sent.organization, tuple(sent.scopes))
+        stored = await self._catalog.get(request.reference, user)
+        response = pb.GetAssistantResponse(etag=stored.etag, published=stored.published)
+        if may_inspect(identity, stored):
+            response.assistant.CopyFrom(stored.assistant)
+            if (quota := await self._budgets.of(stored.assistant)) is not None:
+                response.quota.CopyFrom(quota)
+        else:
+            response.assistant.CopyFrom(outline(stored.assistant))
+        return response
 
     async def ListAssistants(
         self, request: pb.ListAssistantsRequest, context: Context

@@ -10,6 +10,16 @@ from heddle_assistants.repository.row import Row
 from heddle_assistants.store import StoredAssistant
 
 _LARGEST_VERSION = 2**31 - 1
+_OUTLINE = ("id", "name", "title", "description", "owner", "organization")
+
+
+def outline(assistant: pb.Assistant) -> pb.Assistant:
+    """Return the fields of an assistant that a list shows."""
+    return pb.Assistant(
+        **{name: getattr(assistant, name) for name in _OUTLINE},
+        capabilities=assistant.capabilities,
+        create_time=assistant.create_time,
+    )
 
 
 def summary_of_stored(stored: StoredAssistant) -> pb.AssistantSummary:

@@ -1,11 +1,12 @@
 """Assistants ready to answer as."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import StoredColumns, to_contract
-from heddle_runtime.errors import UnavailableError
+from heddle_runtime.errors import MalformedAssistantError, UnavailableError
+from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import may_inspect, may_use
 
 from heddle_assistants.repository.migrating import Migrations, Stored
 from heddle_assistants.repository.row import Row
@@ -26,8 +27,8 @@ class Reader:
         # By everything that the row says: what is remembered is never out of date.
         self._assistants: OrderedDict[Row, StoredAssistant] = OrderedDict()
 
-    async def stored(self, identifier: str, allowed: Callable[[Row], bool]) -> Stored | None:
-        """Return an assistant's row and document, None if there is none that is `allowed`.
+    async def stored(self, identifier: str, identity: Identity) -> Stored | None:
+        """Return an assistant's row and document, None if there is none that `identity` may use.
 
         Raises:
             MalformedAssistantError: What is kept cannot be understood.
@@ -35,25 +36,33 @@ class Reader:
         """
         for _ in range(_TRIES):
             row = await self._rows.get(identifier)
-            if row is None or not allowed(row):
+            if row is None or not may_use(identity, row):
                 return None
-            if stored := await self._migrations.settled(row):
+            if stored := await self._settled(row, identity):
                 return stored
         raise changing(identifier)
 
-    async def assistant(
-        self, identifier: str, allowed: Callable[[Row], bool]
-    ) -> StoredAssistant | None:
+    async def assistant(self, identifier: str, identity: Identity) -> StoredAssistant | None:
         """Return an assistant as the contract tells it, likewise."""
         for _ in range(_TRIES):
             row = await self._rows.get(identifier)
-            if row is None or not allowed(row):
+            if row is None or not may_use(identity, row):
                 return None
             if known := self._assistants.get(row):
                 return known
-            if stored := await self._migrations.settled(row):
+            if stored := await self._settled(row, identity):
                 return self._remembered(stored)
         raise changing(identifier)
+
+    async def _settled(self, row: Row, identity: Identity) -> Stored | None:
+        try:
+            return await self._migrations.settled(row)
+        except MalformedAssistantError as error:
+            if may_inspect(identity, row):
+                raise
+            # The violations quote the assistant.
+            message = f"The assistant {row.id} cannot be used. Ask its owner to repair it."
+            raise MalformedAssistantError(message, assistant=str(row.id)) from error
 
     def _remembered(self, stored: Stored) -> StoredAssistant:
         assistant = stored_assistant(stored)

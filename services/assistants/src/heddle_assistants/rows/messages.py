@@ -13,6 +13,10 @@ from heddle_assistants.store import StoredAssistant
 
 _TOP_K = "rag_top_k_json"
 _OTHERS = ("id", "organization", "metadata", _TOP_K)
+_OUTLINE = {
+    *("id", "organization", "name", "description", "owner"),
+    *("published", "published_at", "created_at", "updated_at"),
+}
 _COLUMNS = tuple(
     field.name for field in pb.AssistantRow.DESCRIPTOR.fields if field.name not in _OTHERS
 )
@@ -49,6 +53,12 @@ def folder_message(stored: StoredAssistant) -> pb.AssistantRow:
         published=stored.published,
         created_at=assistant.create_time.seconds,
     )
+
+
+def outline_row(row: pb.AssistantRow) -> None:
+    """Remove what callers may not know who may only use the assistant."""
+    for name in {field.name for field, _ in row.ListFields()} - _OUTLINE:
+        row.ClearField(name)  # type: ignore[arg-type] # names of fields
 
 
 def column_values(message: Message) -> dict[str, Any]:

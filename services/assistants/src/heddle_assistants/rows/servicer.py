@@ -1,7 +1,6 @@
 """`heddle.assistant.v1.RowService`."""
 
 import json
-from functools import partial
 from typing import Any
 
 from heddle.assistant.v1 import rows_pb2 as pb
@@ -9,8 +8,9 @@ from heddle.assistant.v1 import rows_pb2_grpc as pb_grpc
 from heddle_conversion import convert_row, newest, parse, version_of
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
+from heddle_runtime.identity import Identity
 from heddle_runtime.paging import page_size, write_token
-from heddle_runtime.permissions import may_change, may_use
+from heddle_runtime.permissions import Owned, may_change, may_inspect, may_use
 from sqlalchemy import and_
 
 from heddle_assistants.access import ASSISTANTS
@@ -21,7 +21,12 @@ from heddle_assistants.repository.paging import fitting, row_before
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import Columns, Writer, no_assistant
-from heddle_assistants.rows.messages import folder_message, row_message, stored_message
+from heddle_assistants.rows.messages import (
+    folder_message,
+    outline_row,
+    row_message,
+    stored_message,
+)
 
 _TEXT_COLUMNS = (
     *("name", "description", "system_prompt", "prompt_template", "rag_collections"),
@@ -44,18 +49,18 @@ class RowServicer(pb_grpc.RowServiceServicer):
         if request.to_change:
             await self._catalog.refuse_folder(request.id, identity)
         elif folder_assistant := await self._catalog.in_folder(request.id):
-            if not may_use(identity, folder_assistant):
+            allowed = may_inspect if request.as_stored else may_use
+            if not allowed(identity, folder_assistant):
                 raise no_assistant(request.id)
-            return pb.GetRowResponse(
-                row=folder_message(folder_assistant), etag=folder_assistant.etag
-            )
+            message = folder_message(folder_assistant)
+            return _shown(message, folder_assistant.etag, identity, folder_assistant)
         if not (request.to_change or request.as_stored):
-            stored = await self._reader.stored(request.id, partial(may_use, identity))
+            stored = await self._reader.stored(request.id, identity)
             if stored is None:
                 raise no_assistant(request.id)
-            return pb.GetRowResponse(row=stored_message(stored), etag=stored.row.etag)
+            return _shown(stored_message(stored), stored.row.etag, identity, stored.row)
         row = await self._rows.get(request.id)
-        if row is None or not (may_change if request.to_change else may_use)(identity, row):
+        if row is None or not (may_change if request.to_change else may_inspect)(identity, row):
             raise no_assistant(request.id)
         if request.as_stored:
             return pb.GetRowResponse(row=row_message(row, row.metadata), etag=row.etag)
@@ -112,6 +117,12 @@ class RowServicer(pb_grpc.RowServiceServicer):
 
         stored = await self._writer.edit(row.id, identity, request.etag, edit)
         return pb.UpdateRowResponse(row=stored_message(stored), etag=stored.row.etag)
+
+
+def _shown(row: pb.AssistantRow, etag: str, identity: Identity, it: Owned) -> pb.GetRowResponse:
+    if not may_inspect(identity, it):
+        outline_row(row)
+    return pb.GetRowResponse(row=row, etag=etag)
 
 
 def _columns(row: pb.AssistantRow) -> dict[str, Any]:
