@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +26,8 @@ MODULES = {
     "heddle_orchestrator": "ORCHESTRATOR",
     GATEWAY: "GATEWAY",
 }
+"""The modules of the services, and how their settings are named."""
+ONE_PROCESS = ("heddle_devstack",)
 
 
 @dataclass
@@ -66,29 +68,38 @@ class Processes:
         return (self.folder / f"{module}.log").read_text()
 
     def is_ready(self, module: str) -> bool:
-        if module == GATEWAY:
+        if module in (GATEWAY, *ONE_PROCESS):
             with contextlib.suppress(httpx.HTTPError):
                 return httpx.get(f"{self.url}/status", timeout=1).status_code == httpx.codes.OK
             return False
         with grpc.insecure_channel(f"127.0.0.1:{self.ports[module]}") as channel:
             check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined] # its stubs lack methods
             with contextlib.suppress(grpc.RpcError):
-                found = check(health_pb2.HealthCheckRequest(), timeout=1)
-                return bool(found.status == health_pb2.HealthCheckResponse.SERVING)
+                response = check(health_pb2.HealthCheckRequest(), timeout=1)
+                return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
         return False
 
 
 @contextlib.asynccontextmanager
-async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes]:
-    """Run all services; assistants come from `folder`/assistants."""
+async def processes(
+    folder: Path, modules: Sequence[str] = tuple(MODULES), **environment: str
+) -> AsyncIterator[Processes]:
+    """Run all services; assistants come from `folder`/assistants.
+
+    Args:
+        folder: Where they keep their data.
+        modules: What to start: a process for each service, or `ONE_PROCESS`.
+        environment: Further settings.
+    """
     ports = {module: free_port() for module in MODULES}
     at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
-    found = Processes(
+    services = Processes(
         folder,
         {
             **{f"HEDDLE_{name}_LISTEN": address for name, address in at.items()},
             **{f"HEDDLE_{name}_ADDRESS": address for name, address in at.items()},
             "HEDDLE_GATEWAY_DEVELOPMENT": "1",
+            "HEDDLE_IDENTITY_SECRET_FILE": str(folder / "identity-secret"),
             "HEDDLE_KNOWLEDGE_DATA_DIR": str(folder / "knowledge"),
             "HEDDLE_ASSISTANTS_DIR": str(folder / "assistants"),
             "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",
@@ -97,12 +108,12 @@ async def processes(folder: Path, **environment: str) -> AsyncIterator[Processes
         ports,
     )
     try:
-        for module in MODULES:
-            await asyncio.to_thread(found.start, module)
-        for module in MODULES:
-            await asyncio.to_thread(found.wait_until_ready, module)
-        yield found
+        for module in modules:
+            await asyncio.to_thread(services.start, module)
+        for module in modules:
+            await asyncio.to_thread(services.wait_until_ready, module)
+        yield services
     finally:
-        for process in found.running.values():
+        for process in services.running.values():
             process.kill()
             process.wait()

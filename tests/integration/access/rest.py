@@ -1,0 +1,232 @@
+"""What each route that takes an identifier answers, to whom. New routes belong here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from heddle_gateway.admin.rubrics import EXAMPLE
+from integration.access.outcomes import (
+    ALL,
+    ANYBODY,
+    CHANGE,
+    CHANGE_SHARED,
+    DESCRIBE,
+    LIST,
+    LIST_OWN,
+    OWN,
+    READ,
+    RUN,
+    Outcomes,
+)
+from integration.access.things import Things, unique
+
+Request = Callable[[Any], dict[str, Any]]
+QUESTION = [{"role": "user", "content": "What holds a thread?"}]
+
+
+@dataclass(frozen=True)
+class Route:
+    """How to call a route with the identifiers of things, and what it answers to whom.
+
+    Attributes:
+        outcomes: Of each role.
+        request: Returns `path`, the values of the path's parameters, and what httpx sends.
+    """
+
+    outcomes: Outcomes
+    request: Request
+
+
+def send(client: httpx.Client, name: str, route: Route, things: Any) -> httpx.Response:
+    """Call the route `METHOD PATH`, perhaps with words after it that say how."""
+    method, path, *_ = name.split(" ")
+    options = route.request(things)
+    url = path.format_map(options.pop("path", {}))
+    return client.request(method, url, **options)
+
+
+def _chat(things: Things) -> dict[str, Any]:
+    return {"model": f"lamb_assistant.{things.assistant}", "messages": QUESTION}
+
+
+def _stream(things: Things) -> dict[str, Any]:
+    return {**_chat(things), "stream": True}
+
+
+def _title(things: Things) -> dict[str, Any]:
+    return {**_chat(things), "metadata": {"task": "title_generation"}}
+
+
+def _paint(things: Things) -> dict[str, Any]:
+    return {"json": {"model": f"lamb_assistant.{things.painter}", "prompt": "A loom."}}
+
+
+def _assistant(**body: Any) -> Request:
+    def request(things: Things) -> dict[str, Any]:
+        return {"path": {"id": things.assistant}, **({"json": body} if body else {})}
+
+    return request
+
+
+def _replaced(things: Things) -> dict[str, Any]:
+    model = {"connector": "bypass", "model": "simple-bypass"}
+    return _assistant(name=unique(), model=model)(things)
+
+
+def _tried(**members: Any) -> Request:
+    return lambda it: {"path": {"id": it.assistant}, "json": {"messages": QUESTION, **members}}
+
+
+def _rubric(things: Things) -> dict[str, Any]:
+    return {"path": {"id": things.rubric}}
+
+
+def _store(**body: Any) -> Request:
+    return lambda it: {"path": {"id": it.store}, **({"json": body} if body else {})}
+
+
+def _attached(**body: Any) -> Request:
+    def request(it: Things) -> dict[str, Any]:
+        return {
+            "path": {"file": it.attached, "id": it.store},
+            **({"json": body} if body else {}),
+        }
+
+    return request
+
+
+def _batch(it: Things) -> dict[str, Any]:
+    return {"path": {"batch": it.batch, "id": it.store}}
+
+
+def _searched(it: Things) -> dict[str, Any]:
+    return {"path": {"id": _full(it)}, "json": {"query": "What holds a thread?"}}
+
+
+def _full(it: Things) -> str:
+    """Return the store, with the file in it."""
+    _ = it.attached
+    return it.store
+
+
+ROUTES: dict[str, Route] = {
+    # Completions
+    "POST /v1/chat/completions": Route(RUN, lambda it: {"json": _chat(it)}),
+    "POST /v1/chat/completions streamed": Route(RUN, lambda it: {"json": _stream(it)}),
+    "POST /v1/chat/completions for a title": Route(RUN, lambda it: {"json": _title(it)}),
+    "POST /chat/completions": Route(RUN, lambda it: {"json": _chat(it)}),
+    "POST /lamb/v1/completions": Route(
+        RUN, lambda it: {"params": {"assistant": it.assistant}, "json": {"messages": QUESTION}}
+    ),
+    "POST /creator/assistant/{id}/chat/completions": Route(RUN, _tried()),
+    "POST /creator/assistant/{id}/chat/completions streamed": Route(RUN, _tried(stream=True)),
+    "POST /creator/assistant/{id}/chat/completions for the prompt": Route(
+        OWN | {"owner": "200 with the prompt", "member": "403"}, _tried(debug_bypass=True)
+    ),
+    "POST /v1/images/generations": Route(RUN, _paint),
+    "POST /images/generations": Route(RUN, _paint),
+    "GET /v1/pictures/{name}": Route(OWN, lambda it: {"path": {"name": it.picture}}),
+    "GET /v1/models": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
+    "GET /models": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
+    "GET /v1/models/{id}": Route(
+        DESCRIBE, lambda it: {"path": {"id": f"lamb_assistant.{it.assistant}"}}
+    ),
+    "GET /models/{id}": Route(
+        DESCRIBE, lambda it: {"path": {"id": f"lamb_assistant.{it.assistant}"}}
+    ),
+    # Assistants
+    "GET /assistants": Route(LIST, lambda it: {"params": {"text": it.assistant[:0]}}),
+    "GET /assistants managed": Route(
+        LIST_OWN,
+        lambda it: {"params": {"selection": "managed", "text": it.assistant[:0]}},
+    ),
+    "GET /assistants/{id}": Route(DESCRIBE, _assistant()),
+    "PUT /assistants/{id}": Route(CHANGE, _replaced),
+    "DELETE /assistants/{id}": Route(CHANGE, _assistant()),
+    "PUT /assistants/{id}/publish": Route(CHANGE, _assistant(published=False)),
+    "GET /assistants/{id}/export": Route(OWN | {"owner": "200 with the prompt"}, _assistant()),
+    "GET /assistants/{id}/usage": Route(OWN, _assistant()),
+    "GET /creator/assistant/get_assistants": Route(
+        LIST_OWN, lambda it: {"params": {"limit": 100, "seen": it.assistant}}
+    ),
+    "GET /creator/assistant/get_assistant/{id}": Route(DESCRIBE, _assistant()),
+    "PUT /creator/assistant/update_assistant/{id}": Route(CHANGE, _assistant(description="stolen")),
+    "DELETE /creator/assistant/delete_assistant/{id}": Route(CHANGE, _assistant()),
+    "GET /creator/assistant/export/{id}": Route(
+        OWN | {"owner": "200 with the prompt"}, _assistant()
+    ),
+    "PUT /creator/assistant/publish/{id}": Route(CHANGE, _assistant(publish_status=False)),
+    # Rubrics
+    "GET /rubrics": Route(LIST, lambda it: {"params": {"seen": it.rubric}}),
+    "GET /rubrics/{id}": Route(READ, _rubric),
+    "PUT /rubrics/{id}": Route(
+        CHANGE, lambda it: {**_rubric(it), "json": {"public": True, "content": EXAMPLE}}
+    ),
+    "DELETE /rubrics/{id}": Route(CHANGE, _rubric),
+    # Files
+    "GET /v1/files": Route(LIST_OWN, lambda it: {"params": {"seen": it.file}}),
+    "GET /v1/files/{id}": Route(OWN, lambda it: {"path": {"id": it.file}}),
+    "DELETE /v1/files/{id}": Route(CHANGE, lambda it: {"path": {"id": it.file}}),
+    "GET /v1/files/{id}/content": Route(OWN, lambda it: {"path": {"id": it.file}}),
+    # Vector stores
+    "POST /v1/vector_stores with a file": Route(
+        OWN, lambda it: {"json": {"name": "mine", "file_ids": [it.file]}}
+    ),
+    "GET /v1/vector_stores": Route(LIST, lambda it: {"params": {"seen": it.store}}),
+    "GET /v1/vector_stores/{id}": Route(READ, _store()),
+    "POST /v1/vector_stores/{id}": Route(CHANGE_SHARED, _store(name="stolen")),
+    "DELETE /v1/vector_stores/{id}": Route(CHANGE_SHARED, _store()),
+    "POST /v1/vector_stores/{id}/search": Route(READ, _searched),
+    "GET /v1/vector_stores/{id}/files": Route(READ, lambda it: {"path": {"id": _full(it)}}),
+    "POST /v1/vector_stores/{id}/files": Route(
+        CHANGE_SHARED, lambda it: {**_store()(it), "json": {"file_id": it.file}}
+    ),
+    "GET /v1/vector_stores/{id}/files/{file}": Route(READ, _attached()),
+    "POST /v1/vector_stores/{id}/files/{file}": Route(
+        CHANGE_SHARED, _attached(attributes={"stolen": "yes"})
+    ),
+    "DELETE /v1/vector_stores/{id}/files/{file}": Route(CHANGE_SHARED, _attached()),
+    "GET /v1/vector_stores/{id}/files/{file}/content": Route(READ, _attached()),
+    "POST /v1/vector_stores/{id}/file_batches": Route(
+        CHANGE_SHARED, lambda it: {**_store()(it), "json": {"file_ids": [it.file]}}
+    ),
+    "GET /v1/vector_stores/{id}/file_batches/{batch}": Route(READ, _batch),
+    "POST /v1/vector_stores/{id}/file_batches/{batch}/cancel": Route(CHANGE_SHARED, _batch),
+    "GET /v1/vector_stores/{id}/file_batches/{batch}/files": Route(READ, _batch),
+    "GET /v1/vector_stores/{id}/files/{file}/pages/{page}": Route(
+        READ, lambda it: {"path": {"file": it.document, "id": it.paged, "page": 1}}
+    ),
+    # LAMB's knowledge bases
+    "GET /collections": Route(LIST, lambda it: {"params": {"limit": 1000, "seen": it.store}}),
+    "GET /collections/{id}": Route(READ, _store()),
+    "PATCH /collections/{id}": Route(CHANGE_SHARED, _store(name="stolen")),
+    "DELETE /collections/{id}": Route(CHANGE_SHARED, _store()),
+    "POST /collections/{id}/query": Route(
+        READ,
+        lambda it: {"path": {"id": _full(it)}, "json": {"query_text": "What holds a thread?"}},
+    ),
+    "POST /collections/{id}/ingest-file": Route(
+        CHANGE_SHARED, lambda it: {**_store()(it), "files": {"file": ("a.txt", "A shed.")}}
+    ),
+    "GET /collections/{id}/files": Route(READ, lambda it: {"path": {"id": _full(it)}}),
+    "DELETE /collections/{id}/files/{file}": Route(CHANGE_SHARED, _attached()),
+    # The name of a tool is no secret.
+    "GET /lamb/v1/completions/tools/{name}": Route(
+        ANYBODY, lambda _: {"path": {"name": "word_count"}}
+    ),
+    "POST /lamb/v1/completions/tools/{name}/validate": Route(
+        ALL, lambda _: {"path": {"name": "word_count"}, "json": {}}
+    ),
+}
+"""By `METHOD PATH`, perhaps with words after it that tell several ways of calling apart."""
+
+NO_IDENTIFIER = {
+    *("POST /assistants", "POST /assistants/import", "POST /rubrics", "POST /v1/files"),
+    *("POST /v1/vector_stores", "POST /collections", "POST /organizations"),
+    *("POST /creator/assistant/create_assistant", "GET /creator/assistant/defaults"),
+    *("GET /lamb/v1/completions/tools", "GET /lamb/v1/completions/list"),
+    *("GET /lamb/v1/completions/orchestrators", "GET /query/plugins", "GET /ingestion/plugins"),
+    *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
+}
+"""Routes that name no thing of a user: they create things of the caller or describe Heddle."""

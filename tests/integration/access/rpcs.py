@@ -1,0 +1,371 @@
+"""What each RPC that takes an identifier answers, to whom. New RPCs belong here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from heddle.account.v1 import account_pb2
+from heddle.assistant.v1 import assistant_pb2, rows_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.connector.v1 import connector_pb2
+from heddle.knowledge.v1 import files_pb2, knowledge_pb2
+from heddle.migration.v1 import record_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2
+from heddle.rubric.v1 import rubric_pb2
+from heddle.tool.v1 import tool_pb2
+from heddle.usage.v1 import usage_pb2
+from heddle_runtime.struct_codec import to_struct
+from integration.access.deployments import OWNER
+from integration.access.outcomes import (
+    ALL,
+    CHANGE,
+    CHANGE_SHARED,
+    DESCRIBE,
+    LIST,
+    LIST_OWN,
+    NOT_FOUND,
+    OWN,
+    READ,
+    REFUSED,
+    RUN,
+    Outcomes,
+)
+from integration.access.things import BYPASS, Things, rubric_text, unique
+
+Fields = Callable[[Any], dict[str, Any]]
+MODEL = assistant_pb2.ModelRef(**BYPASS)
+QUESTION = chat_pb2.Message(
+    role=chat_pb2.ROLE_USER, parts=[chat_pb2.ContentPart(text="What holds a thread?")]
+)
+FILTERED = OWN | {
+    "other user": "200 without anything",
+    "other organisation": "200 without anything",
+}
+SEARCH = FILTERED | {"owner": "200 with the content", "member": "200 with the content"}
+"""A search reports an error for each collection that the caller may not read."""
+
+FAILED = SEARCH | dict.fromkeys(("other user", "other organisation"), "failed")
+"""The tool fails, as for what does not exist."""
+
+
+@dataclass(frozen=True)
+class Rpc:
+    """How to call an RPC with the identifiers of things, and what it answers to whom."""
+
+    outcomes: Outcomes
+    fields: Fields
+
+
+def _id(name: str, field: str = "id") -> Fields:
+    return lambda it: {field: getattr(it, name)}
+
+
+def _assistant(it: Things, **fields: Any) -> assistant_pb2.Assistant:
+    return assistant_pb2.Assistant(id=it.assistant, name=unique(), model=MODEL, **fields)
+
+
+def _of_owner(**fields: Any) -> assistant_pb2.Assistant:
+    """Return an assistant that claims to be the owner's."""
+    return assistant_pb2.Assistant(
+        owner=OWNER.subject, organization=OWNER.organization, model=MODEL, **fields
+    )
+
+
+def _run(it: Things, **fields: Any) -> dict[str, Any]:
+    return {
+        "assistant_reference": f"lamb_assistant.{it.assistant}",
+        "messages": [QUESTION],
+        **fields,
+    }
+
+
+def _charged(it: Things) -> dict[str, Any]:
+    inline = assistant_pb2.Assistant(model=MODEL, prompt_template="{user_input}")
+    return {"assistant": inline, "messages": [QUESTION], "charged_to": it.assistant}
+
+
+def _whole(run: Fields) -> Fields:
+    return lambda it: {"run": orchestrator_pb2.RunCompletionRequest(**run(it))}
+
+
+def _invocation(it: Things, tool: str) -> tool_pb2.ToolInvocation:
+    config: dict[str, Any] = {"rubric_id": it.rubric}
+    if tool != "rubric":
+        config = {"collections": [_full(it)]}
+    return tool_pb2.ToolInvocation(id="1", name=tool, config=to_struct(config))
+
+
+def _tool(tool: str) -> Fields:
+    context = tool_pb2.RunContext(messages=[QUESTION], assistant=_of_owner())
+    return lambda it: {"invocation": _invocation(it, tool), "context": context}
+
+
+def _tools(tool: str) -> Fields:
+    context = tool_pb2.RunContext(messages=[QUESTION], assistant=_of_owner())
+    return lambda it: {"invocations": [_invocation(it, tool)], "context": context}
+
+
+def _generation(it: Things) -> dict[str, Any]:
+    return {"model": MODEL, "messages": [QUESTION], "assistant": _of_owner(id=it.assistant)}
+
+
+def _store(**fields: Any) -> Fields:
+    return lambda it: {"collection": it.store, **fields}
+
+
+def _full(it: Things) -> str:
+    """Return the store, with the file in it."""
+    _ = it.attached
+    return it.store
+
+
+def _attached(**fields: Any) -> Fields:
+    return lambda it: {"file_id": it.attached, "collection": it.store, **fields}
+
+
+def _batch(it: Things) -> dict[str, Any]:
+    return {"batch_id": it.batch, "collection": it.store}
+
+
+def _page(it: Things) -> dict[str, Any]:
+    return {"document": it.document, "collection": it.paged, "page": 1}
+
+
+def _document(it: Things) -> dict[str, Any]:
+    return {"document": it.document, "collection": it.paged}
+
+
+def _search(**fields: Any) -> Fields:
+    return lambda it: {"collections": [_full(it)], **fields}
+
+
+def _row(**fields: Any) -> Fields:
+    return lambda it: {"id": it.assistant, **fields}
+
+
+RPCS: dict[str, Rpc] = {
+    # Accounts
+    "Account.ResolveKey": Rpc(REFUSED, lambda it: {"key": f"hk_{it.key}_x"}),
+    "Account.CreateKey": Rpc(
+        OWN | {"other user": "403", "member": "403"},
+        lambda _: {"key": account_pb2.Key(name="k", organization="uni", user=OWNER.subject)},
+    ),
+    "Account.ListKeys": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.key else {}),
+    "Account.RevokeKey": Rpc(CHANGE, _id("key")),
+    "Account.GetOrganization": Rpc(NOT_FOUND, lambda _: {"slug": "uni"}),
+    "Account.PutOrganization": Rpc(
+        NOT_FOUND,
+        lambda _: {"organization": account_pb2.Organization(slug="uni", name="stolen")},
+    ),
+    "Account.PutUser": Rpc(
+        NOT_FOUND, lambda _: {"email": OWNER.subject, "organization": "uni", "disabled": True}
+    ),
+    "Account.ResolveUser": Rpc(REFUSED, lambda _: {"email": OWNER.subject, "organization": "uni"}),
+    "Account.ResolveSettings": Rpc(REFUSED, lambda _: {"organization": "uni"}),
+    "Account.ResolveCollections": Rpc(REFUSED, lambda it: {"ids": [it.store]}),
+    # Assistants
+    "Assistant.GetAssistant": Rpc(DESCRIBE, _id("assistant", "reference")),
+    "Assistant.GetAssistant for a user": Rpc(
+        REFUSED,
+        lambda it: {
+            "reference": it.assistant,
+            "user": assistant_pb2.User(subject=OWNER.subject, organization="uni"),
+        },
+    ),
+    "Assistant.ListAssistants": Rpc(LIST, lambda it: {"page_size": 1000, "text": it.assistant[:0]}),
+    "Assistant.ListAssistants managed": Rpc(
+        LIST_OWN,
+        lambda it: {
+            "page_size": 1000,
+            "text": it.assistant[:0],
+            "selection": assistant_pb2.SELECTION_MANAGED,
+        },
+    ),
+    "Assistant.CreateAssistant": Rpc(
+        REFUSED | {"owner": "200"}, lambda _: {"assistant": _of_owner(name=unique())}
+    ),
+    "Assistant.UpdateAssistant": Rpc(CHANGE, lambda it: {"assistant": _assistant(it)}),
+    "Assistant.DeleteAssistant": Rpc(CHANGE, _id("assistant")),
+    "Assistant.PublishAssistant": Rpc(CHANGE, _id("assistant")),
+    "Row.GetRow": Rpc(DESCRIBE, _row()),
+    "Row.GetRow as stored": Rpc(OWN, _row(as_stored=True)),
+    "Row.GetRow to change": Rpc(OWN, _row(to_change=True)),
+    "Row.ListRows": Rpc(LIST_OWN, lambda it: {"skip": len(it.assistant[:0])}),
+    "Row.CreateRow": Rpc(
+        REFUSED | {"owner": "200"},
+        lambda _: {
+            "row": rows_pb2.AssistantRow(
+                name=unique(), owner=OWNER.subject, metadata='{"_format_version": 2}'
+            )
+        },
+    ),
+    "Row.UpdateRow": Rpc(
+        CHANGE,
+        lambda it: {
+            "row": rows_pb2.AssistantRow(id=it.assistant, description="stolen"),
+            "etag": it.etag,
+        },
+    ),
+    "RowBatch.ReadRows": Rpc(REFUSED, lambda it: {"ids": [int(it.assistant)]}),
+    "RowBatch.ReplaceRows": Rpc(
+        REFUSED,
+        lambda it: {
+            "replacements": [
+                rows_pb2.Replacement(
+                    id=int(it.assistant), version="1", metadata="{}", from_version=1
+                )
+            ]
+        },
+    ),
+    "RowBatch.RestoreOriginals": Rpc(
+        REFUSED,
+        lambda it: {"restorations": [rows_pb2.Restoration(id=int(it.assistant), version="1")]},
+    ),
+    "RowBatch.ImportRows": Rpc(
+        REFUSED,
+        lambda it: {"rows": rows_pb2.RowBatch(assistants=[rows_pb2.AssistantRow(id=it.assistant)])},
+    ),
+    "Record.GetRecord": Rpc(DESCRIBE, _row()),
+    "Record.ListRecords": Rpc(LIST_OWN, lambda it: {"skip": len(it.assistant[:0])}),
+    "Record.CreateRecord": Rpc(
+        REFUSED | {"owner": "200"},
+        lambda _: {
+            "record": record_pb2.Record(
+                name=unique(), owner=OWNER.subject, metadata_json='{"connector": "bypass"}'
+            )
+        },
+    ),
+    "Record.UpdateRecord": Rpc(CHANGE, _row(record=record_pb2.Record(description="stolen"))),
+    "Migration.ConvertAssistant": Rpc(REFUSED, _id("assistant")),
+    "Migration.MigrateAssistants": Rpc(REFUSED, lambda it: {"ids": [it.assistant]}),
+    "Migration.RollbackAssistants": Rpc(REFUSED, lambda it: {"ids": [it.assistant]}),
+    # Usage and rubrics
+    "Usage.RecordUsage": Rpc(
+        REFUSED,
+        lambda it: {
+            "recorder": "r",
+            "entries": [
+                usage_pb2.UsageEntry(
+                    number=1,
+                    assistant_id=it.assistant,
+                    model=MODEL,
+                    counts=usage_pb2.Counts(requests=1),
+                )
+            ],
+        },
+    ),
+    "Usage.GetUsage": Rpc(OWN, _id("assistant")),
+    "Usage.ListUsage": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.assistant else {}),
+    "Usage.ResetUsage": Rpc(NOT_FOUND, _id("assistant")),
+    "Rubric.GetRubric": Rpc(READ, _id("rubric")),
+    "Rubric.GetRubric on behalf of the owner": Rpc(
+        REFUSED,
+        lambda it: {
+            "id": it.rubric,
+            "on_behalf_of": rubric_pb2.AssistantOwner(owner=OWNER.subject, organization="uni"),
+        },
+    ),
+    "Rubric.ListRubrics": Rpc(LIST, lambda it: {"own": False} if it.rubric else {}),
+    "Rubric.CreateRubric": Rpc(
+        REFUSED | {"owner": "200"},
+        lambda _: {"rubric": rubric_pb2.Rubric(owner=OWNER.subject, content_json=rubric_text())},
+    ),
+    "Rubric.UpdateRubric": Rpc(
+        CHANGE,
+        lambda it: {"rubric": rubric_pb2.Rubric(id=it.rubric, content_json=rubric_text())},
+    ),
+    "Rubric.DeleteRubric": Rpc(CHANGE, _id("rubric")),
+    # Runs
+    "Orchestrator.RunCompletion": Rpc(RUN, _run),
+    "Orchestrator.RunCompletion with a trace": Rpc(
+        OWN | {"owner": "200 with the prompt", "member": "403"},
+        lambda it: _run(it, include_trace=True),
+    ),
+    "Orchestrator.RunCompletion charged to an assistant": Rpc(READ, _charged),
+    "Orchestrator.RunWholeCompletion": Rpc(RUN, _whole(_run)),
+    "Orchestrator.RunWholeCompletion with a trace": Rpc(
+        OWN | {"owner": "200 with the prompt", "member": "403"},
+        _whole(lambda it: _run(it, include_trace=True)),
+    ),
+    "Orchestrator.RunWholeCompletion charged to an assistant": Rpc(READ, _whole(_charged)),
+    "Connector.GenerateMessage": Rpc(ALL, _generation),
+    "Connector.GenerateWholeMessage": Rpc(
+        ALL, lambda it: {"generation": connector_pb2.GenerateMessageRequest(**_generation(it))}
+    ),
+    "Connector.GetGeneratedImage": Rpc(OWN, _id("picture", "name")),
+    "Connector.ListModels": Rpc(ALL, lambda _: {"connector": "bypass"}),
+    "Tool.GetTool": Rpc(ALL, lambda _: {"name": "rubric"}),
+    "Tool.ValidateToolConfig": Rpc(ALL, lambda _: {"name": "rubric"}),
+    "Tool.ListFunctions": Rpc(
+        ALL, lambda it: {"invocations": [_invocation(it, "simple_rag")], "assistant": _of_owner()}
+    ),
+    "Tool.AssessTools": Rpc(ALL, _tools("simple_rag")),
+    "Tool.ExecuteTool simple_rag": Rpc(FAILED, _tool("simple_rag")),
+    "Tool.ExecuteTools simple_rag": Rpc(SEARCH, _tools("simple_rag")),
+    "Tool.ExecuteTool rubric": Rpc(FAILED, _tool("rubric")),
+    "Tool.ExecuteTools rubric": Rpc(SEARCH, _tools("rubric")),
+    # Files
+    "File.GetFile": Rpc(OWN, _id("file")),
+    "File.ListFiles": Rpc(LIST_OWN, lambda it: {"page_size": 200} if it.file else {}),
+    "File.GetFileContent": Rpc(OWN, _id("file")),
+    "File.DeleteFile": Rpc(CHANGE, _id("file")),
+    "File.AttachFile": Rpc(CHANGE_SHARED, lambda it: {"collection": it.store, "file_id": it.file}),
+    "File.GetAttachedFile": Rpc(READ, _attached()),
+    "File.ListAttachedFiles": Rpc(READ, lambda it: {"collection": _full(it)}),
+    "File.UpdateAttachedFile": Rpc(
+        CHANGE_SHARED, _attached(attributes=to_struct({"stolen": "yes"}))
+    ),
+    "File.DetachFile": Rpc(CHANGE_SHARED, _attached()),
+    "File.CreateFileBatch": Rpc(
+        CHANGE_SHARED,
+        lambda it: {
+            "collection": it.store,
+            "files": [files_pb2.BatchedFile(file_id=it.file)],
+        },
+    ),
+    "File.GetFileBatch": Rpc(READ, _batch),
+    "File.CancelFileBatch": Rpc(CHANGE_SHARED, _batch),
+    "File.ListFileBatchFiles": Rpc(READ, _batch),
+    # Knowledge
+    "Knowledge.GetCollection": Rpc(READ, _id("store", "name")),
+    "Knowledge.ListCollections": Rpc(LIST, lambda it: {"page_size": 200} if it.store else {}),
+    "Knowledge.UpdateCollection": Rpc(
+        CHANGE_SHARED, lambda it: {"name": it.store, "title": "stolen"}
+    ),
+    "Knowledge.GetCollectionStatistics": Rpc(READ, _store()),
+    "Knowledge.DeleteCollection": Rpc(CHANGE_SHARED, _id("store", "name")),
+    "Knowledge.IngestDocument": Rpc(CHANGE_SHARED, _store(name="stolen.txt", data=b"A shed.")),
+    "Knowledge.GetDocument": Rpc(READ, lambda it: {"name": it.document, "collection": it.paged}),
+    "Knowledge.ListPassages": Rpc(READ, _document),
+    "Knowledge.ListDocuments": Rpc(READ, lambda it: {"collection": _full(it)}),
+    "Knowledge.DeleteDocument": Rpc(
+        CHANGE_SHARED, lambda it: {"name": it.document, "collection": it.paged}
+    ),
+    "Knowledge.SearchCollections": Rpc(SEARCH, _search(query="What holds a thread?")),
+    "Knowledge.SearchPages": Rpc(
+        FILTERED | {"member": "200"},
+        lambda it: {"collections": [it.paged] if it.document else [], "query": "a shed"},
+    ),
+    "Knowledge.GetPage": Rpc(READ, _page),
+    "Knowledge.InterpretPage": Rpc(READ, lambda it: {**_page(it), "prompt": "What is this?"}),
+    "Knowledge.GetPagePicture": Rpc(READ, _page),
+    "Knowledge.ListGraphThemes": Rpc(FILTERED | {"member": "200"}, _search(query="thread")),
+    "Knowledge.FindGraphPaths": Rpc(
+        FILTERED | {"member": "200"}, _search(start="Thread", end="Shed")
+    ),
+    "Knowledge.DescribeDocuments": Rpc(FILTERED | {"member": "200"}, _search()),
+    "Knowledge.QueryDocuments": Rpc(
+        FILTERED | {"member": "200"}, _search(sql="SELECT * FROM documents")
+    ),
+    "Knowledge.EmbedTexts": Rpc(
+        ALL, lambda _: {"texts": ["a"], "kind": knowledge_pb2.EMBEDDING_KIND_QUERY}
+    ),
+}
+"""By `Service.Method`, perhaps with words after it that tell several ways of calling apart."""
+
+NO_IDENTIFIER = {
+    *("Account.ListOrganizations", "File.CreateFile", "Knowledge.CreateCollection"),
+    *("Connector.ListConnectors", "Tool.ListTools", "Migration.ImportLamb"),
+    *("Orchestrator.ListStrategies", "Orchestrator.ListPromptProcessors"),
+}
+"""RPCs that name no thing of a user: they create things of the caller or describe Heddle."""
