@@ -10,7 +10,7 @@ import grpc
 from assistants.both_services import both_services
 from heddle.account.v1 import account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.assistant.v1 import assistant_pb2_grpc
+from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
@@ -41,6 +41,11 @@ class Caller:
     @property
     def assistants(self) -> "assistant_pb2_grpc.AssistantServiceAsyncStub":
         return assistant_pb2_grpc.AssistantServiceStub(self.connection)
+
+    @property
+    def rows(self) -> Any:
+        """The service of rows."""
+        return rows_pb2_grpc.RowServiceStub(self.connection)
 
     @property
     def records(self) -> "record_pb2_grpc.RecordServiceAsyncStub":

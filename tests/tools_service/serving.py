@@ -22,6 +22,7 @@ from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.grants import Grant, GrantSigner
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
+from heddle_tools_service.assistant_owner import AssistantOwners
 from heddle_tools_service.capabilities.document_queries import DocumentQueries
 from heddle_tools_service.capabilities.files import Files
 from heddle_tools_service.capabilities.graph import Graph
@@ -190,7 +191,7 @@ async def serving(
                 register(capabilities), SemanticSimilarity(stub), Threads(threads), default_timeout
             )
             add = pb_grpc.add_ToolServiceServicer_to_server
-            yield [bind(add, ToolServicer(runner))]
+            yield [bind(add, ToolServicer(runner, AssistantOwners(None)))]
 
     async with (
         running(app(), SETTINGS) as service,

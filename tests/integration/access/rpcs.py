@@ -44,6 +44,8 @@ FILTERED = OWN | {
 SEARCH = FILTERED | {"owner": "200 with the content", "member": "200 with the content"}
 """A search reports an error for each collection that the caller may not read."""
 
+TRACED = RUN | {"owner": "200 with the prompt"}
+"""The assistants are verbose: those who may read one get the trace of its run."""
 FAILED = SEARCH | dict.fromkeys(("other user", "other organisation"), "failed")
 """The tool fails, as for what does not exist."""
 
@@ -276,13 +278,13 @@ RPCS: dict[str, Rpc] = {
     ),
     "Rubric.DeleteRubric": Rpc(CHANGE, _id("rubric")),
     # Runs
-    "Orchestrator.RunCompletion": Rpc(RUN, _run),
+    "Orchestrator.RunCompletion": Rpc(TRACED, _run),
     "Orchestrator.RunCompletion with a trace": Rpc(
         OWN | {"owner": "200 with the prompt", "member": "403"},
         lambda it: _run(it, include_trace=True),
     ),
     "Orchestrator.RunCompletion charged to an assistant": Rpc(READ, _charged),
-    "Orchestrator.RunWholeCompletion": Rpc(RUN, _whole(_run)),
+    "Orchestrator.RunWholeCompletion": Rpc(TRACED, _whole(_run)),
     "Orchestrator.RunWholeCompletion with a trace": Rpc(
         OWN | {"owner": "200 with the prompt", "member": "403"},
         _whole(lambda it: _run(it, include_trace=True)),

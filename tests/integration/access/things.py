@@ -152,6 +152,7 @@ class Things:
             "system_prompt": self.prompt,
             "prompt_template": "{user_input}",
             "model": model,
+            "verbose": True,
             "published": self._shared,
         }
         return str(self._post("/assistants", json=body)["id"])

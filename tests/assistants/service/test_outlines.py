@@ -1,0 +1,76 @@
+"""What members read of an assistant that they may use but not change: what a list shows."""
+
+import json
+
+import pytest
+from assistants.serving import ADA, ADMIN, SECRET, SERVICE, serving
+from assistants.stored import LEGACY, keep
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.assistant.v1 import rows_pb2
+from heddle_assistants.database.engine import Database
+from heddle_runtime.errors import MalformedAssistantError, NotFoundError, PermissionDeniedError
+from heddle_runtime.identity import Identity
+
+BOB = Identity("bob@uni.example", "uni")
+CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))
+HIDDEN = "The answer is 42."
+TEXT = json.dumps({**LEGACY, "llm": HIDDEN})
+
+
+async def test_a_member_gets_the_outline_and_those_who_may_read_it_everything(
+    database: Database, database_url: str
+) -> None:
+    texts = {"system_prompt": HIDDEN, "prompt_template": HIDDEN, "metadata": TEXT}
+    number = await keep(database, name="tutor", description="Helps.", published=True, **texts)
+    async with serving(database_url, secret=SECRET) as service:
+        bob = service.as_(BOB)
+        seen = (await bob.get(number)).assistant
+        assert (seen.name, seen.description, seen.owner) == ("tutor", "Helps.", ADA.subject)
+        row = await bob.ask(bob.rows.GetRow, rows_pb2.GetRowRequest(id=number))
+        record = await bob.record(number)
+        assert row.row.description == record.record.description == "Helps."
+        assert not [each for each in (seen, row, record) if HIDDEN in str(each)]
+        with pytest.raises(NotFoundError):
+            await bob.ask(bob.rows.GetRow, rows_pb2.GetRowRequest(id=number, as_stored=True))
+        for caller in (ADA, CHAIR, ADMIN, SERVICE):
+            assert (await service.as_(caller).get(number)).assistant.system_prompt == HIDDEN
+            assert HIDDEN in str(await service.as_(caller).record(number))
+
+
+async def test_a_member_is_not_told_what_is_wrong_with_an_assistant(
+    database: Database, database_url: str
+) -> None:
+    wrong = f'["{HIDDEN}"'
+    number = await keep(database, name="tutor", published=True, metadata=wrong)
+    async with serving(database_url, secret=SECRET) as service:
+        with pytest.raises(MalformedAssistantError) as caught:
+            await service.as_(BOB).get(number)
+        assert caught.value.message == (
+            f"The assistant {number} cannot be used. Ask its owner to repair it."
+        )
+        assert not caught.value.violations
+        with pytest.raises(MalformedAssistantError) as caught:
+            await service.as_(ADA).get(number)
+        assert caught.value.violations
+
+
+async def test_a_service_reads_an_assistant_for_a_user(
+    database: Database, database_url: str
+) -> None:
+    shared = await keep(database, name="shared", published=True, system_prompt=HIDDEN)
+    private = await keep(database, name="private", system_prompt=HIDDEN)
+    user = pb.User(subject=BOB.subject, organization=BOB.organization)
+    async with serving(database_url, secret=SECRET) as service:
+        own = service.as_(SERVICE)
+
+        async def get(reference: str) -> pb.GetAssistantResponse:
+            request = pb.GetAssistantRequest(reference=reference, user=user)
+            return await own.ask(own.assistants.GetAssistant, request)
+
+        assert (await get(shared)).assistant.system_prompt == HIDDEN
+        with pytest.raises(NotFoundError):
+            await get(private)
+        for caller in (BOB, ADA, ADMIN):
+            own = service.as_(caller)
+            with pytest.raises(PermissionDeniedError):
+                await get(shared)
