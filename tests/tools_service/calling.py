@@ -16,7 +16,7 @@ from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from runtime.accounts import SECRET, Accounts, serving_accounts
-from tools_service.serving import Client, text_of
+from tools_service.serving import Client, granted, text_of
 
 SERVICE = Identity("somebody")
 
@@ -34,11 +34,14 @@ class Calling:
         identity: Identity = SERVICE,
         run: str = "req_test",
     ) -> pb.ToolEvent:
-        """Return the last event of an invocation, which is part of the request `run`."""
+        """Return the last event of an invocation, which is part of the request `run`.
+
+        As the orchestrator does, it grants the caller the rights of the assistant's owner.
+        """
         token = TokenSigner(SECRET).token(identity)
         before = CALLER.set(Caller(run, identity, token))
         try:
-            batches = await self.client.run_all([invocation], context)
+            batches = await self.client.run_all([invocation], granted(context, SECRET))
         finally:
             CALLER.reset(before)
         return [event for batch in batches for event in batch][-1]

@@ -246,6 +246,16 @@ def said(
     return pb.RunContext(messages=messages, assistant=assistant, grant=grant)
 
 
+def granted(context: pb.RunContext | None, secret: str) -> pb.RunContext:
+    """Return a context with a grant for the current caller, as the orchestrator issues it."""
+    own = pb.RunContext()
+    if context is not None:
+        own.CopyFrom(context)
+    owner = Grant(own.assistant.owner, own.assistant.organization)
+    own.grant = GrantSigner(secret).sign(owner, 600)
+    return own
+
+
 def outcome(
     events: Sequence[Sequence[pb.ToolEvent]], identifier: str
 ) -> "pb.ToolResult | HeddleError":

@@ -15,7 +15,7 @@ from heddle_runtime.struct_codec import to_struct
 from runtime.accounts import SECRET
 from tools_service.calling import SERVICE, Calling, calling_tools
 from tools_service.mcp_calling import pins
-from tools_service.serving import said
+from tools_service.serving import granted, said
 
 COMMANDS = {"time": [sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"]}
 SERVER = {"command": "time"}
@@ -36,9 +36,10 @@ def in_agent_run() -> pb.RunContext:
 
 async def assessed(tools: Calling, config: dict[str, Any]) -> list[pb.Assessment]:
     invocation = pb.ToolInvocation(id="clock", name="mcp", config=to_struct(config))
-    request = pb.AssessToolsRequest(invocations=[invocation], context=in_agent_run())
     before = CALLER.set(Caller("req_test", SERVICE, TokenSigner(SECRET).token(SERVICE)))
     try:
+        context = granted(in_agent_run(), SECRET)
+        request = pb.AssessToolsRequest(invocations=[invocation], context=context)
         response = await tools.client.stub.AssessTools(request, **new_call_options(30))
     finally:
         CALLER.reset(before)

@@ -14,7 +14,7 @@ from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.server import running
 from heddle_tools_service.app import ToolsSettings, app
-from tools_service.serving import Client, invocation, outcome, said, text_of
+from tools_service.serving import Client, granted, invocation, outcome, said, text_of
 
 SECRET = "s" * 32
 ANA = Identity("ana@example.org", "looms")
@@ -62,7 +62,8 @@ async def call(
     made.function_call.name = tool
     made.function_call.arguments_json = json.dumps(arguments)
     with asked_by(identity):
-        events = await client.run_all([made], said("Mend it", owner="eve@example.org"))
+        context = granted(said("Mend it", owner="eve@example.org"), SECRET)
+        events = await client.run_all([made], context)
     told = [event.status for batch in events for event in batch if event.HasField("status")]
     return told, outcome(events, "1")
 

@@ -8,8 +8,8 @@ import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import Identity
-from tools_service.serving import Client, invocation, outcome, said, text_of
-from tools_service.workspace.asking import ANA, BOB, asked_by
+from tools_service.serving import Client, granted, invocation, outcome, said, text_of
+from tools_service.workspace.asking import ANA, BOB, SECRET, asked_by
 
 
 async def shown(
@@ -22,7 +22,8 @@ async def shown(
     context = said("Add type hints to this function", owner="eve@example.org")
     context.options.extra_json = json.dumps({"metadata": metadata})
     with asked_by(identity):
-        events = await client.run_all([invocation("1", "current_file", config)], context)
+        asking = granted(context, SECRET)
+        events = await client.run_all([invocation("1", "current_file", config)], asking)
     return outcome(events, "1")
 
 
