@@ -81,7 +81,8 @@ async def measured(
     wrong = []
     started, cpu_started = time.perf_counter(), time.process_time()
     for each in question_set.questions:
-        state = initial_state([message(chat_pb2.ROLE_USER, each.text)])
+        conversation = [message(chat_pb2.ROLE_USER, each.text)]
+        state = initial_state(conversation, conversation)
         candidates = question_set.tools
         if is_greeting(each.text):
             decision = respond("A greeting.")

@@ -1,5 +1,6 @@
 """`heddle_orchestrator.prompts.simple_augment`."""
 
+import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
@@ -27,11 +28,14 @@ def test_the_system_prompt_comes_first_and_the_history_stays() -> None:
     assert prompt == [say(chat_pb2.ROLE_SYSTEM, "Be brief."), *history, say(USER, "Q:\n\nc\n\n")]
 
 
+SEEING = assistant_pb2.Capabilities(vision=True)
+
+
 def test_without_a_template_the_conversation_is_sent_as_it_is() -> None:
     message = say(USER, "see")
     message.parts.append(PICTURE)
 
-    assert processed(assistant_pb2.Assistant(), message) == [message]
+    assert processed(assistant_pb2.Assistant(capabilities=SEEING), message) == [message]
 
 
 def test_an_empty_conversation_stays_empty() -> None:
@@ -50,12 +54,41 @@ def test_pictures_reach_only_an_assistant_that_sees() -> None:
     message = say(USER, "what is it?")
     message.parts.append(PICTURE)
     blind = assistant_pb2.Assistant(prompt_template="{user_input}")
-    seeing = assistant_pb2.Assistant(
-        prompt_template="{user_input}", capabilities=assistant_pb2.Capabilities(vision=True)
-    )
+    seeing = assistant_pb2.Assistant(prompt_template="{user_input}", capabilities=SEEING)
 
     assert [part.WhichOneof("kind") for part in processed(blind, message)[0].parts] == ["text"]
     assert list(processed(seeing, message)[0].parts)[1:] == [PICTURE]
+
+
+@pytest.mark.parametrize("template", ["", "Q:{user_input}"])
+def test_without_vision_no_turn_has_an_image(template: str) -> None:
+    foreign = chat_pb2.ContentPart(foreign=chat_pb2.ForeignPart(type="input_image", json="{}"))
+    document = chat_pb2.ContentPart(file=chat_pb2.Media(data=b"%PDF", media_type="application/pdf"))
+    turns = [say(USER, "one"), say(ANSWER), say(TOOL, "three"), say(USER, "four")]
+    for turn in turns:
+        turn.parts.extend([PICTURE, foreign])
+    turns[-1].parts.append(document)
+    before = [turn.SerializeToString() for turn in turns]
+
+    prompt = processed(assistant_pb2.Assistant(prompt_template=template), *turns)
+
+    parts = [part for message in prompt for part in message.parts]
+    assert [part.WhichOneof("kind") for part in parts] == ["text"] * 4 + ["file"]
+    assert prompt[1].parts[0].text == (
+        "[An image was removed: this assistant does not read images.]"
+    )
+    assert [turn.SerializeToString() for turn in turns] == before
+
+
+@pytest.mark.parametrize("role", [chat_pb2.ROLE_SYSTEM, chat_pb2.ROLE_DEVELOPER])
+def test_instructions_after_the_question_are_not_the_question(
+    role: "chat_pb2.Role.ValueType",
+) -> None:
+    assistant = assistant_pb2.Assistant(prompt_template="Q:{user_input}")
+
+    prompt = processed(assistant, say(USER, "c"), say(role, "Be brief."))
+
+    assert prompt == [say(USER, "Q:\n\nc\n\n"), say(role, "Be brief.")]
 
 
 def test_the_role_of_the_rewritten_message_stays() -> None:

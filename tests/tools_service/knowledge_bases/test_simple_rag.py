@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from heddle.chat.v1 import chat_pb2
 from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.errors import HeddleError, InvalidRequestError, ToolFailedError
 from heddle_tools_service.sdk import ToolUnavailableError
@@ -140,6 +141,26 @@ async def test_the_question_is_rewritten_by_the_small_model(
     assert "turn 2" not in prompt
     assert "turn 3 {x}" in prompt
     assert "user: how wide is it?" in prompt
+
+
+async def test_the_small_model_reads_questions_without_the_file_that_open_webui_attaches(
+    store: KnowledgeStore, server: KnowledgeBaseServer
+) -> None:
+    prompts: list[str] = []
+
+    async def model(prompt: str, /, **_: float) -> str:
+        prompts.append(prompt)
+        return "how wide is a shed"
+
+    server.answers = {"1": {"results": [hit("found")]}}
+    file = f'<context>\n<source id="1">{"a long file " * 200}</source>\n</context>\n\n'
+    conversation = said(f"{file}What is a shed?", "A gap.", f"{file}How wide is it?")
+    conversation.messages.add(role=chat_pb2.ROLE_SYSTEM).parts.add(text="Be brief.")
+    async with serving_with(store, server, small_model=model) as client:
+        await client.run("context_aware_rag", {"collections": ["1"]}, conversation)
+
+    [prompt] = prompts
+    assert "user: What is a shed?\nassistant: A gap.\nuser: How wide is it?\n\nSearch" in prompt
 
 
 async def test_without_an_answer_of_the_small_model_the_last_message_is_searched(

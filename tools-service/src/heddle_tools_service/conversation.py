@@ -1,13 +1,13 @@
-"""Converts a run's context to what tools see: the last question, and OpenAI's request."""
+"""Converts a run's context to what tools see: the question, and OpenAI's request."""
 
 import json
 from functools import cached_property
 from typing import Any
 
 import msgspec
-from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.conversations import question
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.openai_messages import members, to_messages
 
@@ -31,11 +31,8 @@ class Conversation:
 
     @cached_property
     def query(self) -> str:
-        """The last user message: its text parts, joined by a space."""
-        for message in reversed(self._context.messages):
-            if message.role == chat_pb2.ROLE_USER:
-                return " ".join(part.text for part in message.parts if part.HasField("text"))
-        return ""
+        """The user's question: its text parts, joined by a space."""
+        return question(self._context.messages)
 
     @cached_property
     def assistant(self) -> Assistant:

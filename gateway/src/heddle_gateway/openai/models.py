@@ -23,7 +23,7 @@ routes = Routes("completions")
 class Capabilities(Model):
     """What an assistant can do beside text."""
 
-    vision: bool = Field(description="Images of the last message reach the model.")
+    vision: bool = Field(description="Images of the conversation reach the model.")
     image_generation: bool = Field(description="Responses can be images.")
 
 

@@ -28,6 +28,7 @@ from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.metering.counting import Counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.plan import Plan, plan
+from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.tools.execution import Events, ToolRun, fixed_answer
 from heddle_orchestrator.tools.sources import source_events
 from heddle_orchestrator.trace import Tracing
@@ -201,7 +202,8 @@ class Completions:
         if (router := plan_.strategy.router) is None:
             loop = generate(request)
         else:
-            plan_.state = initial_state(plan_.request.messages)
+            messages = plan_.request.messages
+            plan_.state = initial_state(messages, visible(plan_.assistant, messages))
             loop = self.agents.answer(
                 request,
                 router=router,

@@ -23,6 +23,7 @@ tool's own `arguments` hold what the model or the agent sends. For the agent, gi
 `examples` and its result `objects`.
 """
 
+from heddle_runtime.conversations import own_words
 from heddle_runtime.frontend_payloads import Error, Response, Result, Status, ToolOutput
 
 from heddle_tools_service.models import (
@@ -97,5 +98,6 @@ __all__ = [
     "ToolUnavailableError",
     "TreeData",
     "Trigger",
+    "own_words",
     "tool",
 ]

@@ -92,8 +92,9 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     arguments: ArgumentsT
     """The model's checked arguments if a model called the tool, else the arguments' defaults."""
     query: str
-    """The model's query if a model called the tool, else the text parts of the last user message,
-    joined by a space. Empty if there is none."""
+    """The model's query if a model called the tool, else the user's question: the text parts of the
+    last user message, joined by a space, without what Open WebUI adds to a question about a file.
+    Empty if there is none."""
     assistant: Assistant
     caller: Caller
     earlier: tuple[EarlierResult, ...]

@@ -6,10 +6,11 @@ from typing import Any
 
 from heddle_tools_service.capabilities.passages import PassageResults, Passages
 from heddle_tools_service.capabilities.small_model import SmallModel
-from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, tool
+from heddle_tools_service.sdk import Query, ToolCall, ToolError, ToolResult, own_words, tool
 from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, check, chosen, look_up
 from heddle_tools_service.tools.retrieved import empty_search_text, passage_source, searched_places
 
+_INSTRUCTIONS = ("system", "developer")
 _MAX_MESSAGES = 10
 _MAX_MESSAGE_CHARS = 1_000
 _MAX_QUERY_CHARS = 400
@@ -112,7 +113,8 @@ async def _rewritten(call: ToolCall[Any], model: SmallModel) -> str:
     """
     if isinstance(call.arguments, Query) or not model.configured:
         return call.query
-    turns = "\n".join(map(_turn, call.request["messages"][-_MAX_MESSAGES:]))
+    spoken = [each for each in call.request["messages"] if each.get("role") not in _INSTRUCTIONS]
+    turns = "\n".join(map(_turn, spoken[-_MAX_MESSAGES:]))
     try:
         answer = await model.generate(_TASK.substitute(conversation=turns), max_tokens=100)
     except ToolError:
@@ -122,7 +124,7 @@ async def _rewritten(call: ToolCall[Any], model: SmallModel) -> str:
 
 
 def _turn(message: Mapping[str, Any]) -> str:
-    content = message.get("content") or ""
-    if isinstance(content, list):
-        content = " ".join(part["text"] for part in content if part.get("type") == "text")
-    return f"{message.get('role', 'user')}: {content[:_MAX_MESSAGE_CHARS]}"
+    role, content = message.get("role", "user"), message.get("content") or ""
+    texts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+    text = " ".join(map(own_words, texts)) if role == "user" else " ".join(texts)
+    return f"{role}: {text[:_MAX_MESSAGE_CHARS]}"

@@ -7,6 +7,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunCompletionRequest,
     RunWholeCompletionRequest,
 )
+from heddle_runtime.conversations import RAG_TASK
 
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
@@ -16,7 +17,8 @@ from heddle_gateway.openai.chat.schema import ChatBody, LambChatBody
 
 MAX_PARTS_IN_ALL = 10_000
 _PREFIX = "lamb_assistant."
-# Open WebUI's prompts for its tasks begin with this; it may remove `metadata.task`.
+# Open WebUI's prompts for its tasks begin with this, and so does a question about a file. It may
+# remove `metadata.task`.
 _TASK = "### Task:\n"
 
 
@@ -111,7 +113,9 @@ def _is_task(members: dict[str, Any], *, stream: bool) -> bool:
     if stream or not isinstance(messages, list) or len(messages) != 1:
         return False
     content = messages[0].get("content") if isinstance(messages[0], dict) else None
-    return isinstance(content, str) and content.startswith(_TASK)
+    if not isinstance(content, str) or content.startswith(RAG_TASK):
+        return False
+    return content.startswith(_TASK)
 
 
 def _includes_usage(members: dict[str, Any]) -> bool:

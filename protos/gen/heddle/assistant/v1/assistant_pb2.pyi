@@ -154,10 +154,10 @@ class Assistant(_message.Message):
     system_prompt: _builtins.str
     """Instructions placed before the conversation."""
     prompt_template: _builtins.str
-    """The text that replaces the last user message. `{user_input}` stands for that message,
+    """The text that replaces the question: the last message of the user. `{user_input}` stands for it,
     `{<slot>}` for the output of the tools bound to the slot. Unknown names in braces are removed;
     everything else is preserved byte for byte, and inserted text is not searched for names. If
-    empty, the conversation is sent unchanged.
+    empty, the question is sent unchanged.
     """
     strategy: _builtins.str
     """The name of the strategy that runs the tools, as listed by
@@ -269,8 +269,8 @@ class Capabilities(_message.Message):
     VISION_FIELD_NUMBER: _builtins.int
     IMAGE_GENERATION_FIELD_NUMBER: _builtins.int
     vision: _builtins.bool
-    """Sends images of the last user message to the model. If not set, they are removed when a
-    template replaces that message.
+    """Sends the images of the conversation to the model. If not set, they are removed from all
+    messages; a message with nothing but images becomes a note that says so.
     """
     image_generation: _builtins.bool
     """Answers can contain images."""

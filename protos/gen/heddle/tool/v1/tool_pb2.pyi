@@ -512,7 +512,9 @@ class TreeData(_message.Message):
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
     user_prompt: _builtins.str
-    """The question: the text of the last message of the role user."""
+    """The question: the text of the last message of the role user, without what Open WebUI adds to a
+    question about a file.
+    """
     iterations: _builtins.int
     """The number of completed decisions."""
     @_builtins.property

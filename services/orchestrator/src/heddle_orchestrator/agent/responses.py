@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.conversations import question_index
 from heddle_runtime.frontend_payloads import Response
 
 from heddle_orchestrator.agent import output_events
@@ -112,17 +113,17 @@ def _results(state: State, max_chars: int) -> _Results:
 
 
 def _insert(generation: connector_pb2.GenerateMessageRequest, text: str) -> None:
-    """Insert a text before the user's last message, where small models use it best."""
-    for message in reversed(generation.messages):
-        if message.role == chat_pb2.ROLE_USER:
-            first = chat_pb2.ContentPart(text=f"{text}\n\n")
-            rest = list(message.parts)
-            del message.parts[:]
-            message.parts.extend([first, *rest])
-            _join_texts(message)
-            return
-    part = chat_pb2.ContentPart(text=text)
-    generation.messages.add(role=chat_pb2.ROLE_USER).parts.append(part)
+    """Insert a text before the user's question, where small models use it best."""
+    index = question_index(generation.messages)
+    if index is None or generation.messages[index].role != chat_pb2.ROLE_USER:
+        generation.messages.add(role=chat_pb2.ROLE_USER).parts.add(text=text)
+        return
+    message = generation.messages[index]
+    first = chat_pb2.ContentPart(text=f"{text}\n\n")
+    rest = list(message.parts)
+    del message.parts[:]
+    message.parts.extend([first, *rest])
+    _join_texts(message)
 
 
 def _join_texts(message: chat_pb2.Message) -> None:

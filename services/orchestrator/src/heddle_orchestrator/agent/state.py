@@ -6,10 +6,10 @@ from typing import Any
 
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.conversations import question
 from heddle_runtime.frontend_payloads import written
 
 from heddle_orchestrator.agent.environment import Environment
-from heddle_orchestrator.prompts.simple_augment import message_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class State:
     """Belongs to one run and is dropped with it."""
 
     prompt: str
-    """The text of the last message of the role user."""
+    """The user's question."""
     messages: Sequence[chat_pb2.Message] = ()
-    """The conversation, including that message."""
+    """The conversation as models may read it, including the question."""
     iterations: int = 0
     """How many decisions were executed."""
     environment: Environment = field(default_factory=Environment)
@@ -63,9 +63,13 @@ class State:
         )
 
 
-def initial_state(messages: Sequence[chat_pb2.Message]) -> State:
-    """Return the state of a new run that answers a conversation."""
-    questions = (
-        message_text(each) for each in reversed(messages) if each.role == chat_pb2.ROLE_USER
-    )
-    return State(next(questions, ""), messages)
+def initial_state(
+    messages: Sequence[chat_pb2.Message], visible: Sequence[chat_pb2.Message]
+) -> State:
+    """Return the state of a new run that answers a conversation.
+
+    Args:
+        messages: The conversation.
+        visible: The conversation as models may read it.
+    """
+    return State(question(messages), visible)

@@ -1,13 +1,13 @@
-"""The prompt processor `simple_augment`: the filled template replaces the last user message."""
+"""The prompt processor `simple_augment`: the filled template replaces the user's question."""
 
 from collections.abc import Mapping, Sequence
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
+from heddle_runtime.conversations import message_text, question_index
 
+from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.prompts.template import USER_INPUT, render
-
-_ANSWERS = (chat_pb2.ROLE_ASSISTANT, chat_pb2.ROLE_TOOL)
 
 
 class SimpleAugment:
@@ -35,8 +35,8 @@ class SimpleAugment:
             slots: The texts for the slots of the template.
             notes: Sentences for the model, below the system prompt.
         """
-        prompt = list(messages)
-        position = _question_index(prompt)
+        prompt = visible(assistant, messages)
+        position = question_index(prompt)
         if assistant.prompt_template and position is not None:
             prompt[position] = _rewritten(prompt[position], assistant, slots)
         system = "\n\n".join(filter(None, (assistant.system_prompt, *notes)))
@@ -44,23 +44,6 @@ class SimpleAugment:
             part = chat_pb2.ContentPart(text=system)
             prompt.insert(0, chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, parts=[part]))
         return prompt
-
-
-def message_text(message: chat_pb2.Message) -> str:
-    """Return the texts of a message, joined by a space."""
-    return " ".join(part.text for part in message.parts if part.HasField("text"))
-
-
-def _question_index(messages: Sequence[chat_pb2.Message]) -> int | None:
-    """Return the index of the last message that is not an answer or a tool result.
-
-    A client that runs functions itself sends their results last. Those must reach the model
-    unchanged; the template replaces the question before them.
-    """
-    for position in range(len(messages) - 1, -1, -1):
-        if messages[position].role not in _ANSWERS:
-            return position
-    return None
 
 
 def _rewritten(
@@ -71,6 +54,5 @@ def _rewritten(
     rewritten.CopyFrom(message)
     del rewritten.parts[:]
     rewritten.parts.add(text=text)
-    if assistant.capabilities.vision:
-        rewritten.parts.extend(part for part in message.parts if not part.HasField("text"))
+    rewritten.parts.extend(part for part in message.parts if not part.HasField("text"))
     return rewritten

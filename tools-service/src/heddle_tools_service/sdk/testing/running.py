@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
+from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.conversations import question
 from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.capability_injection import Capabilities
@@ -27,6 +29,13 @@ from heddle_tools_service.sdk import (
     TreeData,
 )
 from heddle_tools_service.sdk.testing.example_capabilities import SECONDS, example_capabilities
+
+_ROLES = {
+    "system": chat_pb2.ROLE_SYSTEM,
+    "developer": chat_pb2.ROLE_DEVELOPER,
+    "assistant": chat_pb2.ROLE_ASSISTANT,
+    "tool": chat_pb2.ROLE_TOOL,
+}
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ async def run_tool(  # noqa: PLR0913 - each sets one part of the call
         tool: The tool.
         config: What the assistant's author set.
         arguments: What a model sends. Without arguments the tool fills a slot.
-        query: The last user message, if there are no `messages`.
+        query: The user's question, if there are no `messages`.
         messages: The conversation, in OpenAI's format.
         assistant: The assistant that answers.
         caller: The authenticated user.
@@ -92,7 +101,7 @@ async def run_tool(  # noqa: PLR0913 - each sets one part of the call
         call: ToolCall[Any, Any] = ToolCall(
             config=installed.configure(to_struct(config or {})),
             arguments=installed.arguments_of(_function_call(tool, function, arguments)),
-            query=_last_question(conversation),
+            query=_question(conversation),
             assistant=assistant or Assistant(),
             caller=caller or Caller(),
             earlier=tuple(earlier),
@@ -139,8 +148,14 @@ def _function_call(
     return pb.FunctionCall(name=name, arguments_json=json.dumps(dict(arguments)))
 
 
-def _last_question(messages: Sequence[Mapping[str, Any]]) -> str:
-    for message in reversed(messages):
-        if message.get("role") == "user" and isinstance(message.get("content"), str):
-            return str(message["content"])
-    return ""
+def _question(messages: Sequence[Mapping[str, Any]]) -> str:
+    return question([_message(each) for each in messages])
+
+
+def _message(message: Mapping[str, Any]) -> chat_pb2.Message:
+    content = message.get("content") or ""
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return chat_pb2.Message(
+        role=_ROLES.get(str(message.get("role")), chat_pb2.ROLE_USER),
+        parts=[chat_pb2.ContentPart(text=part["text"]) for part in parts if "text" in part],
+    )

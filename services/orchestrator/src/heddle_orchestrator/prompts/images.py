@@ -1,0 +1,38 @@
+"""Withholds images from models that do not read them."""
+
+from collections.abc import Iterable, Sequence
+
+from heddle.assistant.v1.assistant_pb2 import Assistant
+from heddle.chat.v1 import chat_pb2
+
+_REMOVED = "[An image was removed: this assistant does not read images.]"
+
+
+def visible(assistant: Assistant, messages: Sequence[chat_pb2.Message]) -> list[chat_pb2.Message]:
+    """Return the messages as the assistant's model may read them.
+
+    Without the capability `vision`, the images of all messages are removed; of a message that has
+    nothing else, a note is left. Does not change its arguments.
+    """
+    if assistant.capabilities.vision:
+        return list(messages)
+    return [_without_images(each) if has_image(each.parts) else each for each in messages]
+
+
+def has_image(parts: Iterable[chat_pb2.ContentPart]) -> bool:
+    """Return whether one of the parts is an image, also of a kind that only the client knows."""
+    return any(map(_is_image, parts))
+
+
+def _is_image(part: chat_pb2.ContentPart) -> bool:
+    return part.HasField("image") or "image" in part.foreign.type
+
+
+def _without_images(message: chat_pb2.Message) -> chat_pb2.Message:
+    rest = chat_pb2.Message()
+    rest.CopyFrom(message)
+    del rest.parts[:]
+    rest.parts.extend(part for part in message.parts if not _is_image(part))
+    if not rest.parts:
+        rest.parts.add(text=_REMOVED)
+    return rest

@@ -1,0 +1,90 @@
+"""The question of a conversation: the one definition for prompts, tools, the agent and routes."""
+
+import re
+from collections.abc import Sequence
+
+from heddle.chat.v1 import chat_pb2 as chat
+
+_ANSWERS = (chat.ROLE_ASSISTANT, chat.ROLE_TOOL)
+RAG_TASK = "### Task:\nRespond to the user query using the provided context"
+"""How the default RAG template of Open WebUI begins. Its background tasks begin otherwise."""
+# What Open WebUI puts before a question about a file: its template, then the question as the user
+# wrote it. Templates up to 0.6 repeat the question between the tags below; the oldest end with it.
+_CONTEXT = re.compile(r"^[ \t]*<context>[ \t\r]*$", re.MULTILINE)
+_CONTEXT_END = re.compile(r"^[ \t]*</context>[ \t\r]*$", re.MULTILINE)
+_REPEATED, _REPEATED_END = "<user_query>", "</user_query>"
+_OLDEST = "Use the following context as your learned knowledge"
+_LABEL = re.compile(r"^[ \t]*Query:", re.MULTILINE)
+_FILES = re.compile(r"\s*<attached_files>\n.*?\n</attached_files>(?:\n|\Z)", re.DOTALL)
+
+
+def question_index(messages: Sequence[chat.Message]) -> int | None:
+    """Return the index of the message with the question; None if there is none.
+
+    That is the last message of the user. Instructions, answers and tool results after it are not
+    the question. Nor is a template of Open WebUI without a question, which follows tool results.
+    In a conversation without a user a template replaces the last message that is no answer and no
+    tool result.
+    """
+    last = None
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == chat.ROLE_USER:
+            if not _is_template_only(message):
+                return index
+            last = index
+    if last is not None:
+        return last
+    others = (i for i in range(len(messages) - 1, -1, -1) if messages[i].role not in _ANSWERS)
+    return next(others, None)
+
+
+def question(messages: Sequence[chat.Message]) -> str:
+    """Return what the user asks, without templates around it; empty if no user asks anything."""
+    index = question_index(messages)
+    if index is None or messages[index].role != chat.ROLE_USER:
+        return ""
+    texts = [part.text for part in messages[index].parts if part.HasField("text")]
+    return " ".join(filter(None, map(_own, texts))) or " ".join(texts)
+
+
+def message_text(message: chat.Message) -> str:
+    """Return the texts of a message, joined by a space."""
+    return " ".join(part.text for part in message.parts if part.HasField("text"))
+
+
+def own_words(text: str) -> str:
+    """Return a user's text without the template and the file list that Open WebUI adds to it.
+
+    Text with no such addition is returned unchanged. So is a template without a question.
+    """
+    return _own(text) or text
+
+
+def _own(text: str) -> str:
+    """Return what of a text the user wrote; empty if that is nothing."""
+    rest = _after_template(text)
+    files = _FILES.match(rest)
+    return rest[files.end() :].strip() if files else rest
+
+
+def _after_template(text: str) -> str:
+    """Return what follows the template, or what it says is the question if nothing follows."""
+    if "</context>" not in text or not (start := _CONTEXT.search(text)):
+        return text
+    end = max((match.end() for match in _CONTEXT_END.finditer(text, start.end())), default=None)
+    if end is None:
+        return text
+    rest = text[end:]
+    _, repeats, repeated = rest.partition(_REPEATED)
+    if repeats and _REPEATED_END in repeated:
+        repeated, _, following = repeated.partition(_REPEATED_END)
+        rest = following.strip() or repeated
+    elif text.lstrip().startswith(_OLDEST) and (label := _LABEL.search(rest)):
+        rest = rest[label.end() :]
+    return rest.strip()
+
+
+def _is_template_only(message: chat.Message) -> bool:
+    texts = [part.text for part in message.parts]
+    return len(texts) == 1 and texts[0].startswith(RAG_TASK) and not _own(texts[0])
