@@ -11,7 +11,16 @@ from pydantic import ValidationError
 from structlog.testing import capture_logs
 
 from connector.provider import DONE, Exchange, chunk, provider, streaming, text
-from connector.service import answer, as_whole, asked, events, openai_at, said, service
+from connector.service import (
+    answer,
+    as_whole,
+    asked,
+    events,
+    openai_at,
+    said,
+    service,
+    text_and_failure,
+)
 
 WEATHER = chat.FunctionDeclaration(
     name="get_weather",
@@ -19,6 +28,7 @@ WEATHER = chat.FunctionDeclaration(
     parameters_schema_json='{"type":"object","properties":{"city":{"type":"string"}}}',
 )
 HERMES = '<tool_call>{"name": "get_weather", "arguments": {"city": "Größe"}}</tool_call>'
+FINAL = "<|start|>assistant<|channel|>final<|message|>"
 CODER = "<function=get_weather><parameter=city>Paris</parameter></function>"
 
 
@@ -26,10 +36,10 @@ def pieces(words: str, finish: str = "stop") -> list[bytes]:
     return [*map(text, words), chunk({}, finish), DONE]
 
 
-def called(found: list[pb.GenerationEvent]) -> list[tuple[str, Any]]:
+def called(generated: list[pb.GenerationEvent]) -> list[tuple[str, Any]]:
     return [
         (event.tool_call.name, json.loads(event.tool_call.arguments_json))
-        for event in found
+        for event in generated
         if event.HasField("tool_call")
     ]
 
@@ -40,13 +50,13 @@ async def test_a_written_call_is_told_as_one_and_no_mark_leaks(
 ) -> None:
     script = streaming(*pieces(f"Let me look.\n{written}"))
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await events(stub, asked(functions=[WEATHER]))
+        generated = await events(stub, asked(functions=[WEATHER]))
 
-    [(name, arguments)] = called(found)
+    [(name, arguments)] = called(generated)
     assert name == "get_weather"
     assert arguments in ({"city": "Größe"}, {"city": "Paris"})
-    assert answer(found).strip() == "Let me look."
-    assert found[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
+    assert answer(generated).strip() == "Let me look."
+    assert generated[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
 
 
 @pytest.mark.parametrize(
@@ -88,9 +98,9 @@ async def test_values_have_the_types_that_the_function_declares(
         *pieces(f"<tool_call>\n<function=order>\n{written}</function>\n</tool_call>")
     )
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await events(stub, asked(functions=[order]))
+        generated = await events(stub, asked(functions=[order]))
 
-    assert called(found) == [("order", values)]
+    assert called(generated) == [("order", values)]
 
 
 async def test_a_schema_that_cannot_be_read_leaves_values_as_text(
@@ -100,9 +110,9 @@ async def test_a_schema_that_cannot_be_read_leaves_values_as_text(
     odd = chat.FunctionDeclaration(name="get_weather", parameters_schema_json=schema)
     script = streaming(*pieces(CODER.replace("Paris", "7")))
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await events(stub, asked(functions=[odd]))
+        generated = await events(stub, asked(functions=[odd]))
 
-    assert called(found) == [("get_weather", {"city": "7"})]
+    assert called(generated) == [("get_weather", {"city": "7"})]
 
 
 async def test_a_whole_answer_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,15 +122,15 @@ async def test_a_whole_answer_says_the_same(monkeypatch: pytest.MonkeyPatch) -> 
         await exchange.reply(200, json.dumps({"model": "m", "choices": [choice]}))
 
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await events(stub, as_whole(asked(functions=[WEATHER])))
+        generated = await events(stub, as_whole(asked(functions=[WEATHER])))
 
-    assert called(found) == [
+    assert called(generated) == [
         ("get_weather", {"city": "Paris"}),
         ("get_weather", {"city": "Größe"}),
     ]
-    identifiers = [event.tool_call.id for event in found if event.HasField("tool_call")]
+    identifiers = [event.tool_call.id for event in generated if event.HasField("tool_call")]
     assert len(set(identifiers)) == len(identifiers) == 2
-    assert found[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
+    assert generated[-1].done.finish_reason == chat.FINISH_REASON_TOOL_CALLS
 
 
 async def test_arguments_have_the_types_of_the_functions_schema(
@@ -131,9 +141,9 @@ async def test_arguments_have_the_types_of_the_functions_schema(
     written = "<function=forecast><parameter=days>3</parameter><parameter=code>3</parameter>"
     script = streaming(*pieces(f"{written}</function>"))
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await events(stub, asked(functions=[forecast]))
+        generated = await events(stub, asked(functions=[forecast]))
 
-    assert called(found) == [("forecast", {"days": 3, "code": "3"})]
+    assert called(generated) == [("forecast", {"days": 3, "code": "3"})]
 
 
 async def test_without_functions_or_with_none_chosen_the_text_stays_text(
@@ -148,20 +158,80 @@ async def test_without_functions_or_with_none_chosen_the_text_stays_text(
     assert plain[-1].done.finish_reason == chat.FINISH_REASON_STOP
 
 
-async def test_a_call_that_the_limit_cuts_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = streaming(*pieces(f"Yes. {HERMES[:50]}", "length"))
+@pytest.mark.parametrize("finish", ["length", "stop"])
+async def test_a_call_that_the_end_cuts_off_is_text_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, finish: str
+) -> None:
+    script = streaming(*pieces(f"Yes. {HERMES[:50]}", finish))
     async with openai_at(script, monkeypatch) as (stub, _):
         with capture_logs() as logs:
-            found = await events(stub, asked(functions=[WEATHER]))
+            generated = await events(stub, asked(functions=[WEATHER]))
 
-    assert called(found) == []
+    assert called(generated) == []
     assert {
         "event": "tool call in text is incomplete",
         "characters": 50,
         "log_level": "warning",
     } in logs
-    assert answer(found).strip() == "Yes."
-    assert found[-1].done.finish_reason == chat.FINISH_REASON_LENGTH
+    assert answer(generated) == f"Yes. {HERMES[:50]}"
+    [warning] = [event.warning for event in generated if event.HasField("warning")]
+    assert warning.startswith("The answer ends inside a tool call")
+    assert generated[-1].done.finish_reason == chat.FINISH_REASON_LENGTH
+
+
+async def test_text_that_waits_for_its_end_is_not_lost_if_the_provider_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = streaming(*map(text, f"Yes. {HERMES[:50]}"))  # and then nothing: no reason, no end
+    async with openai_at(script, monkeypatch) as (stub, _):
+        error, shown = await text_and_failure(stub, asked(functions=[WEATHER]))
+
+    assert error.reason == "PROVIDER_GARBLED"
+    assert shown == f"Yes. {HERMES[:50]}"
+
+
+@pytest.mark.parametrize("functions", [[], [WEATHER]], ids=["without tools", "with tools"])
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
+@pytest.mark.parametrize(
+    ("words", "shown", "reasoning"),
+    [
+        ("<think>\nHm.\n</think>\n\nYes.", "Yes.", "Hm."),
+        ("[THINK]Hm.[/THINK]Yes.", "Yes.", "Hm."),
+        (f"<|channel|>analysis<|message|>Hm.<|end|>{FINAL}Yes.", "Yes.", "Hm."),
+        ("<think>Hm.", "", "Hm."),
+        ("<think>So.<think>Hm.</think>Or.</think>Yes.", "Yes.", "So.<think>Hm.</think>Or."),
+        ("<think>So.<think>Hm.</think>Yes.", "Yes.", "So.<think>Hm."),
+        ("Sure.\n<think>Hm.</think>\nYes.", "Sure.\n\nYes.", "Hm."),
+        ("Models write <think> and </think>.", "Models write <think> and </think>.", ""),
+        ("```xml\n<think>\nHm.\n</think>\n```\n", "```xml\n<think>\nHm.\n</think>\n```\n", ""),
+        ('{"mark": "<think>Hm.</think>"}', '{"mark": "<think>Hm.</think>"}', ""),
+        ("Yes.\n<thin", "Yes.\n<thin", ""),
+        ("Yes. \n", "Yes. \n", ""),
+    ],
+)  # fmt: skip
+async def test_reasoning_in_the_text_is_the_same_with_and_without_tools(
+    monkeypatch: pytest.MonkeyPatch,
+    functions: list[chat.FunctionDeclaration],
+    words: str,
+    shown: str,
+    reasoning: str,
+    *,
+    whole: bool,
+) -> None:
+    async def script(exchange: Exchange) -> None:
+        if exchange.json.get("stream"):
+            await exchange.stream(*pieces(words))
+            return
+        choice = {"index": 0, "message": {"content": words}, "finish_reason": "stop"}
+        await exchange.reply(200, json.dumps({"model": "m", "choices": [choice]}))
+
+    request = asked(functions=functions)
+    async with openai_at(script, monkeypatch) as (stub, _):
+        generated = await events(stub, as_whole(request) if whole else request)
+
+    assert answer(generated) == shown
+    assert "".join(event.reasoning_delta for event in generated) == reasoning
+    assert generated[-1].done.finish_reason == chat.FINISH_REASON_STOP
 
 
 async def test_native_calls_and_reasoning_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,11 +245,11 @@ async def test_native_calls_and_reasoning_pass(monkeypatch: pytest.MonkeyPatch) 
         DONE,
     )
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await events(stub, asked(functions=[WEATHER]))
+        generated = await events(stub, asked(functions=[WEATHER]))
 
-    assert called(found) == [("get_weather", {"city": "Rome"})]
-    assert "".join(event.reasoning_delta for event in found) == "Hm."
-    assert answer(found) == "Ok."
+    assert called(generated) == [("get_weather", {"city": "Rome"})]
+    assert "".join(event.reasoning_delta for event in generated) == "Hm."
+    assert answer(generated) == "Ok."
 
 
 async def test_what_is_written_beside_native_calls_is_not_called_again(
@@ -192,13 +262,13 @@ async def test_what_is_written_beside_native_calls_is_not_called_again(
     )
     async with openai_at(script, monkeypatch) as (stub, _):
         with capture_logs() as logs:
-            found = await events(stub, asked(functions=[WEATHER]))
+            generated = await events(stub, asked(functions=[WEATHER]))
 
-    assert called(found) == [("get_weather", {"city": "Rome"})]
-    assert answer(found).strip() == "Ok."
-    [told] = [line for line in logs if line["log_level"] == "warning"]
-    assert told["event"] == "tool calls in text dropped in favour of native ones"
-    assert told["functions"] == ["get_weather"]
+    assert called(generated) == [("get_weather", {"city": "Rome"})]
+    assert answer(generated).strip() == "Ok."
+    [logged] = [line for line in logs if line["log_level"] == "warning"]
+    assert logged["event"] == "tool calls in text dropped in favour of native ones"
+    assert logged["functions"] == ["get_weather"]
 
 
 async def test_reasoning_that_is_written_into_the_text_is_not_shown_and_calls_nothing(
@@ -206,11 +276,11 @@ async def test_reasoning_that_is_written_into_the_text_is_not_shown_and_calls_no
 ) -> None:
     script = streaming(*pieces(f"<think>Maybe {HERMES}?</think>\n\nNo need."))
     async with openai_at(script, monkeypatch) as (stub, _):
-        found = await events(stub, asked(functions=[WEATHER]))
+        generated = await events(stub, asked(functions=[WEATHER]))
 
-    assert called(found) == []
-    assert answer(found).strip() == "No need."
-    assert "".join(event.reasoning_delta for event in found) == f"Maybe {HERMES}?"
+    assert called(generated) == []
+    assert answer(generated).strip() == "No need."
+    assert "".join(event.reasoning_delta for event in generated) == f"Maybe {HERMES}?"
 
 
 async def test_a_call_of_what_was_offered_earlier_only_is_logged_and_not_shown(
@@ -222,13 +292,13 @@ async def test_a_call_of_what_was_offered_earlier_only_is_logged_and_not_shown(
     )
     async with openai_at(streaming(*pieces(f"Hm. {HERMES}")), monkeypatch) as (stub, _):
         with capture_logs() as logs:
-            found = await events(stub, asked(messages=[said("Hi"), earlier]))
+            generated = await events(stub, asked(messages=[said("Hi"), earlier]))
 
-    assert called(found) == []
-    assert answer(found).strip() == "Hm."
-    assert found[-1].done.finish_reason == chat.FINISH_REASON_STOP
-    [told] = [line for line in logs if line["log_level"] == "warning"]
-    assert told["event"] == "tool call in text but no tools declared"
+    assert called(generated) == []
+    assert answer(generated).strip() == "Hm."
+    assert generated[-1].done.finish_reason == chat.FINISH_REASON_STOP
+    [logged] = [line for line in logs if line["log_level"] == "warning"]
+    assert logged["event"] == "tool call in text but no tools declared"
 
 
 async def test_the_formats_of_a_model_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runtime.examples import examples, sampled
 
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS, Writing
-from connector.toolcalls.reading import events_of, read_pieces, read_tool_calls
+from connector.toolcalls.reading import read_pieces, read_tool_calls
 
 CALLS = (("get_weather", {"city": "Zürich", "days": 2}), ("note.add", {"text": "a <b> `c`"}))
 EXAMPLES = {
@@ -105,7 +105,8 @@ def test_what_holds_no_mark_is_passed_on_unchanged(text: str) -> None:
 def test_no_mark_and_no_beginning_of_one_is_ever_passed_on(writing: Writing) -> None:
     message = writing.message(*CALLS)
     for end in range(len(message) + 1):
-        events = events_of(message[:end], FUNCTIONS)
+        reader = ToolCallReader(FUNCTIONS)
+        events = [event for piece in message[:end] for event in reader.feed(piece)]
         shown = "".join(event.text for event in events if isinstance(event, ContentPiece))
         assert len([event for event in events if isinstance(event, CallRead)]) <= len(CALLS)
         # Without a mark the beginning of a call is JSON, or a name; a few characters are no mark.

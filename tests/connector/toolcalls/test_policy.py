@@ -99,7 +99,7 @@ def test_it_is_a_call(text: str) -> None:
 def test_complete_earlier_calls_survive_one_that_is_cut_off() -> None:
     reading = read_tool_calls(f'Ok. {TAGGED}\n<tool_call>\n{{"name": "note.add", "argu', FUNCTIONS)
     assert calls_in(reading) == [PARIS]
-    assert reading.content == "Ok."
+    assert reading.content == f"Ok. \n{reading.cut_off}"
     assert reading.cut_off == '<tool_call>\n{"name": "note.add", "argu'
 
 
@@ -206,8 +206,8 @@ def test_what_harmony_says_to_the_person_holds_no_calls() -> None:
     assert (reading.calls, reading.content) == ([], CALL)
 
 
-def test_what_is_meant_for_a_tool_that_is_none_is_not_shown() -> None:
+def test_what_is_meant_for_a_tool_that_is_none_is_content() -> None:
     reading = read_tool_calls(
         "<|channel|>commentary to=python<|message|>print(1)<|call|>", FUNCTIONS
     )
-    assert (reading.calls, reading.content) == ([], "")
+    assert (reading.calls, reading.content) == ([], "print(1)")

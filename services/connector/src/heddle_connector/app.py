@@ -20,8 +20,8 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
+from heddle_connector.generation.model_text import ToolCallParser, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools, PromptFormatName
-from heddle_connector.generation.text_tool_calls import ToolCallParser, ToolCallParsers
 from heddle_connector.http import http_client
 from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import installed, opened

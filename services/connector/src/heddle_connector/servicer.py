@@ -14,8 +14,8 @@ from heddle_connector.generation.call import Call
 from heddle_connector.generation.event_encoding import add_events
 from heddle_connector.generation.events import Done, Event
 from heddle_connector.generation.generated_images import GeneratedImages
+from heddle_connector.generation.model_text import ModelText, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools
-from heddle_connector.generation.text_tool_calls import TextToolCalls, ToolCallParsers
 from heddle_connector.routing.fallback import complete, start_stream
 from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import Registry
@@ -123,6 +123,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     yield _response(call, events)
             answer.check()
         except HeddleError as error:
+            if events := answer.interrupt():
+                yield _response(call, events)
             error.metadata.setdefault("provider", call.connector)
             raise
         finally:
@@ -165,14 +167,14 @@ class _Answer:
     """Enforces the end of an answer: exactly one `Done`, and nothing after it."""
 
     # Not a generator: another generator would cost each token more than the work done here.
-    __slots__ = ("_done", "_text_tool_calls")
+    __slots__ = ("_done", "_text")
 
-    def __init__(self, text_tool_calls: TextToolCalls | None) -> None:
+    def __init__(self, text: ModelText) -> None:
         self._done = False
-        self._text_tool_calls = text_tool_calls
+        self._text = text
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events up to `Done`, with tool calls in the text converted to events."""
+        """Return the events up to `Done`, with what is written into the text as events."""
         if self._done:
             return ()
         for number, event in enumerate(events):
@@ -180,7 +182,11 @@ class _Answer:
                 self._done = True
                 events = events[: number + 1]
                 break
-        return events if self._text_tool_calls is None else self._text_tool_calls.take(events)
+        return self._text.take(events)
+
+    def interrupt(self) -> Sequence[Event]:
+        """Return the events of the text that was held back until now."""
+        return () if self._done else self._text.interrupt()
 
     def check(self) -> None:
         """Raise an error if `Done` is missing."""

@@ -23,7 +23,7 @@ def map_events(events: "Iterable[GenerationEvent]", run: "EventList") -> bool:
         match kind:
             case "text_delta":
                 run.add().text_delta = event.text_delta
-            case "reasoning_delta" | "logprobs_json":
+            case "reasoning_delta" | "logprobs_json" | "warning":
                 setattr(run.add(), kind, getattr(event, kind))
             case "tool_call" | "done" | "model_replaced" | "image":
                 getattr(run.add(), kind).CopyFrom(getattr(event, kind))

@@ -154,6 +154,7 @@ class GenerationEvent(_message.Message):
     LOGPROBS_JSON_FIELD_NUMBER: _builtins.int
     MODEL_REPLACED_FIELD_NUMBER: _builtins.int
     IMAGE_FIELD_NUMBER: _builtins.int
+    WARNING_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -161,6 +162,10 @@ class GenerationEvent(_message.Message):
     logprobs_json: _builtins.str
     """Log probabilities of the text since the last such event, as the provider's own
     JSON text. Only if the client asked for them.
+    """
+    warning: _builtins.str
+    """What the user should know about the answer, in one sentence: for example that it ends inside
+    a call that the model wrote as text. Comes before `done`.
     """
     @_builtins.property
     def tool_call(self) -> _chat_pb2.ToolCall:
@@ -188,12 +193,13 @@ class GenerationEvent(_message.Message):
         logprobs_json: _builtins.str = ...,
         model_replaced: _chat_pb2.ModelReplaced | None = ...,
         image: _chat_pb2.GeneratedImage | None = ...,
+        warning: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call", "warning", b"warning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "reasoning_delta", b"reasoning_delta", "text_delta", b"text_delta", "tool_call", b"tool_call", "warning", b"warning"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "tool_call", "done", "logprobs_json", "model_replaced", "image"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "tool_call", "done", "logprobs_json", "model_replaced", "image", "warning"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

@@ -502,6 +502,7 @@ class RunEvent(_message.Message):
     IMAGE_FIELD_NUMBER: _builtins.int
     DECISION_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
+    WARNING_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -509,6 +510,10 @@ class RunEvent(_message.Message):
     logprobs_json: _builtins.str
     """Log probabilities of the text since the last such event, as the provider's own
     JSON text. Only if the client asked for them.
+    """
+    warning: _builtins.str
+    """What the user should know about the answer, in one sentence without secrets: for example
+    that it ends inside a tool call that the model wrote as text.
     """
     @_builtins.property
     def status(self) -> Global___Status:
@@ -575,12 +580,13 @@ class RunEvent(_message.Message):
         image: _chat_pb2.GeneratedImage | None = ...,
         decision: Global___Decision | None = ...,
         output: Global___Output | None = ...,
+        warning: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace", "warning", b"warning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace", "warning", b"warning"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced", "image", "decision", "output"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced", "image", "decision", "output", "warning"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -617,7 +623,12 @@ class RunCompletionRequest(_message.Message):
 
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.Message]:
-        """The conversation, oldest turn first."""
+        """The conversation, oldest turn first. Its question is the last message of the role user: the
+        assistant's template replaces it, and tools search for it. What Open WebUI adds to a question
+        about a file reaches the model, and is no part of what tools search for. In a conversation
+        without a user, the template replaces the last message that is neither an answer nor the
+        result of a tool, and there is nothing to search for.
+        """
 
     @_builtins.property
     def options(self) -> _chat_pb2.GenerationOptions:

@@ -84,7 +84,7 @@ class OrchestratorServiceServicer:
         of the stream follow
 
         (status | tool_started | tool_finished | sources | model_replaced | decision | output |
-        text_delta | reasoning_delta | tool_call | logprobs_json | image)* trace? done
+        text_delta | reasoning_delta | tool_call | logprobs_json | image | warning)* trace? done
 
         `done` comes last and exactly once, unless the call fails: a stream that ends
         without it was cut. All `tool_started` of a strategy's step come first. A `status` comes

@@ -45,7 +45,7 @@ class OrchestratorServiceStub:
     of the stream follow
 
         (status | tool_started | tool_finished | sources | model_replaced | decision | output |
-         text_delta | reasoning_delta | tool_call | logprobs_json | image)* trace? done
+         text_delta | reasoning_delta | tool_call | logprobs_json | image | warning)* trace? done
 
     `done` comes last and exactly once, unless the call fails: a stream that ends
     without it was cut. All `tool_started` of a strategy's step come first. A `status` comes
@@ -113,7 +113,7 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     of the stream follow
 
         (status | tool_started | tool_finished | sources | model_replaced | decision | output |
-         text_delta | reasoning_delta | tool_call | logprobs_json | image)* trace? done
+         text_delta | reasoning_delta | tool_call | logprobs_json | image | warning)* trace? done
 
     `done` comes last and exactly once, unless the call fails: a stream that ends
     without it was cut. All `tool_started` of a strategy's step come first. A `status` comes
@@ -196,7 +196,7 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         of the stream follow
 
             (status | tool_started | tool_finished | sources | model_replaced | decision | output |
-             text_delta | reasoning_delta | tool_call | logprobs_json | image)* trace? done
+             text_delta | reasoning_delta | tool_call | logprobs_json | image | warning)* trace? done
 
         `done` comes last and exactly once, unless the call fails: a stream that ends
         without it was cut. All `tool_started` of a strategy's step come first. A `status` comes

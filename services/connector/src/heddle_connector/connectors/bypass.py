@@ -46,7 +46,7 @@ class Bypass(Connector[NoSettings]):
             )
         text = view(call)
         for piece in [text] if call.whole else _pieces(text):
-            yield [TextDelta(piece)]
+            yield [TextDelta(piece, literal=True)]
         yield [Done("stop", Usage(), call.model)]
 
 

@@ -7,6 +7,7 @@ import msgspec
 from heddle.chat.v1 import chat_pb2 as chat
 
 from heddle_connector.generation.events import (
+    AnswerWarning,
     Done,
     Event,
     Logprobs,
@@ -52,6 +53,8 @@ def add_events(
                 call = messages.add().tool_call
                 call.id, call.name = event.id, event.name
                 call.arguments_json, call.extra_json = event.arguments, event.extra_json
+            case AnswerWarning():
+                messages.add().warning = event.text
             case Logprobs():
                 messages.add(logprobs_json=event.json)
             case chat.GeneratedImage():

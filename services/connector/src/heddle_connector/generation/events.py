@@ -13,6 +13,8 @@ class TextDelta(msgspec.Struct, frozen=True):
     """The next piece of the answer's text."""
 
     text: str
+    literal: bool = False
+    """Whether no model wrote it. Then reasoning and tool calls are not looked for in it."""
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True):
@@ -30,6 +32,12 @@ class ToolCall(msgspec.Struct, frozen=True):
     """The model's text, unchanged. Usually a JSON object; it has not been validated."""
     extra_json: str = ""
     """Passthrough fields of the call, as the text of one JSON object."""
+
+
+class AnswerWarning(msgspec.Struct, frozen=True):
+    """What the user should know about the answer, in one sentence."""
+
+    text: str
 
 
 class Logprobs(msgspec.Struct, frozen=True):
@@ -62,7 +70,7 @@ class Done(msgspec.Struct, frozen=True):
     """Passthrough fields of the message, as the text of one JSON object."""
 
 
-Event = TextDelta | ReasoningDelta | ToolCall | Logprobs | GeneratedImage | Done
+Event = TextDelta | ReasoningDelta | ToolCall | AnswerWarning | Logprobs | GeneratedImage | Done
 
 
 class Batch:

@@ -27,6 +27,7 @@ from heddle_connector.completion.reader import CompletionReader, read_completion
 from heddle_connector.completion.request import completion_body
 from heddle_connector.generation.call import Call, Options
 from heddle_connector.generation.events import (
+    AnswerWarning,
     Batch,
     Done,
     Event,
@@ -58,6 +59,7 @@ from heddle_connector.sdk.threads import from_thread
 
 __all__ = [
     "BAD_JSON",
+    "AnswerWarning",
     "Assistant",
     "BaseUrl",
     "Batch",

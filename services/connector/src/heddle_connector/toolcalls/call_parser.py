@@ -16,15 +16,20 @@ class CallParser:
     """Reads the calls of one message."""
 
     def __init__(
-        self, source: Source, emitter: Emitter, functions: Functions, delimiters: Delimiters
+        self,
+        source: Source,
+        emitter: Emitter,
+        functions: Functions,
+        delimiters: Delimiters,
+        *,
+        calls: bool,
     ) -> None:
         self._source = source
         self._emitter = emitter
         self._functions = functions
         self._delimiters = delimiters
+        self._reads_calls = calls
         self._initials = {name[:1] for name in functions.names} - {""}
-        self.cut_off = ""
-        """The text of a call that the end of the message cuts off."""
 
     def opening(self) -> Scan[None]:
         """Read calls that are the whole message, or the beginning of it."""
@@ -44,7 +49,15 @@ class CallParser:
             yield from undelimited.named_object(
                 ParseContext(source, self._functions, self._emitter.emit_call)
             )
-        self._emitter.emit_content(source.backtrack())
+        if not self._cut_off(source.since_checkpoint()):
+            self._emitter.emit_content(source.backtrack())
+
+    def _cut_off(self, text: str) -> bool:
+        """Emit the text of calls without a delimiter if the message ends inside of them."""
+        if not (self._source.at_end() and undelimited.calls_known(text, self._functions)):
+            return False
+        self._emitter.emit_cut_off(self._source.text_since_checkpoint())
+        return True
 
     def _may_name(self, first: str) -> bool:
         """Whether a message that begins with this character may begin with a function's name."""
@@ -72,6 +85,8 @@ class CallParser:
         complete = yield from read(context)
         if context.count:
             self._after_calls(complete=complete)
+            return
+        if self._cut_off(source.since_checkpoint()):
             return
         text = source.backtrack()
         self._emitter.emit_content(text or source.take(source.position + 1))
@@ -102,15 +117,15 @@ class CallParser:
             source.checkpoint()
             source.position = end
             context = ParseContext(source, self._functions, self._emitter.emit_call)
+            context.reads_calls = self._reads_calls
             complete = yield from parser.read(context)
             if complete or context.count:
-                if context.count:
-                    self._after_calls(complete=complete)
+                self._after_reading(context, complete=complete)
                 return context
-            at_end = source.ended and source.position == len(source.text)
+            at_end = source.at_end()
             reached_end = reached_end or at_end
             if context.committed and at_end:
-                self.cut_off = source.text_since_checkpoint()
+                self._emitter.emit_cut_off(source.text_since_checkpoint())
                 return None
             if text := source.backtrack():
                 self._emitter.emit_content(text)
@@ -122,10 +137,17 @@ class CallParser:
                     yield from self._broken(opener, stop_strings)
                 return None
         if reached_end and strong(opener):
-            self.cut_off = source.take(len(source.text))
+            self._emitter.emit_cut_off(source.take(len(source.text)))
         else:
             self._emitter.emit_content(source.take(end))
         return None
+
+    def _after_reading(self, context: ParseContext, *, complete: bool) -> None:
+        if context.count:
+            self._after_calls(complete=complete)
+        elif context.is_wrapper:
+            text = self._source.text_since_checkpoint()
+            self._emitter.hold_delimiter(text, opens=True)
 
     def _after_calls(self, *, complete: bool) -> None:
         """Decide about the text after the last complete call."""
@@ -135,8 +157,8 @@ class CallParser:
             closes = source.text.startswith("<", source.position)
             if not (closes and not rest.strip(" \r\n\t,;}]")):
                 self._emitter.emit_content(rest)
-        elif source.ended and source.position == len(source.text):
-            self.cut_off = rest
+        elif source.at_end() and rest.strip():
+            self._emitter.emit_cut_off(rest)
         else:
             self._emitter.emit_content(rest)
 

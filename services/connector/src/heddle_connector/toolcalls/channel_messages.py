@@ -7,10 +7,7 @@ from heddle_connector.toolcalls.events import CallRead
 from heddle_connector.toolcalls.json_calls import json_object
 from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, without_number
 from heddle_connector.toolcalls.parse_context import ParseContext
-from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, until, within
-from heddle_connector.toolcalls.stop_strings import StopStrings
-
-_ENDS = StopStrings(("<|end|>", "<|call|>", "<|return|>", "<|eom|>", "<|eot|>"))
+from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, within
 
 _WORD = re.compile(r"[\w.\-:]*+")
 _PERSON = ("user", "commentary", "assistant", "all")
@@ -41,23 +38,23 @@ def header(first: str) -> Callable[[ParseContext, str], Scan[bool]]:
         if not recipient or recipient in _PERSON:
             context.is_content = True
             return True
-        return (yield from _body(context, recipient))
+        return context.reads_calls and (yield from _body(context, recipient))
 
     return read
 
 
 def _body(context: ParseContext, recipient: str) -> Scan[bool]:
-    """Read a message for a function. Text that is neither JSON nor a delimited call is dropped."""
+    """Read a message for a function. Text that is neither JSON nor a delimited call is content."""
     source = context.source
     context.committed = True
     yield from space(source)
     character = yield from peek(source)
     if character == "<":
+        context.is_wrapper = True
         return True
     if character != "{":
-        yield from until(source, _ENDS)
-        source.checkpoint()
-        return True
+        context.is_content = bool(character)
+        return context.is_content
     arguments = yield from json_object(source)
     if arguments is None:
         return False

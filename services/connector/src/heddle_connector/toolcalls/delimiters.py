@@ -14,6 +14,7 @@ from heddle_connector.toolcalls.table_parser import TableParser
 # text after the bracket must look like a call.
 MIN_CUT_OFF_LENGTH = 5
 """A prefix of a delimiter of this length at the end of a message is no coincidence."""
+_CLOSES = re.compile(r"/|end|close|suffix|<\w+\|>", re.IGNORECASE)
 _BRACKET = (
     r"(?<![^\s>\]｜|])(?:\{(?=\s{0,64}(?:\"|\Z))"
     r"|\[(?=\s{0,64}(?:\{\s{0,64}(?:\"|\Z)|[^\W\d][\w.\-]{0,64}(?:\(|\Z)|\Z)))"
@@ -26,15 +27,18 @@ class Delimiters:
     def __init__(self, formats: Iterable[Format]) -> None:
         self.parsers: dict[str, list[TableParser]] = {}
         """The parsers for each opener."""
-        self.always: set[str] = set(MARKS)
-        """Delimiters that are never text."""
+        self.frames: set[str] = set(MARKS)
+        """Delimiters that are text only where a sentence mentions them."""
+        self.around: set[str] = set()
+        """Delimiters that are not text before or after a call."""
         self.closers: set[str] = set()
         """Delimiters that are not text after a call."""
         self.undelimited: set[str] = set()
         """Heads without a delimiter."""
         seen = set()
         for format_ in formats:
-            self.always.update(format_.delimiters)
+            self.frames.update(format_.frames)
+            self.around.update(format_.delimiters)
             self.closers.update(format_.closers)
             key = (
                 format_.head,
@@ -67,14 +71,17 @@ class Delimiters:
         """For each opener, what ends a malformed call; None if nothing does."""
         self.ends = {*REASONING.values()}
         """Delimiters that end reasoning."""
-        every = {*self.parsers, *self.always, *self.closers, *REASONING, *self.ends}
+        every = {
+            *(*self.parsers, *self.frames, *self.around, *self.closers),
+            *(*REASONING, *self.ends),
+        }
         self.stop_strings = StopStrings(every)
         """All delimiters."""
         brackets = f"|{_BRACKET}" if self.undelimited else ""
         self.pattern = re.compile(f"{self.stop_strings.pattern.pattern}|`{brackets}")
         """Matches delimiters, backquotes, and brackets that may begin calls."""
-        self._openings = _beginnings(self.parsers)
-        self._closings = _beginnings(self.closers | self.ends)
+        self._openings = _beginnings({*self.parsers, *filter(opens, self.around)})
+        self._closings = _beginnings(self.closers | self.around | self.frames | self.ends)
         self._strong = {delimiter for delimiter in self.parsers if strong(delimiter)}
         self._reasoning: dict[tuple[str, ...], StopStrings] = {}
 
@@ -90,11 +97,11 @@ class Delimiters:
         return self.stop_strings.may_begin(source.text[source.position : end])
 
     def begins_call(self, text: str) -> bool:
-        """Whether `text` is a prefix of an opener."""
+        """Whether `text` is a prefix of a delimiter before a call."""
         return text in self._openings
 
     def begins_closer(self, text: str) -> bool:
-        """Whether `text` is a prefix of a delimiter that can be text as well."""
+        """Whether `text` is a prefix of a delimiter that may follow a call."""
         return text in self._closings
 
 
@@ -102,13 +109,22 @@ def _broken_ends(parsers: list[TableParser]) -> StopStrings | None:
     closers = {
         delimiter
         for parser in parsers
-        for delimiter in (*parser.format.closers, *parser.format.delimiters)
+        for delimiter in (
+            *parser.format.closers,
+            *parser.format.delimiters,
+            *parser.format.frames,
+        )
     }
     return StopStrings({parsers[0].opener, *closers}) if closers else None
 
 
 def _beginnings(delimiters: Iterable[str]) -> set[str]:
     return {delimiter[:size] for delimiter in delimiters for size in range(1, len(delimiter))}
+
+
+def opens(delimiter: str) -> bool:
+    """Whether a delimiter around calls stands before them."""
+    return not _CLOSES.search(delimiter)
 
 
 def strong(delimiter: str) -> bool:

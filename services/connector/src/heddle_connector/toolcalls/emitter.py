@@ -1,4 +1,4 @@
-"""Emits message text, holding back trailing white space until more text arrives."""
+"""Emits message text, holding back white space and delimiters until it is clear what they are."""
 
 from heddle_connector.toolcalls.events import CallRead, ContentPiece, ReadEvent, ReasoningPiece
 
@@ -7,12 +7,16 @@ class Emitter:
     """Collects events.
 
     White space is held back until visible text follows. If the message contains calls or
-    reasoning, white space between them and content, and at the end of content, is dropped.
+    reasoning, white space between them and content, and at the end of content, is dropped. A
+    delimiter that stands before calls is held back like white space: it is dropped if a call
+    follows, and is text otherwise.
     """
 
     __slots__ = (
-        *("_events", "_held", "_held_before_call", "_in_reasoning", "_kind", "_parts", "_waiting"),
-        *("after_call", "as_reasoning", "at_line_start", "has_content", "has_other"),
+        *("_events", "_held", "_held_before_call", "_kind", "_parts", "_pending"),
+        *("_pending_opens", "_waiting", "_waiting_opens"),
+        *("after_call", "as_reasoning", "at_line_start", "cut_off", "has_content", "has_other"),
+        "in_reasoning",
     )
 
     def __init__(self) -> None:
@@ -21,8 +25,12 @@ class Emitter:
         self._parts: list[str] = []
         self._held: list[str] = []
         self._held_before_call = 0  # how many of them precede the last call
-        self._waiting: list[str] = []  # white space of the reasoning
-        self._in_reasoning = False
+        self._pending: int | None = None  # the first of them that is a delimiter
+        self._pending_opens = False  # whether one of these delimiters stands before calls
+        self._waiting: list[str] = []  # white space of the reasoning, and delimiters
+        self._waiting_opens = False
+        self.in_reasoning = False
+        """Whether visible text of the current reasoning was emitted."""
         self.has_content = False
         """Whether visible content was emitted."""
         self.has_other = False
@@ -33,6 +41,13 @@ class Emitter:
         """Whether the current line has no visible text yet."""
         self.as_reasoning = False
         """Whether content is emitted as reasoning, until the next call."""
+        self.cut_off = ""
+        """The text of a call that the end of the message cuts off. It was emitted."""
+
+    @property
+    def holds_opener(self) -> bool:
+        """Whether a delimiter before calls is held back."""
+        return self._pending_opens or self._waiting_opens
 
     def emit_content(self, text: str) -> None:
         """Emit content."""
@@ -54,29 +69,52 @@ class Emitter:
         if not visible:
             self._held.append(text)
             return
-        if self.has_other and not self.has_content:
-            self._held.clear()
-            self._append(ContentPiece, visible.lstrip())
-        else:
-            self._parts_of(ContentPiece).extend(self._held)
-            self._held.clear()
+        if self._emit_held():
             self._append(ContentPiece, visible)
+        else:
+            self._append(ContentPiece, visible.lstrip())
         if len(visible) < len(text):
             self._held.append(text[len(visible) :])
         self.has_content = True
         self.after_call = False
 
+    def hold_delimiter(self, text: str, *, opens: bool) -> None:
+        """Hold back a delimiter around calls, which is text if no call follows.
+
+        Args:
+            text: The delimiter.
+            opens: Whether it stands before calls.
+        """
+        if self.as_reasoning:
+            self._waiting.append(text)
+            self._waiting_opens = self._waiting_opens or opens
+            return
+        if self._pending_opens and not opens:  # a section without a call
+            del self._held[self._pending :]
+            self._forget_pending()
+            self.has_other = True
+            return
+        if self._pending is None:
+            self._pending = len(self._held)
+        self._pending_opens = self._pending_opens or opens
+        self._held.append(text)
+        self.at_line_start = True
+
+    def emit_cut_off(self, text: str) -> None:
+        """Emit the text of a call that the end of the message cuts off, as the model wrote it."""
+        if self.as_reasoning:
+            self.cut_off = "".join(self._waiting).lstrip() + text
+            self._emit_waiting(text)
+            return
+        self.cut_off = "".join(self._held_from(self._pending)) + text
+        self._emit_held()
+        self._append(ContentPiece, text)
+
     def emit_reasoning(self, text: str) -> None:
         """Emit reasoning."""
         visible = text.rstrip()
         if visible:
-            if self._in_reasoning:
-                self._parts_of(ReasoningPiece).extend(self._waiting)
-                self._append(ReasoningPiece, visible)
-            else:
-                self._append(ReasoningPiece, visible.lstrip())
-            self._waiting.clear()
-            self._in_reasoning = True
+            self._emit_waiting(visible)
         if len(visible) < len(text):
             self._waiting.append(text[len(visible) :])
         self.has_other = True
@@ -84,7 +122,8 @@ class Emitter:
     def end_reasoning(self) -> None:
         """End a section of reasoning."""
         self._waiting.clear()
-        self._in_reasoning = False
+        self._waiting_opens = False
+        self.in_reasoning = False
         self.has_other = True
         self.at_line_start = True
 
@@ -93,6 +132,9 @@ class Emitter:
         if self.as_reasoning:
             self.as_reasoning = False
             self.end_reasoning()
+        if self._pending is not None:
+            del self._held[self._pending :]
+            self._forget_pending()
         self._join()
         self._events.append(call)
         self.has_other = self.after_call = self.at_line_start = True
@@ -105,8 +147,17 @@ class Emitter:
             del self._held[self._held_before_call :]
 
     def finish(self) -> None:
-        """Emit white space that was held back."""
-        if not self.has_other:
+        """Emit what was held back and turns out to be text."""
+        if self.cut_off:
+            return
+        if self.as_reasoning and "".join(self._waiting).strip():
+            self.cut_off = "".join(self._waiting).strip() if self._waiting_opens else ""
+            self._emit_waiting("")
+        if self._pending is not None:
+            pending = "".join(self._held_from(self._pending))
+            self.cut_off = pending if self._pending_opens else ""
+            self._emit_held()
+        elif not self.has_other:
             self._parts_of(ContentPiece).extend(self._held)
 
     def events(self) -> list[ReadEvent]:
@@ -115,6 +166,34 @@ class Emitter:
         events = self._events
         self._events = []
         return events
+
+    def _emit_waiting(self, text: str) -> None:
+        """Emit reasoning that was held back, and `text`."""
+        text = "".join((*self._waiting, text))
+        self._append(ReasoningPiece, text if self.in_reasoning else text.lstrip())
+        self._waiting.clear()
+        self._waiting_opens = False
+        self.in_reasoning = True
+
+    def _emit_held(self) -> bool:
+        """Emit what was held back before visible text; return whether the text follows directly.
+
+        White space between reasoning or a call and the first content is dropped.
+        """
+        is_first = self.has_other and not self.has_content
+        held = self._held if not is_first else self._held_from(self._pending)
+        self._parts_of(ContentPiece).extend(held)
+        follows = not is_first or bool(held)
+        self._held.clear()
+        self._forget_pending()
+        return follows
+
+    def _held_from(self, first: int | None) -> list[str]:
+        return [] if first is None else self._held[first:]
+
+    def _forget_pending(self) -> None:
+        self._pending = None
+        self._pending_opens = False
 
     def _parts_of(self, kind: type[ContentPiece | ReasoningPiece]) -> list[str]:
         if self._kind is not kind:

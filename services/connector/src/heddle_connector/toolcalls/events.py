@@ -33,7 +33,8 @@ class CallCutOff:
     """The message ended inside a call: the last event, at most once."""
 
     text: str
-    """The text of the call, including delimiters. Not part of the content."""
+    """The text of the call, including delimiters. Also the end of the content, or of the reasoning
+    if that has no end."""
 
 
 ReadEvent = ContentPiece | ReasoningPiece | CallRead | CallCutOff

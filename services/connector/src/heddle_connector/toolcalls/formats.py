@@ -46,9 +46,11 @@ class Format:
     ends: tuple[str, ...] = ()
     """Ends a call with tagged arguments. A call without one of these is cut off."""
     delimiters: tuple[str, ...] = ()
-    """Delimiters around calls, without a meaning of their own. Never shown."""
+    """Delimiters around calls, without a meaning of their own; elsewhere they are text."""
     closers: tuple[str, ...] = ()
-    """The same, but only directly after a call; elsewhere they are text."""
+    """The same, but only directly after a call."""
+    frames: tuple[str, ...] = ()
+    """Delimiters around messages and their parts. Never shown, unless a sentence mentions them."""
     trim: bool = False
     """Whether the format puts a line end on each side of a value."""
     decode: bool = False
@@ -94,10 +96,9 @@ _STEP3 = (
 )
 _K2 = ("<ifm|tool_calls>", "</ifm|tool_calls>")
 _M3 = ("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>")
-_XTML = tuple(
-    f"<|{verb}|>{noun}<|sep|>"
-    for noun in ("tools", "response", "message")
-    for verb in ("open", "close")
+_XTML = ("<|open|>tools<|sep|>", "<|close|>tools<|sep|>")
+_XTML_FRAMES = tuple(
+    f"<|{verb}|>{noun}<|sep|>" for noun in ("response", "message") for verb in ("open", "close")
 )
 _PLAMO = tuple(
     f"<|plamo:{part}:plamo|>"
@@ -184,6 +185,7 @@ FORMATS: tuple[Format, ...] = (
         ArgumentTags("<|open|>argument", "<|sep|>", "<|close|>argument<|sep|>"),
         ("<|close|>call<|sep|>",),
         _XTML,
+        frames=_XTML_FRAMES,
     ),
     _invoke("minimax_m2", "", *_both("minimax:tool_call")),
     Format("minimax_m3", "]<]minimax[>[<invoke{attributes}>{elements}", delimiters=_M3),
@@ -203,14 +205,14 @@ FORMATS: tuple[Format, ...] = (
     Format("gigachat3", "<|function_call|>{calls}"),
     _invoke("gigachat3", "｜GCML｜", *_both("｜GCML｜tool_calls"), trim=False),
     Format("cohere", "<|START_ACTION|>{calls}", delimiters=("<|END_ACTION|>",)),
-    Format("gpt_oss", "<|channel|>{channel}", delimiters=_FRAMES),
+    Format("gpt_oss", "<|channel|>{channel}", frames=_FRAMES),
     Format("gpt_oss", "<|start|>{role}"),
     Format("gpt_oss", " to={recipient}"),
     Format(
         "inkling", "<|content_invoke_tool_json|>{calls}",
-        delimiters=("<|message_model|>", "<|end_message|>"),
+        frames=("<|message_model|>", "<|end_message|>"),
     ),
-    Format("muse", "<|start|>{role}", delimiters=_FRAMES),
+    Format("muse", "<|start|>{role}", frames=_FRAMES),
     Format("muse", " to={recipient}"),
     _invoke("muse", "atem:", *_both("atem:function_calls"), decode=True),
     Format("plamo3", _PLAMO_HEAD, delimiters=_PLAMO),

@@ -11,6 +11,8 @@ from heddle_connector.toolcalls.source import Source
 
 NAMES = ("name", "tool_name", "function", "tool")
 ARGUMENTS = ("arguments", "parameters", "args", "params", "input")
+_MEMBERS = frozenset((*NAMES, "id", "tool_call_id", "index", "type"))
+"""The members of a call without arguments. Others could be arguments under another name."""
 
 
 def _finite(text: str) -> float:
@@ -71,7 +73,7 @@ def call_of(value: Any, *, keyed: bool = False, complete: bool = False) -> CallR
         return None
     key = next((key for key in ARGUMENTS if key in value), None)
     if key is None:
-        return None if complete else CallRead(name, {})
+        return None if complete or not _MEMBERS.issuperset(value) else CallRead(name, {})
     arguments = arguments_of(value[key])
     if arguments is None or (complete and value[key] in (None, "")):
         return None

@@ -3,17 +3,18 @@
 from functools import lru_cache
 
 from heddle_connector.toolcalls.call_parser import CallParser
-from heddle_connector.toolcalls.delimiters import MIN_CUT_OFF_LENGTH, Delimiters, strong
+from heddle_connector.toolcalls.delimiters import MIN_CUT_OFF_LENGTH, Delimiters, opens, strong
 from heddle_connector.toolcalls.emitter import Emitter
 from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.markdown_code import code_end, pass_code
 from heddle_connector.toolcalls.reasoning import FRAMED, REASONING
-from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, through, until
+from heddle_connector.toolcalls.scanners import Scan, peek, space, through, until
 from heddle_connector.toolcalls.source import Source
 from heddle_connector.toolcalls.stop_strings import StopStrings
 
 _BRACKETS = ("[", "{")
-_SPOKEN = StopStrings(FRAMED)
+_BEFORE_MENTIONS = frozenset(" \t\"'“\u2018«„([{\\/=")
+_SPOKEN = StopStrings((*FRAMED, "<|call|>"))
 
 
 @lru_cache(maxsize=128)
@@ -25,23 +26,24 @@ class MessageParser:
     """Parses one message."""
 
     def __init__(
-        self, source: Source, emitter: Emitter, functions: Functions, delimiters: Delimiters
+        self,
+        source: Source,
+        emitter: Emitter,
+        functions: Functions,
+        delimiters: Delimiters,
+        *,
+        calls: bool,
     ) -> None:
         self._source = source
         self._emitter = emitter
         self._delimiters = delimiters
         self._mentioned = False  # whether text mentions an opening delimiter of reasoning
-        self._calls = CallParser(source, emitter, functions, delimiters)
-
-    @property
-    def cut_off(self) -> str:
-        """The text of a call that the end of the message cuts off."""
-        return self._calls.cut_off
+        self._calls = CallParser(source, emitter, functions, delimiters, calls=calls)
 
     def read(self, *, prefilled: bool) -> Scan[None]:
         """Read the message to its end."""
         if prefilled:
-            yield from self._reasoning(tuple(self._delimiters.ends), skip="<think>")
+            yield from self._reasoning(tuple(self._delimiters.ends), "<think>")
         yield from self._calls.opening()
         yield from self._content()
 
@@ -76,7 +78,8 @@ class MessageParser:
             emitter.emit_content(source.take(at))
             wraps = self._delimiters.wrappers.get(matched)
             if wraps and (wrapped := wraps(source.text, at + len(matched))):
-                source.position = at = wrapped.end()
+                at = wrapped.end()
+                emitter.hold_delimiter(source.take(at), opens=True)
                 continue
             scan = self._at(matched)
             if scan is not None:
@@ -101,31 +104,48 @@ class MessageParser:
             return self._calls.undelimited(matched)
         if matched in REASONING:
             return self._begin_reasoning(matched)
-        self._source.take(self._source.position + len(matched))
-        if self._meaningless(matched):
-            self._emitter.drop_whitespace()
-        else:
-            self._emitter.emit_content(matched)
+        self._pass_delimiter(matched)
         return None
+
+    def _is_mentioned(self) -> bool:
+        """Whether a delimiter at the position stands where a sentence or a quotation mentions it.
+
+        Models write delimiters on a new line, or directly after other text.
+        """
+        before = self._source.before()
+        return not self._emitter.at_line_start and before in _BEFORE_MENTIONS
 
     def _end(self) -> None:
         """Decide about a prefix of a delimiter at the end of the message."""
         rest = self._source.take(len(self._source.text))
-        if len(rest) >= MIN_CUT_OFF_LENGTH and strong(rest):
-            if self._delimiters.begins_call(rest):
-                self._calls.cut_off = rest
-                return
-            if self._emitter.after_call or not self._delimiters.begins_closer(rest):
-                return
-        self._emitter.emit_content(rest)
+        is_delimiter = len(rest) >= MIN_CUT_OFF_LENGTH and strong(rest)
+        if is_delimiter and self._emitter.after_call and self._delimiters.begins_closer(rest):
+            return
+        begins_call = is_delimiter and self._delimiters.begins_call(rest)
+        if begins_call or (rest and self._emitter.holds_opener):
+            self._emitter.emit_cut_off(rest)
+        else:
+            self._emitter.emit_content(rest)
 
-    def _meaningless(self, delimiter: str) -> bool:
-        if delimiter in self._delimiters.always:
-            return True
-        if delimiter in self._delimiters.ends and not self._mentioned:
-            self._emitter.end_reasoning()
-            return True
-        return self._emitter.after_call
+    def _pass_delimiter(self, delimiter: str) -> None:
+        """Drop a delimiter that begins neither calls nor reasoning, or emit it as text."""
+        emitter = self._emitter
+        mentioned = self._is_mentioned()
+        self._source.take(self._source.position + len(delimiter))
+        if emitter.after_call:
+            emitter.drop_whitespace()
+        elif delimiter in self._delimiters.around:
+            emitter.hold_delimiter(delimiter, opens=opens(delimiter))
+        elif (
+            mentioned
+            or delimiter in self._delimiters.closers
+            or (delimiter in self._delimiters.ends and self._mentioned)
+        ):
+            emitter.emit_content(delimiter)
+        elif delimiter in self._delimiters.ends:
+            emitter.end_reasoning()
+        else:
+            emitter.drop_whitespace()
 
     def _delimited(self, delimiter: str) -> Scan[None]:
         """Read calls after a delimiter, and the reasoning or content after a message header."""
@@ -137,47 +157,81 @@ class MessageParser:
 
     def _begin_reasoning(self, delimiter: str) -> Scan[None]:
         source = self._source
-        beside = self._emitter.at_line_start or not source.before().isspace()
+        mentioned = self._is_mentioned()
         source.take(source.position + len(delimiter))
-        if beside or "|" in delimiter or "[" in delimiter:
-            yield from self._reasoning((REASONING[delimiter],))
-            if not self._emitter.has_content:
-                yield from self._calls.opening()
-        else:
+        if mentioned:
             self._mentioned = True
             self._emitter.emit_content(delimiter)
+            return
+        yield from self._reasoning((REASONING[delimiter],), delimiter)
+        if not self._emitter.has_content:
+            yield from self._calls.opening()
 
-    def _reasoning(self, ends: tuple[str, ...], *, skip: str = "") -> Scan[None]:
+    def _reasoning(self, ends: tuple[str, ...], opener: str = "") -> Scan[None]:
         """Emit reasoning up to its end.
 
         Calls inside of reasoning count only if the reasoning has no end. So text from a possible
-        call on is held back.
+        call on is held back. So is the text after the end of reasoning inside of reasoning: it is
+        reasoning if there is a further end.
         """
         source = self._source
         emitter = self._emitter
-        yield from space(source)
-        if skip:
-            yield from literal(source, (skip,))
-            yield from space(source)
-        matched: str | None = yield from peek(source)
-        if not matched or matched not in "`[{" or not self._delimiters.undelimited:
-            stop_strings = self._delimiters.reasoning_stops(ends)
-            matched = yield from through(source, stop_strings, emitter.emit_reasoning)
-            if matched is None or matched in ends:
-                emitter.end_reasoning()
-                return
-            source.position -= len(matched)
-        source.checkpoint()
-        _, matched = yield from until(source, _stop_strings(ends))
-        if matched is None:
-            yield from self._endless()
-        else:
-            emitter.emit_reasoning(source.text_since_checkpoint().removesuffix(matched))
+        nested = 0
+        while True:
+            matched = yield from self._through_reasoning(ends, opener)
+            if matched is None:
+                break
+            if matched and matched == opener:
+                if emitter.in_reasoning:
+                    before = source.text[: source.position - len(opener)][-1:]
+                    nested += before not in _BEFORE_MENTIONS
+                    emitter.emit_reasoning(opener)
+                continue
+            if matched in ends and not nested:
+                break
+            source.checkpoint()
+            text, further = yield from until(source, _stop_strings(ends))
+            if further is None:
+                yield from self._endless(after=matched if matched in ends else "")
+                break
+            nested += text.count(opener) if opener else 0
+            nested -= matched in ends
+            text = source.text_since_checkpoint().removesuffix(further)
+            emitter.emit_reasoning(matched + text if matched in ends else text)
+            source.position -= len(further)
         emitter.end_reasoning()
 
-    def _endless(self) -> Scan[None]:
-        """Read reasoning without an end, which was held back: it ends before the first call."""
+    def _through_reasoning(self, ends: tuple[str, ...], opener: str) -> Scan[str | None]:
+        """Emit reasoning up to what may end it; take and return that if it is a delimiter of it.
+
+        Returns:
+            One of `ends`, or `opener`; an empty string before a possible call; None at the end.
+        """
+        source = self._source
+        if not self._emitter.in_reasoning:
+            yield from space(source)
+            first = yield from peek(source)
+            if first and first in "`[{" and self._delimiters.undelimited:
+                return ""
+        stop_strings = self._delimiters.reasoning_stops((*ends, opener) if opener else ends)
+        matched = yield from through(source, stop_strings, self._emitter.emit_reasoning)
+        if matched is None or matched in ends or matched == opener:
+            return matched
+        source.position -= len(matched)
+        return ""
+
+    def _endless(self, *, after: str) -> Scan[None]:
+        """Read text that was held back because a further end of reasoning could follow.
+
+        Args:
+            after: The end of the reasoning, before the text. Empty if the reasoning has no end:
+                then it ends before the first call.
+        """
         emitter = self._emitter
+        if after:
+            emitter.end_reasoning()
+            emitter.emit_content(self._source.backtrack())
+            return
         emitter.emit_reasoning(self._source.backtrack())
         emitter.as_reasoning = True
         yield from self._calls.opening()

@@ -25,6 +25,8 @@ class ParseContext:
         "functions",
         "is_content",
         "is_reasoning",
+        "is_wrapper",
+        "reads_calls",
         "source",
     )
 
@@ -45,8 +47,12 @@ class ParseContext:
         self.committed = False
         """Whether the text so far resembles a call too closely to be prose."""
 
+        self.reads_calls = True
+        """Whether calls are read. Otherwise their text is content."""
         self.is_reasoning = False
         """Whether the following text is reasoning."""
+        self.is_wrapper = False
+        """Whether the text so far is a delimiter before a call of another format."""
         self.is_content = False
         """Whether the following text is content for the user, without calls."""
 

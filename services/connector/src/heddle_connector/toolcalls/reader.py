@@ -13,6 +13,9 @@ from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.message_parser import MessageParser
 from heddle_connector.toolcalls.source import Source
 
+_WITH_REASONING = ("gpt_oss",)
+"""Formats whose messages say whether they are reasoning."""
+
 
 class ToolCallReader:
     """Separates calls, reasoning and content in a message that arrives in chunks.
@@ -28,6 +31,7 @@ class ToolCallReader:
         *,
         reasoning_prefilled: bool = False,
         formats: Collection[str] | None = None,
+        calls: bool = True,
     ) -> None:
         """Begin a message.
 
@@ -37,14 +41,21 @@ class ToolCallReader:
             reasoning_prefilled: Whether the prompt ends inside the model's reasoning.
             formats: Names of the formats that the model uses, as in
                 `heddle_connector.toolcalls.formats`; None for all.
+            calls: Whether to read calls. Otherwise only reasoning is separated, and calls are
+                content; `functions` and `formats` do not matter.
 
         Raises:
             ValueError: There is no format of such a name.
         """
+        if not calls:
+            functions, formats = (), _WITH_REASONING
         delimiters = delimiters_for(None if formats is None else frozenset(formats))
+        self._calls = calls
         self._source = Source()
         self._emitter = Emitter()
-        self._parser = MessageParser(self._source, self._emitter, Functions(functions), delimiters)
+        self._parser = MessageParser(
+            self._source, self._emitter, Functions(functions), delimiters, calls=calls
+        )
         self._scan = self._parser.read(prefilled=reasoning_prefilled)
         next(self._scan)
 
@@ -61,6 +72,6 @@ class ToolCallReader:
             pass
         self._emitter.finish()
         events = self._emitter.events()
-        if self._parser.cut_off:
-            events.append(CallCutOff(self._parser.cut_off))
+        if self._emitter.cut_off and self._calls:
+            events.append(CallCutOff(self._emitter.cut_off))
         return events

@@ -55,13 +55,21 @@ class Source:
         self._start = self.position
         self._before = self.before()
 
+    def since_checkpoint(self) -> str:
+        """Return the text since the checkpoint, empty if there is none."""
+        if self._saved is None:
+            return ""
+        return "".join(self._saved) + self.text[self._start : self.position]
+
     def text_since_checkpoint(self) -> str:
         """Return the text since the checkpoint, and remove the checkpoint."""
-        saved = self._saved
+        text = self.since_checkpoint()
         self._saved = None
-        if saved is None:
-            return ""
-        return "".join(saved) + self.text[self._start : self.position]
+        return text
+
+    def at_end(self) -> bool:
+        """Whether the whole message was consumed."""
+        return self.ended and self.position == len(self.text)
 
     def backtrack(self) -> str:
         """Return to the checkpoint.

@@ -150,7 +150,8 @@ def _wrapped(context: ParseContext, _called: str) -> Scan[bool]:
     source = context.source
     matched = yield from literal(source, _WRAPPED)
     source.position -= len(matched or "")
-    return matched is not None
+    context.is_wrapper = matched is not None
+    return context.is_wrapper
 
 
 _LAST: dict[str, Callable[[ParseContext, str], Scan[bool]]] = {

@@ -16,6 +16,7 @@ from heddle_connector.toolcalls.source import Source
 
 _KEYS = "|".join((*NAMES, *ARGUMENTS, "id", "type", "tool_call_id", "index"))
 _JSON_BEGINS = re.compile(rf'\[?\s{{0,64}}\{{\s{{0,64}}"(?:{_KEYS})"')
+_JSON_NAME = re.compile(rf'"(?:{"|".join(NAMES)})"\s*+:\s*+"([^"\\]*+)("?)')
 _JSON_MAY_BEGIN = re.compile(r'\[?\s{0,64}(?:\{\s{0,64}(?:"\w{0,12})?)?')
 _PYTHON_BEGINS = re.compile(
     r"\[\s{0,64}([^\W\d][\w.\-]{0,64})\(\s{0,64}(?:\)|[^\W\d]\w{0,64}\s{0,8}=)"
@@ -54,6 +55,17 @@ def python_begins(source: Source, functions: Functions, *, first: bool) -> Scan[
         return False
     match = _PYTHON_BEGINS.match(source.text, source.position)
     return match is not None and (match.group(1) in functions or (first and not functions))
+
+
+def calls_known(text: str, functions: Functions) -> bool:
+    """Whether `text` seems to be the beginning of a call of a known function."""
+    if match := _JSON_NAME.search(text):
+        name, closed = match.groups()
+        return name in functions if closed else any(n.startswith(name) for n in functions.names)
+    if match := _PYTHON_BEGINS.match(text):
+        return match[1] in functions
+    name, line_end, rest = text.lstrip().partition("\n")
+    return bool(line_end) and name in functions and rest.lstrip().startswith("{")
 
 
 def json_calls(context: ParseContext) -> Scan[bool]:

@@ -1,4 +1,4 @@
-"""Converts tool calls that a model writes into its text to tool call events."""
+"""Converts reasoning and tool calls that a model writes into its text to events of their own."""
 
 import json
 import secrets
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import (
+    AnswerWarning,
     Batch,
     Done,
     Event,
@@ -34,6 +35,12 @@ from heddle_connector.toolcalls import (
 log = structlog.get_logger(__name__)
 ToolCallParser = Annotated[str, one_of({each.name for each in FORMATS}, "tool call parser")]
 _ID_BYTES = 12
+_CUT_OFF = (
+    "The answer ends inside a tool call, which is shown as text and was not run; ask again, or for "
+    "less at once."
+)
+_NOT_OFFERED = "The model called {}, which is no tool of this request; the call was not run."
+_MAX_NAME_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +50,27 @@ class ToolCallParsers:
     by_pattern: Mapping[str, Sequence[str]]
     """The first matching pattern applies. Without a match, all parsers are used."""
 
-    def reader(self, call: Call) -> "TextToolCalls | None":
-        """Return a reader for the answer to `call`; None if the answer cannot contain calls.
+    def reader(self, call: Call) -> "ModelText":
+        """Return a reader for the answer to `call`.
 
         A model may still write calls if functions were called earlier in the conversation and the
         request declares none. Such calls are removed from the text and not run.
         """
         if not (call.declared_tools or call.called_functions):  # most calls
-            return None
+            return _without_calls()
         declared = [_with_schema(each) for each in call.declared_tools if isinstance(each, dict)]
         known = declared or [{"name": name} for name in sorted(call.called_functions)]
         if not known or bytes(call.client_options.extra.get("tool_choice", b"")) == b'"none"':
-            return None
+            return _without_calls()
         parsers = first_match(f"{call.connector}/{call.model}", self.by_pattern)
         if parsers is not None and not parsers:
-            return None
-        return TextToolCalls(ToolCallReader(known, formats=parsers), declared=bool(declared))
+            return _without_calls()
+        return ModelText(ToolCallReader(known, formats=parsers), declared=bool(declared))
+
+
+def _without_calls() -> "ModelText":
+    """Return a reader that looks for reasoning, and leaves calls in the text."""
+    return ModelText(ToolCallReader(calls=False), declared=False)
 
 
 def _with_schema(tool: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,26 +85,32 @@ def _with_schema(tool: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**function, "parameters": {}}
 
 
-class TextToolCalls:
-    """Reads the events of one answer.
+class ModelText:
+    """Reads the events of one answer, streamed or whole.
+
+    Reasoning and calls are removed from the text. What is neither is text, also if it begins as a
+    call does: a malformed call, and one that the end of the answer cuts off.
 
     The calls are emitted at the end of the answer: if the provider sends native calls as well,
     the calls in the text repeat them and are dropped.
     """
 
-    __slots__ = ("_calls", "_declared", "_has_native_calls", "_reader")
+    __slots__ = ("_calls", "_cut_off", "_declared", "_has_native_calls", "_reader")
 
     def __init__(self, reader: ToolCallReader, *, declared: bool) -> None:
         self._reader = reader
         self._declared = declared
         self._calls: list[ToolCall] = []
         self._has_native_calls = False
+        self._cut_off = False
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events with complete calls removed from the text."""
+        """Return the events with reasoning and complete calls removed from the text."""
         batch = Batch()
         for event in events:
             match event:
+                case TextDelta() if event.literal:
+                    batch.text(event.text)
                 case TextDelta():
                     self._add(self._reader.feed(event.text), batch)
                 case ReasoningDelta():
@@ -107,6 +125,12 @@ class TextToolCalls:
                     batch.add(event)
         return batch.events()
 
+    def interrupt(self) -> Sequence[Event]:
+        """Return the events of the text that was held back, because the provider failed."""
+        batch = Batch()
+        self._add(self._reader.finish(), batch)
+        return batch.events()
+
     def _add(self, read: Sequence[ReadEvent], batch: Batch) -> None:
         for event in read:
             match event:
@@ -116,13 +140,15 @@ class TextToolCalls:
                     batch.reasoning(event.text)
                 case CallRead() if not self._declared:
                     log.warning("tool call in text but no tools declared", function=event.name)
+                    batch.add(AnswerWarning(_NOT_OFFERED.format(event.name[:_MAX_NAME_CHARS])))
                 case CallRead():
                     arguments = json.dumps(event.arguments, ensure_ascii=False)
                     identifier = f"call_{secrets.token_hex(_ID_BYTES)}"
                     self._calls.append(ToolCall(identifier, event.name, arguments))
                 case CallCutOff():
-                    # Incomplete calls are dropped, so that no delimiters are shown to users.
+                    self._cut_off = True
                     log.warning("tool call in text is incomplete", characters=len(event.text))
+                    batch.add(AnswerWarning(_CUT_OFF))
 
     def _end(self, done: Done, batch: Batch) -> None:
         if self._calls and self._has_native_calls:
@@ -131,6 +157,9 @@ class TextToolCalls:
             self._calls = []
         for call in self._calls:
             batch.add(call)
-        if self._calls and done.finish_reason in ("stop", "unknown"):
-            done = replace(done, finish_reason="tool_calls")
+        if done.finish_reason in ("stop", "unknown"):
+            if self._calls:
+                done = replace(done, finish_reason="tool_calls")
+            elif self._cut_off:
+                done = replace(done, finish_reason="length")
         batch.add(done)
