@@ -18,6 +18,7 @@ class Transcript:
         self._trace: orchestrator_pb2.Trace | None = None
         self._open_line = False
         self._cut = False
+        self._warned = False
 
     def show(self, event: orchestrator_pb2.RunEvent) -> None:
         """Print one event, or store it for the end."""
@@ -41,6 +42,9 @@ class Transcript:
                 self._note(f"picture {image.name}: {size}")
             case "tool_call":
                 self._note(f"asks for {event.tool_call.name}({event.tool_call.arguments_json})")
+            case "warning":
+                self._warned = True
+                self._note(event.warning, "yellow")
             case _:
                 self._store(event)
 
@@ -61,7 +65,7 @@ class Transcript:
     def close(self) -> None:
         """Print the sources and the trace."""
         self.end_line()
-        if self._cut:
+        if self._cut and not self._warned:  # the warning says what was cut off
             self._note("The answer ends at the model's limit of tokens.")
         if self._sources:
             out.print("\nSources", style="bold")

@@ -38,20 +38,16 @@ class Completion:
                     self._add_content(event)
                 case "tool_call":
                     self._calls.append(event.tool_call)
-                case "tool_finished":
-                    self.tools_ran = True
-                    finished = event.tool_finished
-                    self._names[finished.binding_id] = run_events.tool_name(finished)
-                    self.report.add_tool(finished)
-                case "sources":
-                    self.tools_ran = True
-                    self._sources.append(event.sources)
+                case "tool_finished" | "sources":
+                    self._add_tool(event)
                 case "logprobs_json":
                     self._logprobs = _joined(self._logprobs, event.logprobs_json)
                 case "decision" | "output":
                     self._routed.append(run_events.agent_event(event))
                 case "model_replaced":
                     self.report.add_replacement(event.model_replaced)
+                case "warning":
+                    self.report.add_warning(event.warning)
                 case "done":
                     self.done = event.done
                 case _:
@@ -94,6 +90,15 @@ class Completion:
         routed = self._routed if view != "none" else []
         report = self.report.event(problems_only=view == "none")
         return [*routed, report] if report else routed
+
+    def _add_tool(self, event: RunEvent) -> None:
+        self.tools_ran = True
+        if event.HasField("sources"):
+            self._sources.append(event.sources)
+            return
+        finished = event.tool_finished
+        self._names[finished.binding_id] = run_events.tool_name(finished)
+        self.report.add_tool(finished)
 
     def _add_content(self, event: RunEvent) -> None:
         if event.HasField("reasoning_delta"):

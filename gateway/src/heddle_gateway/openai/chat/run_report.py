@@ -24,12 +24,17 @@ _MAX_HEADER_CHARS = 500
 class RunReport:
     """Collects the outcomes of tools, warnings, and the model that another one has replaced."""
 
-    __slots__ = ("_replaced", "_request_id", "_runs")
+    __slots__ = ("_replaced", "_request_id", "_runs", "_warnings")
 
     def __init__(self, request_id: str) -> None:
         self._request_id = request_id
         self._runs: list[ToolFinished] = []
         self._replaced: ModelReplaced | None = None
+        self._warnings: list[str] = []
+
+    def add_warning(self, text: str) -> None:
+        """Add a sentence about the answer, for users."""
+        self._warnings.append(text)
 
     def add_tool(self, finished: ToolFinished) -> list[str]:
         """Add the end of a tool's run, and return its failure and warnings as lines for users."""
@@ -50,6 +55,7 @@ class RunReport:
     def problems(self) -> list[str]:
         """The failures, warnings and the replaced model, as lines for users."""
         lines = [line for each in self._runs for line in _lines(each, self._request_id)]
+        lines += self._warnings
         return [*lines, self.replacement] if self._replaced is not None else lines
 
     def summary(self) -> str:

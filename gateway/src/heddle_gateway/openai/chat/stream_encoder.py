@@ -206,6 +206,16 @@ class StreamEncoder:
     def _model_replaced(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         return self._progress("model", self._report.add_replacement(event))
 
+    def _warning(self, text: str) -> bytes:
+        self._report.add_warning(text)
+        if self._view == "none":
+            return b""
+        if self._view == "reasoning":
+            return self._reasoning(f"{text}\n")
+        # Done at once: the line stays when the progress ends.
+        status = open_webui_events.status("heddle.warning", text, done=True)
+        return self._end_progress() + self._event(status)
+
     def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
         name = self._tool_name(finished)
@@ -267,6 +277,7 @@ class StreamEncoder:
         "decision": _decision,
         "output": _output,
         "model_replaced": _model_replaced,
+        "warning": _warning,
         "tool_finished": _tool_finished,
         "sources": _tool_sources,
         "tool_call": _call,
