@@ -299,6 +299,10 @@ async def test_a_call_of_what_was_offered_earlier_only_is_logged_and_not_shown(
     assert generated[-1].done.finish_reason == chat.FINISH_REASON_STOP
     [logged] = [line for line in logs if line["log_level"] == "warning"]
     assert logged["event"] == "tool call in text but no tools declared"
+    [warning] = [event.warning for event in generated if event.HasField("warning")]
+    assert warning == (
+        "The model called get_weather, which is no tool of this request; the call was not run."
+    )
 
 
 async def test_the_formats_of_a_model_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
