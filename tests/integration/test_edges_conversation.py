@@ -252,9 +252,16 @@ POINTS = {
         "1",
         misses=("image_url",),
         reads=("One", "Asked: \\n\\nTwo\\n\\n", "An image was removed"),
+        warns="This assistant does not read images",
     ),
     "images are withheld without a template": Point(
-        [*SEEN, user([{"type": "text", "text": "Two"}, PICTURE])], "3", misses=("image_url",)
+        [*SEEN, user([{"type": "text", "text": "Two"}, PICTURE])],
+        "3",
+        misses=("image_url",),
+        warns="This assistant does not read images",
+    ),
+    "images of earlier turns are withheld": Point(
+        [*SEEN, user("Three")], "1", misses=("image_url",), reads=("One", "Three")
     ),
     "images of all turns reach a model with vision": Point(
         [*SEEN, user([{"type": "text", "text": "Two"}, PICTURE])],

@@ -93,8 +93,12 @@ class Completions:
             yield pb.RunCompletionResponse(events=sources)
         tracing = Tracing(plan_) if plan_.traced else None
         answer = self._answer(plan_, context, generate_request, watched=watched)
+        warnings = plan_.warnings()
         async with aclosing(answer) as responses:
             async for response in responses:
+                if warnings:  # not before the model answers: its failure would come after an event
+                    yield pb.RunCompletionResponse(events=warnings)
+                    warnings = []
                 if tracing is not None:
                     tracing.take(response.events)
                 yield response
@@ -118,6 +122,8 @@ class Completions:
             else:  # One request to the model, without the cost of two generators.
                 generate_request = plan_.generate_request(self.max_prompt_chars)
                 await self._generate_whole(plan_, context, generate_request, whole)
+                for warning in plan_.warnings():
+                    whole.events.insert(0, warning)
         except (HeddleError, grpc.aio.AioRpcError) as error:
             raise _with_tools_ran(error, whole.events) from error
         return whole

@@ -16,6 +16,7 @@ from heddle_runtime.permissions import may_inspect
 from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
+from heddle_orchestrator.prompts.images import WITHHELD, withholds
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.slots import fill, slots_of
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
@@ -80,6 +81,12 @@ class Plan:
         if self.callable_ or not (agent_decides or all_searches_empty(self.bound)):
             return ""
         return self.assistant.empty_response
+
+    def warnings(self) -> list[pb.RunEvent]:
+        """Return what the user should know about the answer before it begins."""
+        if withholds(self.assistant, self.request.messages):
+            return [pb.RunEvent(warning=WITHHELD)]
+        return []
 
     def stop_on_failure(self) -> None:
         """Raise the failure of the first tool whose policy is `fail`."""

@@ -270,7 +270,8 @@ class Capabilities(_message.Message):
     IMAGE_GENERATION_FIELD_NUMBER: _builtins.int
     vision: _builtins.bool
     """Sends the images of the conversation to the model. If not set, they are removed from all
-    messages; a message with nothing but images becomes a note that says so.
+    messages; a message with nothing but images becomes a note that says so, and a `warning` of
+    the run tells the user if the question had some.
     """
     image_generation: _builtins.bool
     """Answers can contain images."""

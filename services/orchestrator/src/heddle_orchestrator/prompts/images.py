@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2
+from heddle_runtime.conversations import question_index
 
+WITHHELD = "This assistant does not read images: it answers without those of your message."
 _REMOVED = "[An image was removed: this assistant does not read images.]"
 
 
@@ -17,6 +19,14 @@ def visible(assistant: Assistant, messages: Sequence[chat_pb2.Message]) -> list[
     if assistant.capabilities.vision:
         return list(messages)
     return [_without_images(each) if has_image(each.parts) else each for each in messages]
+
+
+def withholds(assistant: Assistant, messages: Sequence[chat_pb2.Message]) -> bool:
+    """Return whether the question has an image that the assistant's model does not read."""
+    if assistant.capabilities.vision:
+        return False
+    index = question_index(messages)
+    return index is not None and has_image(messages[index].parts)
 
 
 def has_image(parts: Iterable[chat_pb2.ContentPart]) -> bool:
