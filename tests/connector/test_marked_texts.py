@@ -144,7 +144,8 @@ class Client:
     """Reads answers as the service does, to a request with or without tools."""
 
     def __init__(self, folder: Path, tools: Sequence[Any]) -> None:
-        self._call: Call = make_call(OpenAi, "?", "m", folder, tools=tools)
+        members = {"tools": [{"type": "function", "function": each} for each in tools]}
+        self._call: Call = make_call(OpenAi, "?", "m", folder, members=members if tools else {})
         self._calls = bool(tools)
 
     def streamed(self, pieces: Iterable[str], finish: str) -> Answer:
