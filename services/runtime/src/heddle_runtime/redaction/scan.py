@@ -1,0 +1,144 @@
+"""Finds and replaces spans of text in linear time.
+
+A rule has two steps. RE2 finds candidates with an automaton that reads each byte a limited number
+of times, whatever the text. A function then decides on the few characters behind each candidate.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import re2
+
+REDACTED = "[redacted]"
+MAX_CANDIDATES = 2_000
+"""Candidates of all rules in one text; the rest of the text after them is replaced as a whole."""
+_MIN_CHARACTERS = 5
+_MEMORY_BYTES = 32 * 1024 * 1024
+"""For the automaton of one pattern, which grows with the variety of the texts."""
+_WRITTEN_ESCAPES = ("\\x1b", "\\x1B", "\\u001b", "\\u001B", "\\033", "\\e[")
+_ESCAPE_SEQUENCE = re.compile(
+    # A control sequence, a string such as a title or a link, or two characters.
+    r"\x1b(?:\[[0-?]{0,64}+[ -/]{0,8}+[@-~]|\][^\x07\x1b]{0,512}+(?:\x07|\x1b\\)|[@-Z\\^_])"
+)
+
+Span = tuple[int, int]
+Groups = tuple[Span, ...]
+"""The spans of a match and of its groups; (-1, -1) for a group that did not take part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One way to find secrets."""
+
+    pattern: str
+    """The pattern of candidates, in RE2's syntax."""
+    candidates: Any
+    """The compiled pattern."""
+    secret: Callable[[str, Groups], Span | None]
+    """Returns the span of the secret at a candidate, or None. A character is one byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules that are tried only if a text has a candidate for any of them, which is rare."""
+
+    rules: tuple[Rule, ...]
+    any: Any
+    """The compiled pattern of all candidates."""
+
+
+def rule(
+    pattern: str, secret: Callable[[str, Groups], Span | None], *, exact: bool = False
+) -> Rule:
+    """Return the rule for a pattern in RE2's syntax.
+
+    Args:
+        pattern: White space in it is ignored. It must not need to read far beyond its match.
+        secret: As in `Rule`.
+        exact: Whether upper and lower case differ.
+    """
+    pattern = f"(?{'-i' if exact else 'i'}:{''.join(pattern.split())})"
+    return Rule(pattern, compile_pattern(pattern), secret)
+
+
+def rule_set(*rules: Rule) -> RuleSet:
+    """Return rules as a set."""
+    return RuleSet(rules, compile_pattern("|".join(each.pattern for each in rules), groups=False))
+
+
+def compile_pattern(pattern: str, *, groups: bool = True) -> Any:  # noqa: ANN401 - RE2 has no types
+    """Return a compiled pattern for bytes, with or without the groups in it."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _MEMORY_BYTES
+    options.never_capture = not groups
+    options.log_errors = False
+    return re2.compile(pattern.encode(), options)
+
+
+def replace(text: str, rules: tuple[Rule, ...], more: RuleSet | None = None) -> str:
+    """Return `text` with each secret that a rule finds replaced by `[redacted]`."""
+    if len(text) < _MIN_CHARACTERS or not (rules or more):
+        return text
+    plain = _without_escapes(text)
+    data = plain.encode("utf-8", "surrogatepass")
+    # A character for each byte, so that positions are the same for RE2 and for Python.
+    characters = plain if len(data) == len(plain) else data.decode("latin-1")
+    spans: list[Span] = []
+    limit, candidates = len(data), MAX_CANDIDATES
+    if more is not None and more.any.search(data) is not None:
+        rules += more.rules
+    for each in rules:
+        limit, candidates = _collect(each, characters, data, limit, candidates, spans)
+    if limit < len(data):
+        spans.append((limit, len(data)))
+    if not spans:
+        return text
+    spans.sort()
+    pieces: list[bytes] = []
+    end = 0
+    for first, last in spans:
+        if first < end:  # overlaps the preceding span, or lies in it
+            end = max(end, last)
+            continue
+        if first > end or not pieces:
+            pieces += (data[end:first], REDACTED.encode())
+        end = last
+    pieces.append(data[end:])
+    return b"".join(pieces).decode("utf-8", "surrogatepass")
+
+
+def _collect(
+    each: Rule, text: str, data: bytes, limit: int, candidates: int, spans: list[Span]
+) -> tuple[int, int]:
+    """Add what a rule finds before `limit`.
+
+    Returns:
+        The position up to which it looked, and how many candidates are left for other rules.
+    """
+    pattern, position = each.candidates, 0
+    numbers = range(1, pattern.groups + 1)
+    while (match := pattern.search(data, position, limit)) is not None:
+        whole = match.span()
+        if not candidates:
+            return whole[0], 0
+        candidates -= 1
+        position = whole[1]
+        span = each.secret(text, (whole, *map(match.span, numbers)))
+        if span is not None:
+            spans.append(span)
+            position = max(position, span[1])
+        if position >= limit:
+            break
+    return limit, candidates
+
+
+def _without_escapes(text: str) -> str:
+    """Return a text without the escape sequences of terminals, also where program text has them."""
+    if "\\" in text:
+        for written in _WRITTEN_ESCAPES:
+            text = text.replace(written, "\x1b[" if written.endswith("[") else "\x1b")
+    text = text.replace("\x9b", "\x1b[")
+    return _ESCAPE_SEQUENCE.sub("", text) if "\x1b" in text else text
