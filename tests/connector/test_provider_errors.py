@@ -94,11 +94,11 @@ async def test_secrets_and_addresses_of_people_do_not_get_through(
     for status in (401, 500):
         async with openai_at(refusing(status, body), monkeypatch, KEY) as (stub, _):
             error = await failure(stub, asked())
-        told = repr((error.message, error.metadata))
-        assert KEY not in told
-        assert "sk-proj" not in told
-        assert "ada@" not in told
-        assert "is wrong" in told
+        shown = repr((error.message, error.metadata))
+        assert KEY not in shown
+        assert "sk-proj" not in shown
+        assert "ada@" not in shown
+        assert "is wrong" in shown
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "漢", "🧵", "\n", "%"])

@@ -52,7 +52,7 @@ class Parrot(Connector[ParrotSettings]):
         if text := data.get("text"):
             yield [TextDelta(text)]
         if "error" in data:
-            raise error_in_body(data["error"], whistle)
+            raise error_in_body(data["error"])
         yield [Done("stop", Usage(1, 2), call.model)]
 '''
 HELPER = """
@@ -141,11 +141,6 @@ def test_an_author_tests_a_connector_in_a_folder_of_its_own(tmp_path: Path) -> N
         ('"Hello", b', '"Goodbye", b', "The answer is 'Goodbye'"),
         ('"{provider}"})', '"{provider}"}, b\'{"text": ""}\')', "The answer is 'Hello', not ''"),
         ('{"x-whistle": whistle}', "{}", "The organisation's key is sent"),
-        (
-            'error_in_body(data["error"], whistle)',
-            'ProviderRefusedError(str(data["error"]))',
-            "contains a secret of the settings",
-        ),
         ('raise UnavailableError("Feed the parrot.")', "return []", "raises UnavailableError"),
     ],
 )

@@ -75,3 +75,75 @@ def test_ended_writes_the_same_line_as_structlog(level: str, written: int) -> No
         assert line.pop("timestamp").endswith("Z")
     assert written_lines[:1] == written_lines[1:2]
     assert written_lines[2:3] == written_lines[3:]
+
+
+SINKS = """
+import logging, sys, threading, warnings
+own = logging.getLogger("with.own.handler")
+own.addHandler(logging.StreamHandler(sys.stderr))
+own.propagate = False
+import structlog
+from heddle_runtime import logs
+from heddle_runtime.redaction import register_secrets
+from pydantic import BaseModel, SecretStr
+
+
+class Settings(BaseModel):
+    key: SecretStr = SecretStr("magpie-river-99")
+
+
+settings = Settings()
+log = structlog.get_logger("x")
+logs.configure("demo", "INFO")
+log.info("before magpie-river-99")
+register_secrets(settings)
+secret = settings.key.get_secret_value()
+log.info("before " + secret)
+log.info("sink", nested={"a": [secret]}, url="https://x/?q=" + secret, mail="ann@example.org")
+own.error("sink %s", secret)
+logging.getLogger("extra").error("sink", extra={"headers": {"x-api-key": secret}})
+logging.getLogger("sink").error("sink", exc_info=ValueError("sink " + secret))
+warnings.warn("sink " + secret)
+log.info("sink", long="a" * 15_000 + secret + "b" * 15_000 + " the end")
+
+
+class Unraisable:
+    def __del__(self):
+        raise ValueError("sink " + secret)
+
+
+Unraisable()
+
+
+def fail(message):
+    try:
+        raise KeyError(message)
+    except KeyError as error:
+        raise ValueError("sink") from error
+
+
+thread = threading.Thread(target=fail, args=["sink " + secret])
+thread.start()
+thread.join()
+fail(secret)
+"""
+
+
+def test_no_way_to_stderr_shows_a_registered_secret() -> None:
+    done = subprocess.run(  # noqa: S603 - the program above
+        [sys.executable, "-c", SINKS], capture_output=True, check=False, timeout=30
+    )
+
+    first, *others = [json.loads(line) for line in done.stderr.splitlines()]
+    assert done.returncode == 1
+    assert first["event"] == "before magpie-river-99"
+    assert others[0]["event"] == "before [redacted]"
+    assert len(others) == 10
+    for line in others[1:]:
+        assert "magpie" not in json.dumps(line)
+        assert "[redacted]" in json.dumps(line) or "left out" in line["long"]
+    assert others[1]["mail"] == "[redacted]"
+    [long] = [line["long"] for line in others if "long" in line]
+    assert len(long) < 21_000
+    assert long.endswith(" the end")
+    assert sum("Traceback" in line.get("exception", "") for line in others) == 3

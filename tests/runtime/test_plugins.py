@@ -140,3 +140,13 @@ def test_an_absolute_import_of_a_helper_is_reported_with_the_remedy(tmp_path: Pa
     [problem] = discover(package, "heddle.nothing", tmp_path, things).problems
 
     assert problem.message.endswith("with `from ._helper import ...`.")
+
+
+def test_the_reason_why_a_plugin_does_not_load_contains_no_secret(tmp_path: Path) -> None:
+    package = ModuleType("no_builtin_things")
+    package.__path__ = []
+    (tmp_path / "wool.py").write_text("raise ValueError('password=hunter2 is wrong')")
+
+    [problem] = discover(package, "heddle.nothing", tmp_path, things).problems
+
+    assert problem.message == "ValueError: password=[redacted] is wrong"

@@ -3,7 +3,9 @@
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import ToolFailedError
+from heddle_runtime.redaction import register_secrets
 from heddle_tools_service.sdk import Source, ToolCall, ToolConfig, ToolError, ToolResult, tool
+from pydantic import BaseModel, SecretStr
 from tools_service.ordinary_tools import failing, nap
 from tools_service.serving import invocation, outcome, serving_tools, text_of
 
@@ -24,6 +26,34 @@ async def test_statuses_are_one_line_short_and_without_secrets() -> None:
     assert statuses[0] == "key [redacted] and more"
     assert len(statuses[1]) == 300
     assert len(statuses) == 200
+
+
+class Keys(BaseModel):
+    key: SecretStr
+
+
+async def test_no_result_contains_a_registered_secret() -> None:
+    keys = Keys(key=SecretStr("magpie-river-99"))
+    register_secrets(keys)
+
+    @tool("open", title="Open")
+    async def tells(call: ToolCall[ToolConfig]) -> ToolResult:
+        """Tells everything."""
+        key = keys.key.get_secret_value()
+        call.status(f"asking with {key}")
+        source = Source(key, f"https://x.example/?t={key}", excerpt=key, attributes={"a": key})
+        return ToolResult(
+            f"password=hunter2 and {key}",
+            [source],
+            {"url": f"https://x.example/{key}"},
+            warnings=[f"sent {key}"],
+        )
+
+    async with serving_tools(tells) as client:
+        statuses, result = await client.run("open")
+
+    assert "magpie" not in f"{statuses} {result}"
+    assert text_of(result) == "password=hunter2 and [redacted]"  # a passage may contain examples
 
 
 async def test_too_much_output_is_cut_and_told() -> None:

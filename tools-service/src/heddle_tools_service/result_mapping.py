@@ -18,7 +18,7 @@ from heddle_runtime.errors import (
     ToolFailedError,
     UnavailableError,
 )
-from heddle_runtime.redaction import redact, redact_value
+from heddle_runtime.redaction import redact, redact_registered, redact_value
 from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.definitions import is_slot
@@ -147,7 +147,7 @@ def result(
         sources[0].excerpt = _plain(text[:_MAX_EXCERPT_CHARS])
     duration = duration_pb2.Duration()
     duration.FromTimedelta(timedelta(seconds=elapsed))
-    text = _plain(text)
+    text = redact_registered(_plain(text))
     objects = _objects(tool_result.objects, warnings) if for_agent else []
     if for_agent and text.strip() and not objects and tool_result.count != 0:
         objects.append(json.dumps({"text": text}, ensure_ascii=False))
@@ -172,6 +172,7 @@ def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
     for each in objects:
         try:
             text = _plain(json.dumps(each, ensure_ascii=False, allow_nan=False))
+            text = redact_registered(text)
         except (ValueError, TypeError, RecursionError):
             text = ""
         if not text.startswith("{"):
@@ -190,7 +191,7 @@ def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
 
 def _metadata(tool_result: ToolResult, warnings: list[str]) -> Struct:
     try:
-        metadata = to_struct(tool_result.metadata)
+        metadata = to_struct(redact_value(tool_result.metadata))
     except (ValueError, TypeError, ParseError, RecursionError):
         warnings.append("The tool's metadata is not plain JSON and was left out.")
         return Struct()
@@ -251,7 +252,7 @@ def _safe(error: ToolError) -> str:
 
 
 def _cut(text: str) -> str:
-    return _plain(text[:_MAX_FIELD_CHARS])
+    return redact_registered(_plain(text[:_MAX_FIELD_CHARS]))
 
 
 def _plain(text: str) -> str:

@@ -6,13 +6,11 @@ from typing import Any
 import msgspec
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.assistant_json import write_assistant
-from heddle_runtime.redaction import REDACTED, redact, redact_value
+from heddle_runtime.redaction import REDACTED, redact_personal, redact_value
 
 _INSTALLATION = ("id", "owner", "organization", "created")
 """Members that mean nothing in another installation."""
 _TEXTS = ("name", "description", "system_prompt", "prompt_template")
-_PIECE_CHARACTERS = 10_000
-"""`redact` cuts longer texts off."""
 
 
 def exported(assistant: pb.Assistant) -> dict[str, Any]:
@@ -41,8 +39,7 @@ def without_secrets(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return a JSON value without members and texts that look like a secret or an address."""
     match value:
         case str():
-            pieces = range(0, len(value), _PIECE_CHARACTERS)
-            return "".join(redact(value[start : start + _PIECE_CHARACTERS]) for start in pieces)
+            return redact_personal(value)
         case dict():
             return {
                 key: without_secrets(item)

@@ -1,4 +1,4 @@
-"""The trace of a run, for debugging an assistant. Contains no secrets."""
+"""The trace of a run, for debugging an assistant. Contains no secrets and no e-mail addresses."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,7 +10,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.limits import MAX_JSON_DEPTH, exceeds_depth
-from heddle_runtime.redaction import redact, redact_value
+from heddle_runtime.redaction import redact_personal, redact_value
 from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_orchestrator.agent.run_snapshot import snapshot
@@ -88,16 +88,16 @@ def _step(bound: BoundTool) -> pb.Trace.Step:
 
 def _input(bound: BoundTool) -> Struct:
     if bound.call is None:
-        return to_struct(redact_value(from_struct(bound.binding.config)))
+        return to_struct(redact_value(from_struct(bound.binding.config), personal=True))
     if bound.call.arguments is not None and not exceeds_depth(bound.call.arguments, MAX_JSON_DEPTH):
         with suppress(ValueError):  # a number that a Struct cannot hold, or an unpaired surrogate
-            return to_struct(redact_value(bound.call.arguments))
-    return to_struct({"malformed": redact(bound.call.proto.arguments_json)})
+            return to_struct(redact_value(bound.call.arguments, personal=True))
+    return to_struct({"malformed": redact_personal(bound.call.proto.arguments_json)})
 
 
 def _redacted(message: chat_pb2.Message) -> chat_pb2.Message:
     parts = [
-        chat_pb2.ContentPart(text=redact(part.text))
+        chat_pb2.ContentPart(text=redact_personal(part.text))
         for part in message.parts
         if part.HasField("text")
     ]

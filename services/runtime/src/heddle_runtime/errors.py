@@ -17,6 +17,8 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 
+from heddle_runtime.redaction import redact
+
 DOMAIN = "heddle"
 DETAILS_KEY = "grpc-status-details-bin"
 _MAX_MESSAGE_BYTES = 3_000  # sent twice, once with every non-ASCII character escaped
@@ -31,10 +33,10 @@ class Violation:
 
 
 class HeddleError(Exception):
-    """A failure that is reported to the caller.
+    """A failure that is reported to the caller. Secrets in its texts are redacted.
 
-    Users read the message: it says what they can do, without secrets, addresses and names of
-    settings. Those belong into the diagnosis.
+    Users read the message: it says what they can do, without addresses and names of settings.
+    Those belong into the diagnosis.
     """
 
     code: ClassVar[StatusCode] = StatusCode.INTERNAL
@@ -57,14 +59,18 @@ class HeddleError(Exception):
         diagnosis: str = "",
         **metadata: str,
     ) -> None:
+        # Here, because every failure that reaches a person passes this place, in whatever process.
+        message = redact(message)
         super().__init__(message)
         self.message = message
         self.diagnosis = diagnosis
         """The cause and its remedy for operators. It is logged and never sent."""
-        self.violations = tuple(violations)
+        self.violations = tuple(
+            Violation(redact(each.field), redact(each.description)) for each in violations
+        )
         self.retry_after = retry_after
         """Seconds after which a retry may succeed, if known."""
-        self.metadata = metadata
+        self.metadata = {name: redact(value) for name, value in metadata.items()}
         """Machine-readable details, such as names of the objects concerned."""
 
 
@@ -178,7 +184,7 @@ def from_status(status: status_pb2.Status) -> HeddleError:
         if retry.HasField("retry_delay")
         else None,
     )
-    error.metadata = dict(info.metadata)
+    error.metadata |= info.metadata
     return error
 
 

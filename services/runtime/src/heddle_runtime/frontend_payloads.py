@@ -123,9 +123,21 @@ def shortened(
             return shortened(str(value), max_characters)
 
 
-def shown(value: Any, max_characters: int = _MAX_TEXT_CHARACTERS) -> Any:  # noqa: ANN401 - any value
-    """Return a value as JSON for users: without secrets, and with its texts cut."""
-    return shortened(redact_value(shortened(value, max_characters + _MARGIN)), max_characters)
+def shown(
+    value: Any,  # noqa: ANN401 - any value
+    max_characters: int = _MAX_TEXT_CHARACTERS,
+    *,
+    personal: bool = False,
+) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a value as JSON for people: without secrets, and with its texts cut.
+
+    Args:
+        value: Any value.
+        max_characters: The most characters of a text.
+        personal: Whether e-mail addresses are removed as well, as traces require.
+    """
+    short = shortened(value, max_characters + _MARGIN)
+    return shortened(redact_value(short, personal=personal), max_characters)
 
 
 def written(value: object) -> str:

@@ -11,6 +11,7 @@ from typing import Self
 
 from pydantic import SecretStr
 
+from heddle_runtime.redaction import register_values
 from heddle_runtime.secret_file import read_or_create_secret
 
 _REQUIRED = ".required"
@@ -32,7 +33,9 @@ class LocalSecret(SecretStr):
         """
         file = file.absolute()
         file.parent.mkdir(parents=True, exist_ok=True)
-        return cls(read_or_create_secret(file), file)
+        secret = cls(read_or_create_secret(file), file)
+        register_values([secret.get_secret_value()], secret)
+        return secret
 
     def require_tokens(self) -> None:
         """Make all services that share this secret refuse calls without a token.

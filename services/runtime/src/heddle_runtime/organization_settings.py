@@ -1,5 +1,7 @@
 """The settings of the organisation of an assistant's owner, from the account service."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc
@@ -8,6 +10,7 @@ from heddle.account.v1 import account_pb2_grpc as pb_grpc
 
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.redaction import register_values
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
@@ -48,7 +51,7 @@ class OrganizationSettings:
         self._accounts = accounts
         self._credentials = credentials
         self._without_servers = without_servers
-        self._known: TTLCache[bytes, pb.ResolveSettingsResponse] = TTLCache(cache_seconds)
+        self._known: TTLCache[bytes, _Known] = TTLCache(cache_seconds)
 
     async def of(self, organization: str, owner: str) -> pb.ResolveSettingsResponse:
         """Return the settings that apply to an assistant. The caller must not change them.
@@ -88,7 +91,23 @@ class OrganizationSettings:
 
     async def _settings(self, request: pb.ResolveSettingsRequest) -> pb.ResolveSettingsResponse:
         request.without_servers = self._without_servers
-        return await self._known.get(
-            request.SerializeToString(),
-            lambda: self._credentials.call(self._accounts.ResolveSettings, request),
-        )
+        known = await self._known.get(request.SerializeToString(), lambda: self._load(request))
+        return known.settings
+
+    async def _load(self, request: pb.ResolveSettingsRequest) -> "_Known":
+        known = _Known(await self._credentials.call(self._accounts.ResolveSettings, request))
+        register_values(_secrets(known.settings), known)
+        return known
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Cached settings. Their secrets are redacted as long as it exists."""
+
+    settings: pb.ResolveSettingsResponse
+
+
+def _secrets(settings: pb.ResolveSettingsResponse) -> Iterator[str]:
+    yield from (provider.api_key for provider in settings.providers.values())
+    yield from (server.token for server in settings.mcp_servers.values())
+    yield from (settings.knowledge.token, settings.moodle.token)

@@ -23,6 +23,8 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
+from heddle_runtime.redaction import redact
+
 log = structlog.get_logger(__name__)
 
 
@@ -69,6 +71,7 @@ class Plugins(Generic[PluginT]):
 
     def report(self, origin: str, message: str) -> None:
         """Store and log why a plugin was skipped."""
+        message = redact(message)  # it may be the text of any exception
         self.problems.append(Problem(origin, message))
         log.warning("plugin skipped", origin=origin, problem=message)
 

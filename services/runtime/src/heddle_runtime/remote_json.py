@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from heddle_runtime.egress import SETTING, ForbiddenAddressError
-from heddle_runtime.redaction import REDACTED, redact
+from heddle_runtime.redaction import REDACTED, redact_personal
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _REASONS = ("error", "detail", "message")
@@ -136,7 +136,7 @@ def reason_in(body: object, secret: str) -> str:
         body = next((body[name] for name in _REASONS if name in body), "")
     reason = " ".join(body.split()) if isinstance(body, str) else ""
     reason = reason.replace(secret, REDACTED) if secret else reason
-    return redact(reason)[:MAX_REASON_CHARACTERS].rstrip(".")
+    return redact_personal(reason)[:MAX_REASON_CHARACTERS].rstrip(".")
 
 
 async def _limited(response: httpx.Response, server: str, max_bytes: int) -> bytes:

@@ -24,6 +24,7 @@ from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.multiplex.server import MultiplexServicer
+from heddle_runtime.redaction import redact
 from heddle_runtime.reflection import enable_reflection
 from heddle_runtime.server_interceptor import ServerInterceptor
 from heddle_runtime.settings import ServiceSettings
@@ -125,7 +126,7 @@ def start(main: Coroutine[Any, Any, None]) -> None:
     try:
         uvloop.run(main)
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{redact(str(error))}\n")
         raise SystemExit(2) from None
 
 

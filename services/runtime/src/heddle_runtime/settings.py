@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_va
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from heddle_runtime.local_secret import LocalSecret
+from heddle_runtime.redaction import register_secrets
 
 
 def _known_level(level: str) -> str:
@@ -76,6 +77,11 @@ class ServiceSettings(BaseSettings):
         description="Whether the service runs without HEDDLE_IDENTITY_SECRET, also on a network. "
         "Everyone who reaches the port can then do everything.",
     )
+
+    @model_validator(mode="after")
+    def _register_secrets(self) -> Self:
+        register_secrets(self)
+        return self
 
     @model_validator(mode="after")
     def _require_a_secret_beyond_this_machine(self) -> Self:

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
-from heddle_runtime.redaction import redact
+from heddle_runtime.redaction import redact_personal
 
 from heddle_tools_service.capabilities.weather import CurrentWeather
 from heddle_tools_service.providers.remote import fetch
@@ -122,7 +122,7 @@ class OpenMeteo:
         if not isinstance(answer, Mapping):
             raise ToolError(f"The answer of {_WHO} cannot be read: it is no object.")
         if status >= HTTPStatus.BAD_REQUEST or answer.get("error"):
-            reason = redact(str(answer.get("reason", "")))[:_MAX_REASON_CHARS]
+            reason = redact_personal(str(answer.get("reason", "")))[:_MAX_REASON_CHARS]
             raise ToolError(f"{_WHO} refuses the request ({status}): {reason or 'no reason given'}")
         return answer
 

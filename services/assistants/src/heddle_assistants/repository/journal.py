@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heddle_conversion import Conversion, parse
-from heddle_runtime.redaction import redact
+from heddle_runtime.redaction import redact_personal
 
 from heddle_assistants.repository.row import MigratedRow
 
@@ -40,7 +40,7 @@ def log_migration(row: MigratedRow, conversion: Conversion, migrated: str | None
         conversion.to_version,
         extra={
             "assistant_id": row.id,
-            "assistant_name": redact(row.name),
+            "assistant_name": redact_personal(row.name),
             "owner": pseudonym(row.owner),
             "old_metadata": described(row.metadata, parse(row.metadata)),
             "new_metadata": described(migrated, conversion.metadata),
@@ -64,4 +64,4 @@ def described(text: str | None, document: Mapping[str, Any]) -> dict[str, str]:
     """
     names = ", ".join(name[:_LONGEST_NAME] for name in list(document)[:_MOST_NAMES])
     digest = hashlib.sha256((text or "").encode()).hexdigest()
-    return {"members": redact(names), "sha256": digest[:_DIGITS]}
+    return {"members": redact_personal(names), "sha256": digest[:_DIGITS]}

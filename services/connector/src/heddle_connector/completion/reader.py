@@ -53,13 +53,11 @@ class CompletionReader:
     """Turns the chunks of one streamed completion into events.
 
     Args:
-        secret: The request's authorization, which no error may contain.
         calls: Whether the request declared tools. Then the reader collects passthrough fields,
             which the provider expects in the next request.
     """
 
-    def __init__(self, secret: str = "", *, calls: bool = False) -> None:
-        self._secret = secret
+    def __init__(self, *, calls: bool = False) -> None:
         self._passthrough = PassthroughFields.of_message() if calls else None
         self.finished = False
         """The answer has ended, or the provider failed. The rest can be ignored."""
@@ -118,7 +116,7 @@ class CompletionReader:
 
     def _chunk(self, chunk: Chunk, members: Sequence[Members], batch: Batch) -> None:
         if chunk.error:
-            raise error_in_body(chunk.error, self._secret)
+            raise error_in_body(chunk.error)
         if not self._model:
             self._read_metadata(chunk)
         if chunk.usage is not None:
@@ -200,19 +198,18 @@ class CompletionReader:
         batch.add(Done(reason, self._usage, self._model, self._metadata, fields))
 
 
-def read_completion(body: bytes, secret: str = "", *, calls: bool = False) -> Sequence[Event]:
+def read_completion(body: bytes, *, calls: bool = False) -> Sequence[Event]:
     """Return the events of a whole completion.
 
     Args:
         body: The response body.
-        secret: The request's authorization, which no error may contain.
         calls: Whether the request declared tools, as for `CompletionReader`.
 
     Raises:
         ProviderGarbledError: The body is not a completion.
         HeddleError: The body is an error object.
     """
-    reader = CompletionReader(secret, calls=calls)
+    reader = CompletionReader(calls=calls)
     events = reader.end([body])
     reader.check()
     return events

@@ -174,7 +174,7 @@ class GeminiImages(Connector[GeminiImagesSettings]):
         except BAD_JSON:
             raise ProviderGarbledError("Gemini sent something that is not an answer.") from None
         if answer.error:
-            raise error_in_body(answer.error, self._secret)
+            raise error_in_body(answer.error)
         return answer
 
     def _require_key(self) -> None:

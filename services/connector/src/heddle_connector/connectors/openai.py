@@ -110,14 +110,14 @@ class OpenAi(Connector[OpenAiSettings]):
     async def complete(self, call: Call) -> Sequence[Event]:
         """Request a whole chat completion."""
         body = await self.http.fetch(self._request(call))
-        return read_completion(body, self._secret, calls=bool(call.functions))
+        return read_completion(body, calls=bool(call.functions))
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Request a streamed chat completion."""
         request = self._request(call)
         async with self.http.stream(request) as response:
             decoder = SseDecoder()
-            reader = CompletionReader(self._secret, calls=bool(call.functions))
+            reader = CompletionReader(calls=bool(call.functions))
             async for chunk in response:
                 if events := reader.read(decoder.feed(chunk)):
                     yield events

@@ -73,7 +73,7 @@ class HttpClient:
         head = request_head(request)
         try:
             response = await self._send(head, request, request.seconds, buffered=buffered)
-            return response if response.status in SUCCESSES else await _refuse(request, response)
+            return response if response.status in SUCCESSES else await _refuse(response)
         except UnavailableError as error:
             # A stale connection says nothing about the provider, so it needs no pause.
             pause = 0.0 if errors.is_stale_connection(error) else _BACKOFF_SECONDS
@@ -83,7 +83,7 @@ class HttpClient:
                 raise
         await asyncio.sleep(pause)
         response = await self._send(head, request, remaining, buffered=buffered, reuse=False)
-        return response if response.status in SUCCESSES else await _refuse(request, response)
+        return response if response.status in SUCCESSES else await _refuse(response)
 
     async def _send(
         self,
@@ -145,7 +145,7 @@ async def _read_body(response: Response) -> bytes:
     return b"".join(chunks)
 
 
-async def _refuse(request: Request, response: Response) -> NoReturn:
+async def _refuse(response: Response) -> NoReturn:
     """Raise the error that a response with an error status means."""
     body = bytearray()
     try:
@@ -157,6 +157,4 @@ async def _refuse(request: Request, response: Response) -> NoReturn:
         pass
     finally:
         response.close()
-    # A provider or a proxy may send a request's headers back, and any of them may carry the key.
-    secret = " ".join(request.headers.values())
-    raise provider_error(response.status, response.headers, bytes(body), secret)
+    raise provider_error(response.status, response.headers, bytes(body))

@@ -12,14 +12,13 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     UnavailableError,
 )
-from heddle_runtime.redaction import REDACTED, redact
+from heddle_runtime.redaction import redact_personal
 
 BAD_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """The exceptions of decoding text that is not the expected JSON."""
 _MAX_MESSAGE_BYTES = 2_000
 _MAX_NAME_BYTES = 100
 _MAX_RETRY_AFTER_SECONDS = 24 * 3600.0
-_MIN_SECRET_LENGTH = 8  # longer than "Bearer"
 _TOO_MANY_REQUESTS = 429
 _FIRST_SERVER_ERROR = 500
 _TEMPORARY = (408, 425)  # request timeout, too early
@@ -42,26 +41,23 @@ _STATUS_OF = {
 }
 
 
-def provider_error(
-    status: int, headers: Mapping[str, str], body: bytes, secret: str = ""
-) -> HeddleError:
+def provider_error(status: int, headers: Mapping[str, str], body: bytes) -> HeddleError:
     """Return the error that a response with an HTTP error status means.
 
     Args:
         status: The HTTP status.
         headers: The response headers, with names in lower case.
         body: The response body, or the beginning of it.
-        secret: The request's authorization, which the message must not contain.
     """
     try:
         content = msgspec.json.decode(body)
     except BAD_JSON:  # a proxy's HTML page, or a body that is cut off: the status is enough
         content = None
     delay = retry_after(headers)
-    return _typed(status, content, _delay_in_body(content) if delay is None else delay, secret)
+    return _typed(status, content, _delay_in_body(content) if delay is None else delay)
 
 
-def error_in_body(error: object, secret: str = "") -> HeddleError:
+def error_in_body(error: object) -> HeddleError:
     """Return the error that an error object within a response of status 200 means."""
     fields = error if isinstance(error, dict) else {}
     status = next(
@@ -72,7 +68,7 @@ def error_in_body(error: object, secret: str = "") -> HeddleError:
         ),
         200,
     )
-    return _typed(status, {"error": error}, None, secret)
+    return _typed(status, {"error": error}, None)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -91,14 +87,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return _bounded((date - datetime.now(UTC)).total_seconds())
 
 
-def _typed(status: int, content: object, delay: float | None, secret: str) -> HeddleError:
+def _typed(status: int, content: object, delay: float | None) -> HeddleError:
     error = _error_object(content)
     text = _message(error)
     metadata = {"http_status": str(status)}
     for key in ("type", "code", "param"):
         if isinstance(value := error.get(key), str | int) and value:
-            metadata[f"provider_{key}"] = _clean(str(value), secret, _MAX_NAME_BYTES)
-    text = _clean(text, secret, _MAX_MESSAGE_BYTES)
+            metadata[f"provider_{key}"] = _clean(str(value), _MAX_NAME_BYTES)
+    text = _clean(text, _MAX_MESSAGE_BYTES)
     if status == _TOO_MANY_REQUESTS:
         return ResourceExhaustedError(
             text or "The provider refuses more requests for now.", (), retry_after=delay, **metadata
@@ -154,13 +150,13 @@ def _status(value: object) -> int | None:
     return value if isinstance(value, int) and 400 <= value < 600 else None  # noqa: PLR2004 - HTTP's errors
 
 
-def _clean(text: str, secret: str, max_bytes: int) -> str:
-    for word in secret.split():
-        if len(word) >= _MIN_SECRET_LENGTH:
-            text = text.replace(word, REDACTED)
+def _clean(text: str, max_bytes: int) -> str:
+    # Redacted before the cut, which could leave the half of a secret. Providers also name the owner
+    # of an account by an e-mail address.
+    text = redact_personal(text)
     # The limit counts bytes: the text travels in gRPC's trailers, which hold 16 KiB in total and
     # escape non-ASCII text to three times its size.
-    return redact(text).encode()[:max_bytes].decode(errors="ignore")
+    return text.encode()[:max_bytes].decode(errors="ignore")
 
 
 def _number(text: str) -> float | None:

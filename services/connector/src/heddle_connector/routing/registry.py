@@ -53,7 +53,7 @@ async def opened(plugins: Plugins[Plugin], http: HttpClient) -> AsyncGenerator[R
     ready: dict[str, Connector[Any]] = {}
     for name, plugin in plugins.loaded.items():
         try:
-            ready[name] = plugin.create(plugin.settings(), http)
+            ready[name] = plugin.open(plugin.settings(), http)
         except ValidationError as error:
             plugins.report(name, _invalid_settings(plugin, error))
         except Exception as error:  # third-party code, which must not stop other connectors

@@ -184,7 +184,7 @@ class TenantConnectors:
         if connector is None:
             plugin = self._plugins[name]
             http = self._http if settings.system else self._restricted_http
-            connector = plugin.create(organization_settings(plugin, provider), http)
+            connector = plugin.open(organization_settings(plugin, provider), http)
             self._connectors[key] = connector
             if len(self._connectors) > MAX_TENANT_CONNECTORS:
                 # Not closed: it may still be answering. Nothing else holds a reference to it.

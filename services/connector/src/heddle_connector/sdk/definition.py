@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from heddle_runtime.egress import server_address
+from heddle_runtime.redaction import register_secrets
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -159,6 +160,13 @@ class Plugin:
             for mark in setting.metadata
             if isinstance(mark, FromOrganization)
         }
+
+    def open(self, settings: BaseSettings, http: HttpClient) -> Connector[Any]:
+        """Return a connector. Its secrets are redacted from all messages as long as it exists."""
+        register_secrets(settings)
+        opened = self.create(settings, http)
+        register_secrets(settings, holder=opened)
+        return opened
 
 
 ConnectorT = TypeVar("ConnectorT", bound=Connector[Any])

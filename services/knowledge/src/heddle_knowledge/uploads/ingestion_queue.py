@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 import structlog
 from heddle_runtime.errors import ConflictError, NotFoundError
+from heddle_runtime.redaction import redact
 
 from heddle_knowledge.errors import (
     DocumentNotFoundError,
@@ -219,4 +220,6 @@ class IngestionQueue:
 
 
 def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
-    return msgspec.structs.replace(attachment, state="failed", error=error, unreadable=unreadable)
+    return msgspec.structs.replace(
+        attachment, state="failed", error=redact(error), unreadable=unreadable
+    )

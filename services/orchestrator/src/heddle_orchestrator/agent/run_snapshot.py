@@ -47,12 +47,12 @@ def _first_objects(objects: Iterable[str], room: int) -> list[str]:
 
 
 def _text(text: str) -> str:
-    return str(shown(text, _MAX_TEXT_CHARS))
+    return str(shown(text, _MAX_TEXT_CHARS, personal=True))
 
 
 def _object(text: str) -> str:
-    return written(shown(members(text), _MAX_TEXT_CHARS))
+    return written(shown(members(text), _MAX_TEXT_CHARS, personal=True))
 
 
 def _shortened(metadata: Struct) -> Struct:
-    return to_struct(shown(from_struct(metadata), _MAX_TEXT_CHARS))
+    return to_struct(shown(from_struct(metadata), _MAX_TEXT_CHARS, personal=True))

@@ -12,7 +12,7 @@ import httpx
 import httpx2
 import mcp_types as types
 import structlog
-from heddle_runtime.redaction import redact
+from heddle_runtime.redaction import redact_personal
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -164,7 +164,7 @@ def _known(leaf: BaseException, reach: Reach) -> ToolError | None:
         ):
             return ToolUnavailableError(f"{reach.who} broke off without an answer.")
         case MCPError():
-            reason = redact(reach.without_secret(leaf.message))[:_MAX_COMPLAINT_CHARS]
+            reason = redact_personal(reach.without_secret(leaf.message))[:_MAX_COMPLAINT_CHARS]
             if reason.startswith(_NOT_UNDERSTOOD):
                 return _garbled(reach, reason)
             return ToolError(f"{reach.who} answers with an error: {reason}", kind="mcp_error")

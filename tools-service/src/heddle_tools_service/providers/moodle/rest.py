@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
-from heddle_runtime.redaction import REDACTED, redact
+from heddle_runtime.redaction import REDACTED, redact_personal
 
 from heddle_tools_service.providers.remote import fetch
 from heddle_tools_service.sdk import ToolError
@@ -97,7 +97,7 @@ def _refusal(site: MoodleSite, function: str, answer: Mapping[str, Any]) -> Tool
     # A plug-in can write anything there.
     code = _without(site.token, answer.get("errorcode"))
     code = code if _CODE.fullmatch(code) else "unknown"
-    reason = redact(_without(site.token, answer.get("message") or answer.get("error")))
+    reason = redact_personal(_without(site.token, answer.get("message") or answer.get("error")))
     message = (
         f"Moodle refuses {function} ({code}): {reason[:_MAX_MESSAGE_CHARS] or 'no reason given'}"
     )

@@ -132,14 +132,14 @@ class Anthropic(Connector[AnthropicSettings]):
     async def complete(self, call: Call) -> Sequence[Event]:
         """Request a whole message."""
         body = await self.http.fetch(await self._request(call))
-        return read_message(body, self._secret, calls=bool(call.functions))
+        return read_message(body, calls=bool(call.functions))
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Request a streamed message."""
         request = await self._request(call)
         async with self.http.stream(request) as response:
             decoder = SseDecoder()
-            reader = MessageReader(self._secret, calls=bool(call.functions))
+            reader = MessageReader(calls=bool(call.functions))
             async for chunk in response:
                 if events := reader.read(decoder.feed(chunk)):
                     yield events

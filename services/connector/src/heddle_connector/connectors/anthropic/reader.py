@@ -89,13 +89,11 @@ class MessageReader:
     """Turns the events of one streamed message into events.
 
     Args:
-        secret: The API key, which no error may contain.
         calls: Whether the request declared functions. Then the reader collects the content, which
             the provider expects in the next request.
     """
 
-    def __init__(self, secret: str = "", *, calls: bool = False) -> None:
-        self._secret = secret
+    def __init__(self, *, calls: bool = False) -> None:
         self._passthrough = PassthroughFields.of_message() if calls else None
         self.finished = False
         """The answer has ended, or the provider failed. The rest can be ignored."""
@@ -142,7 +140,7 @@ class MessageReader:
                 "The provider sent something that is not a message."
             ) from None
         if message.error:
-            raise error_in_body(message.error, self._secret)
+            raise error_in_body(message.error)
         self._start_message(message)
         for index, block in enumerate(message.content):
             self._start_block(index, block, batch)
@@ -179,7 +177,7 @@ class MessageReader:
             case "message_stop":
                 self._finish(batch)
             case "error":
-                self._fail(error_in_body(event.error, self._secret))
+                self._fail(error_in_body(event.error))
             case _:  # pings, and kinds of events that the API may add
                 pass
 
@@ -283,19 +281,18 @@ class MessageReader:
         return self._passthrough.json()
 
 
-def read_message(body: bytes, secret: str = "", *, calls: bool = False) -> Sequence[Event]:
+def read_message(body: bytes, *, calls: bool = False) -> Sequence[Event]:
     """Return the events of a whole message.
 
     Args:
         body: The response body.
-        secret: The API key, which no error may contain.
         calls: Whether the request declared functions, as for `MessageReader`.
 
     Raises:
         ProviderGarbledError: The body is not a message.
         HeddleError: The body is an error object.
     """
-    return MessageReader(secret, calls=calls).read_whole(body)
+    return MessageReader(calls=calls).read_whole(body)
 
 
 class _Block:

@@ -153,7 +153,7 @@ async def _check_organization(connector: type[Connector[Any]]) -> None:
             )
             supplied = Provider(base_url=address, api_key=_SECRET)
             settings = organization_settings(plugin, supplied)
-            instance = connector(settings, http)
+            instance = plugin.open(settings, http)
             try:
                 _check_answer(Answer([await instance.complete(call)]), example)
             finally:

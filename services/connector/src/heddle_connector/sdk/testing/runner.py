@@ -193,7 +193,7 @@ async def opened(
         values: dict[str, Any] = {
             name: value.replace("{provider}", url) for name, value in settings.items()
         }
-        instance = connector(connector.plugin.settings(**values), http)
+        instance = connector.plugin.open(connector.plugin.settings(**values), http)
         try:
             yield instance
         finally:
