@@ -53,7 +53,10 @@ class FromOrganization:
 
 
 class Settings(BaseSettings):
-    """A connector's settings in the environment: `class MySettings(Settings, env_prefix=...)`."""
+    """A connector's settings in the environment: `class MySettings(Settings, env_prefix=...)`.
+
+    Declare keys and passwords as `SecretStr`: their values are removed from errors and logs.
+    """
 
     model_config = SettingsConfigDict(env_ignore_empty=True, frozen=True)
 

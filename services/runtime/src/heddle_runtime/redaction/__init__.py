@@ -1,8 +1,8 @@
 """Removes secrets, and on request personal data, from text that people read.
 
 A secret is a registered value (`register_secrets`), a key in a documented format, or a value that
-the text beside it names: `password=…`, JSON, URLs, headers, cookies, netrc, command lines. The time is
-linear in the length of the text. See docs/adr/0059.
+the text beside it names: a password in a configuration, JSON, a URL, a header, a cookie or a
+command line. The time is linear in the length of the text. See docs/adr/0059.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from heddle_runtime.redaction import (
 )
 from heddle_runtime.redaction.judgement import is_secret_member
 from heddle_runtime.redaction.registered import known_secrets, register_secrets, register_values
-from heddle_runtime.redaction.scan import MAX_CANDIDATES, REDACTED, replace, rule_set
+from heddle_runtime.redaction.scan import MAX_CANDIDATES, REDACTED, RuleSet, replace
 
 __all__ = [
     "MAX_CANDIDATES",
@@ -33,15 +33,17 @@ __all__ = [
     "register_values",
 ]
 
-_SECRETS = rule_set(
-    *key_formats.RULES,
-    *private_keys.RULES,
-    *urls.RULES,
-    *headers.RULES,
-    *named_values.RULES,
-    *command_lines.RULES,
+_SECRETS = RuleSet(
+    (
+        *key_formats.RULES,
+        *private_keys.RULES,
+        *urls.RULES,
+        *headers.RULES,
+        *named_values.RULES,
+        *command_lines.RULES,
+    )
 )
-_PERSONAL = rule_set(*_SECRETS.rules, *personal_data.RULES)
+_PERSONAL = RuleSet((*_SECRETS.rules, *personal_data.RULES))
 
 
 def redact(text: str) -> str:

@@ -5,7 +5,8 @@ import re
 from heddle_runtime.redaction.scan import Groups, Span, rule
 
 _BODY = re.compile(
-    r"""(?:(?:\\{1,4}[nrt]|%0[AD]|%0[ad]|[\s"'+,|>#*])++"""  # line ends, also as program text has them
+    # Line ends, also as program text has them; headers; lines of Base64.
+    r"""(?:(?:\\{1,4}[nrt]|%0[AD]|%0[ad]|[\s"'+,|>#*])++"""
     r"|(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]{0,200}+"
     r"|[A-Za-z0-9/+=_]{20,}+)*+"
     r"[A-Za-z0-9/+_]{0,19}+=*+"

@@ -3,6 +3,7 @@
 import json
 import weakref
 from base64 import b64encode
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Any
@@ -11,7 +12,7 @@ from urllib.parse import quote, quote_plus
 import re2
 from pydantic import BaseModel, SecretBytes, SecretStr
 
-from heddle_runtime.redaction.scan import Groups, Rule, Span, compile_pattern
+from heddle_runtime.redaction.scan import Groups, Rule, Span
 
 MIN_CHARACTERS = 8
 """Shorter values are not searched for: they occur in texts by chance."""
@@ -22,6 +23,8 @@ _GROUP_SIZE = 64
 _lock = Lock()
 _groups: "list[_Group]" = []
 _rules: tuple[Rule, ...] = ()
+_released: "deque[set[str]]" = deque()
+"""The values of holders that are garbage."""
 
 
 class _Group:
@@ -35,7 +38,7 @@ class _Group:
         """Make the rule that finds the values."""
         forms = sorted({form for value in self.holders for form in _forms(value)}, key=len)
         pattern = "|".join(re2.escape(form) for form in reversed(forms))
-        self.rule = Rule(pattern, compile_pattern(pattern), _whole) if forms else None
+        self.rule = Rule(pattern, _whole) if forms else None
 
 
 def register_secrets(settings: BaseModel, holder: object = None) -> None:
@@ -59,11 +62,19 @@ def register_values(values: Iterable[str], holder: object) -> None:
             for value in values:
                 _hold(value)
             _update()
-        weakref.finalize(holder, _release, values).atexit = False
+        # Only noted, because the garbage collector may run while this thread has the lock.
+        weakref.finalize(holder, _released.append, values).atexit = False
 
 
 def known_secrets() -> tuple[Rule, ...]:
     """Return the rules that find the registered values: another tuple after each change."""
+    if _released and _lock.acquire(blocking=False):
+        try:
+            while _released:
+                _release(_released.popleft())
+            _update()
+        finally:
+            _lock.release()
     return _rules
 
 
@@ -85,14 +96,12 @@ def _hold(value: str) -> None:
 
 
 def _release(values: Iterable[str]) -> None:
-    with _lock:
-        for value in values:
-            group = next(group for group in _groups if value in group.holders)
-            group.holders[value] -= 1
-            if not group.holders[value]:
-                del group.holders[value]
-                group.rule = None
-        _update()
+    for value in values:
+        group = next(group for group in _groups if value in group.holders)
+        group.holders[value] -= 1
+        if not group.holders[value]:
+            del group.holders[value]
+            group.rule = None
 
 
 def _update() -> None:

@@ -7,6 +7,7 @@ of times, whatever the text. A function then decides on the few characters behin
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import re2
@@ -28,25 +29,31 @@ Groups = tuple[Span, ...]
 """The spans of a match and of its groups; (-1, -1) for a group that did not take part."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """One way to find secrets."""
 
     pattern: str
     """The pattern of candidates, in RE2's syntax."""
-    candidates: Any
-    """The compiled pattern."""
     secret: Callable[[str, Groups], Span | None]
     """Returns the span of the secret at a candidate, or None. A character is one byte."""
 
+    @cached_property
+    def candidates(self) -> Any:  # noqa: ANN401 - RE2 has no types
+        """The compiled pattern. Compiled on first use: most processes need few of them."""
+        return compile_pattern(self.pattern)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, eq=False)
 class RuleSet:
     """Rules that are tried only if a text has a candidate for any of them, which is rare."""
 
     rules: tuple[Rule, ...]
-    any: Any
-    """The compiled pattern of all candidates."""
+
+    @cached_property
+    def any(self) -> Any:  # noqa: ANN401 - as above
+        """The compiled pattern of all candidates."""
+        return compile_pattern("|".join(each.pattern for each in self.rules), groups=False)
 
 
 def rule(
@@ -60,12 +67,7 @@ def rule(
         exact: Whether upper and lower case differ.
     """
     pattern = f"(?{'-i' if exact else 'i'}:{''.join(pattern.split())})"
-    return Rule(pattern, compile_pattern(pattern), secret)
-
-
-def rule_set(*rules: Rule) -> RuleSet:
-    """Return rules as a set."""
-    return RuleSet(rules, compile_pattern("|".join(each.pattern for each in rules), groups=False))
+    return Rule(pattern, secret)
 
 
 def compile_pattern(pattern: str, *, groups: bool = True) -> Any:  # noqa: ANN401 - RE2 has no types
