@@ -72,7 +72,9 @@ async def talking(
         monkeypatch.setenv("HEDDLE_CONNECTOR_ANTHROPIC_API_KEY", api.KEY)
         async with (
             whole(folder) as heddle,
-            AsyncOpenAI(base_url=f"{heddle.url}/v1", api_key="x", max_retries=0) as client,
+            AsyncOpenAI(
+                base_url=f"{heddle.url}/v1", api_key="development", max_retries=0
+            ) as client,
         ):
             yield client, upstream
 

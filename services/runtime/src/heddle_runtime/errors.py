@@ -63,7 +63,7 @@ class HeddleError(Exception):
         message = redact(message)
         super().__init__(message)
         self.message = message
-        self.diagnosis = diagnosis
+        self.diagnosis = redact(diagnosis)
         """The cause and its remedy for operators. It is logged and never sent."""
         self.violations = tuple(
             Violation(redact(each.field), redact(each.description)) for each in violations

@@ -15,6 +15,7 @@ from heddle_runtime.errors import (
     NotSetUpError,
     UnavailableError,
 )
+from heddle_runtime.remote_json import RemoteError
 
 from heddle_knowledge.errors import (
     BackendError,
@@ -49,10 +50,18 @@ def refusal_of(error: KnowledgeError) -> HeddleError:
     if isinstance(error, EmbeddingError):
         return UnavailableError(_NO_EMBEDDINGS, diagnosis=str(error))
     # Errors that are not in the table are faults of the request.
-    cause = (
-        "" if error.__cause__ is None else f"{type(error.__cause__).__name__}: {error.__cause__}"
-    )
-    return _KINDS.get(type(error), InvalidRequestError)(str(error), diagnosis=cause)
+    return _KINDS.get(type(error), InvalidRequestError)(str(error), diagnosis=_cause(error))
+
+
+def _cause(error: KnowledgeError) -> str:
+    """Return the cause of an error for operators. Only the text of known causes has no secrets."""
+    match error.__cause__:
+        case None:
+            return ""
+        case OSError() | RemoteError() as cause:
+            return f"{type(cause).__name__}: {cause}"
+        case cause:
+            return type(cause).__name__
 
 
 class TranslatedFailures:
