@@ -106,6 +106,10 @@ class ModelText:
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events with reasoning and complete calls removed from the text."""
+        if len(events) == 1:  # one token, as nearly always
+            [event] = events
+            if type(event) is TextDelta and not event.literal and self._reader.passes(event.text):
+                return events
         batch = Batch()
         for event in events:
             match event:

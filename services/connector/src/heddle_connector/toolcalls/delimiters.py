@@ -96,6 +96,10 @@ class Delimiters:
         end = source.position + self.stop_strings.longest
         return self.stop_strings.may_begin(source.text[source.position : end])
 
+    def is_plain(self, text: str) -> bool:
+        """Whether `text` contains no delimiter, backquote or bracket, and none begins in it."""
+        return not self.pattern.search(text) and self.stop_strings.held(text, 0) == len(text)
+
     def begins_call(self, text: str) -> bool:
         """Whether `text` is a prefix of a delimiter before a call."""
         return text in self._openings

@@ -49,6 +49,12 @@ class Emitter:
         """Whether a delimiter before calls is held back."""
         return self._pending_opens or self._waiting_opens
 
+    def is_unchanged(self, text: str) -> bool:
+        """Return whether `emit_content` emits exactly this text."""
+        if self.as_reasoning or self._held or not self.has_content:
+            return False
+        return bool(text) and not text[-1].isspace()
+
     def emit_content(self, text: str) -> None:
         """Emit content."""
         if not text:
@@ -56,7 +62,7 @@ class Emitter:
         if self.as_reasoning:
             self.emit_reasoning(text)
             return
-        if self.has_content and not self._held and not text[-1].isspace():
+        if self.is_unchanged(text):
             self._append(ContentPiece, text)
             self.at_line_start = self.after_call = False
             return

@@ -38,6 +38,8 @@ class MessageParser:
         self._emitter = emitter
         self._delimiters = delimiters
         self._mentioned = False  # whether text mentions an opening delimiter of reasoning
+        self.in_content = False
+        """Whether the next chunk continues content, outside code and delimiters."""
         self._calls = CallParser(source, emitter, functions, delimiters, calls=calls)
 
     def read(self, *, prefilled: bool) -> Scan[None]:
@@ -67,7 +69,9 @@ class MessageParser:
                 if source.ended:
                     self._end()
                     return
+                self.in_content = True
                 yield
+                self.in_content = False
                 at = source.position
                 continue
             matched = match.group()

@@ -35,6 +35,14 @@ class Source:
         else:
             self.text += piece
 
+    def pass_over(self, piece: str) -> bool:
+        """Append and consume text; return False, and do nothing, if text before it is unread."""
+        if self._saved is not None or self.position < len(self.text):
+            return False
+        self.feed(piece)
+        self.position = len(self.text)
+        return True
+
     def end(self) -> None:
         """Mark the end of the text."""
         self.ended = True
