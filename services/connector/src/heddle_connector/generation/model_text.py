@@ -30,6 +30,7 @@ from heddle_connector.toolcalls import (
     ReadEvent,
     ReasoningPiece,
     ToolCallReader,
+    is_plain,
 )
 
 log = structlog.get_logger(__name__)
@@ -70,7 +71,7 @@ class ToolCallParsers:
 
 def _without_calls() -> "ModelText":
     """Return a reader that looks for reasoning, and leaves calls in the text."""
-    return ModelText(ToolCallReader(calls=False), declared=False)
+    return ModelText(None, declared=False)
 
 
 def _with_schema(tool: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -97,7 +98,13 @@ class ModelText:
 
     __slots__ = ("_calls", "_cut_off", "_declared", "_has_native_calls", "_reader")
 
-    def __init__(self, reader: ToolCallReader, *, declared: bool) -> None:
+    def __init__(self, reader: ToolCallReader | None, *, declared: bool) -> None:
+        """Begin an answer.
+
+        Args:
+            reader: Reads the text. None: a reader without calls, which begins with the first text.
+            declared: Whether the request declares functions.
+        """
         self._reader = reader
         self._declared = declared
         self._calls: list[ToolCall] = []
@@ -106,21 +113,26 @@ class ModelText:
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events with reasoning and complete calls removed from the text."""
-        if len(events) == 1:  # one token, as nearly always
-            [event] = events
-            if type(event) is TextDelta and not event.literal and self._reader.passes(event.text):
+        if self._reader is None:
+            if _is_plain_answer(events):
                 return events
+            self._reader = ToolCallReader(calls=False)
+        if _passes(self._reader, events):
+            return events
+        return self._read(self._reader, events)
+
+    def _read(self, reader: ToolCallReader, events: Sequence[Event]) -> Sequence[Event]:
         batch = Batch()
         for event in events:
             match event:
                 case TextDelta() if event.literal:
                     batch.text(event.text)
                 case TextDelta():
-                    self._add(self._reader.feed(event.text), batch)
+                    self._add(reader.feed(event.text), batch)
                 case ReasoningDelta():
                     batch.reasoning(event.text)
                 case Done():
-                    self._add(self._reader.finish(), batch)
+                    self._add(reader.finish(), batch)
                     self._end(event, batch)
                 case ToolCall():
                     self._has_native_calls = True
@@ -132,7 +144,8 @@ class ModelText:
     def interrupt(self) -> Sequence[Event]:
         """Return the events of the text that was held back, because the provider failed."""
         batch = Batch()
-        self._add(self._reader.finish(), batch)
+        if self._reader is not None:
+            self._add(self._reader.finish(), batch)
         return batch.events()
 
     def _add(self, read: Sequence[ReadEvent], batch: Batch) -> None:
@@ -167,3 +180,20 @@ class ModelText:
             elif self._cut_off:
                 done = replace(done, finish_reason="length")
         batch.add(done)
+
+
+def _is_plain_answer(events: Sequence[Event]) -> bool:
+    """Return whether events are a whole answer with one text, without reasoning in the text."""
+    match events:
+        case [TextDelta() as text, Done()]:
+            return not text.literal and is_plain(text.text)
+        case _:
+            return False
+
+
+def _passes(reader: ToolCallReader, events: Sequence[Event]) -> bool:
+    """Return whether events are one token that is content as it is. The reader has read it then."""
+    if len(events) != 1:
+        return False
+    [event] = events
+    return type(event) is TextDelta and not event.literal and reader.passes(event.text)

@@ -11,7 +11,7 @@ from heddle_connector.toolcalls.events import (
     ReasoningPiece,
 )
 from heddle_connector.toolcalls.formats import FORMATS
-from heddle_connector.toolcalls.reader import ToolCallReader
+from heddle_connector.toolcalls.reader import ToolCallReader, is_plain
 
 __all__ = [
     "FORMATS",
@@ -21,4 +21,5 @@ __all__ = [
     "ReadEvent",
     "ReasoningPiece",
     "ToolCallReader",
+    "is_plain",
 ]

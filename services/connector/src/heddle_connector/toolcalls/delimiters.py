@@ -80,6 +80,7 @@ class Delimiters:
         brackets = f"|{_BRACKET}" if self.undelimited else ""
         self.pattern = re.compile(f"{self.stop_strings.pattern.pattern}|`{brackets}")
         """Matches delimiters, backquotes, and brackets that may begin calls."""
+        self._signs = _signs(every | ({"[", "{"} if self.undelimited else set()))
         self._openings = _beginnings({*self.parsers, *filter(opens, self.around)})
         self._closings = _beginnings(self.closers | self.around | self.frames | self.ends)
         self._strong = {delimiter for delimiter in self.parsers if strong(delimiter)}
@@ -97,8 +98,8 @@ class Delimiters:
         return self.stop_strings.may_begin(source.text[source.position : end])
 
     def is_plain(self, text: str) -> bool:
-        """Whether `text` contains no delimiter, backquote or bracket, and none begins in it."""
-        return not self.pattern.search(text) and self.stop_strings.held(text, 0) == len(text)
+        """Whether `text` certainly contains no delimiter, backquote or bracket."""
+        return not any(sign in text for sign in self._signs)
 
     def begins_call(self, text: str) -> bool:
         """Whether `text` is a prefix of a delimiter before a call."""
@@ -124,6 +125,13 @@ def _broken_ends(parsers: list[TableParser]) -> StopStrings | None:
 
 def _beginnings(delimiters: Iterable[str]) -> set[str]:
     return {delimiter[:size] for delimiter in delimiters for size in range(1, len(delimiter))}
+
+
+def _signs(delimiters: Iterable[str]) -> tuple[str, ...]:
+    """Return a few short strings of which each of the delimiters, and a backquote, contains one."""
+    shared = ("<", "[", "{", "`")
+    signs = {next((sign for sign in shared if sign in each), each) for each in delimiters}
+    return tuple(sorted(signs | {"`"}))
 
 
 def opens(delimiter: str) -> bool:

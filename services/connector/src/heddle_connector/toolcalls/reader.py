@@ -13,7 +13,7 @@ from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.message_parser import MessageParser
 from heddle_connector.toolcalls.source import Source
 
-_WITH_REASONING = ("gpt_oss",)
+_WITH_REASONING = frozenset({"gpt_oss"})
 """Formats whose messages say whether they are reasoning."""
 
 
@@ -52,6 +52,7 @@ class ToolCallReader:
         delimiters = delimiters_for(None if formats is None else frozenset(formats))
         self._calls = calls
         self._is_plain = delimiters.is_plain
+        self._held = delimiters.stop_strings.held
         self._source = Source()
         self._emitter = Emitter()
         self._parser = MessageParser(
@@ -70,6 +71,7 @@ class ToolCallReader:
         if (
             not self._parser.in_content
             or not self._is_plain(piece)
+            or self._held(piece, 0) < len(piece)
             or not emitter.is_unchanged(piece)
             or not self._source.pass_over(piece)
         ):
@@ -93,3 +95,8 @@ class ToolCallReader:
         if self._emitter.cut_off and self._calls:
             events.append(CallCutOff(self._emitter.cut_off))
         return events
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a whole message is content as it is, for a reader without calls."""
+    return delimiters_for(_WITH_REASONING).is_plain(text)
