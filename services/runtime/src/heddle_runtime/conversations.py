@@ -86,5 +86,7 @@ def _after_template(text: str) -> str:
 
 
 def _is_template_only(message: chat.Message) -> bool:
-    texts = [part.text for part in message.parts]
-    return len(texts) == 1 and texts[0].startswith(RAG_TASK) and not _own(texts[0])
+    if len(message.parts) != 1:
+        return False
+    text = message.parts[0].text
+    return text.startswith(RAG_TASK) and not _own(text)

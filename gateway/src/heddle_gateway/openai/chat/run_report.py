@@ -47,6 +47,10 @@ class RunReport:
         return run_events.replacement(replaced)
 
     @property
+    def _is_empty(self) -> bool:
+        return self._replaced is None and not (self._runs or self._warnings)
+
+    @property
     def replacement(self) -> str:
         """The replaced model as a line for users; empty if there is none."""
         return "" if self._replaced is None else run_events.replacement(self._replaced)
@@ -80,8 +84,10 @@ class RunReport:
         Args:
             problems_only: Whether a run without failures and warnings has an empty report.
         """
+        if self._is_empty:
+            return {}
         problems = self.problems
-        if not problems and (problems_only or not self._runs):
+        if problems_only and not problems:
             return {}
         report: dict[str, Any] = {
             "request_id": self._request_id,
@@ -96,9 +102,8 @@ class RunReport:
         return {"type": "report", "data": report}
 
     def header(self) -> Headers:
-        """Return the header with the problems of the run."""
-        problems = self.problems
-        if not problems:
+        """Return the header with the problems of the run; no header if there are none."""
+        if self._is_empty or not (problems := self.problems):
             return ()
         text = shortened("; ".join(problems), _MAX_HEADER_CHARS)
         return ((WARNING_HEADER, quote(text, safe=_PLAIN).encode()),)

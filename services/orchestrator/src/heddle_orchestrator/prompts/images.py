@@ -35,7 +35,8 @@ def has_image(parts: Iterable[chat_pb2.ContentPart]) -> bool:
 
 
 def _is_image(part: chat_pb2.ContentPart) -> bool:
-    return part.HasField("image") or "image" in part.foreign.type
+    kind = part.WhichOneof("kind")
+    return kind == "image" or (kind == "foreign" and "image" in part.foreign.type)
 
 
 def _without_images(message: chat_pb2.Message) -> chat_pb2.Message:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
@@ -20,6 +21,7 @@ class FilledSlots:
     """Sentences about tools whose output has no slot in the template."""
 
 
+@lru_cache(maxsize=128)  # every run of an assistant needs them
 def slots_of(template: str) -> frozenset[str]:
     """Return the slots of a template that tools can fill."""
     return frozenset(names(template)) - {USER_INPUT}
