@@ -51,5 +51,5 @@ async def _read_some(port: int) -> asyncio.StreamWriter:
         b"content-type: application/json\r\n"
         b"content-length: %d\r\n\r\n%b" % (len(body), body)
     )
-    await reader.readuntil(b'"content":"0 ')
+    await reader.readuntil(b'"content":"0')
     return writer
