@@ -21,7 +21,18 @@ PRIVATE = [
         "2002:7f00:1::",
     ),
 ]
-PUBLIC = ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+INTERNAL = [
+    *("168.63.129.16", "::ffff:168.63.129.16", "64:ff9b::a83f:8110", "2002:a83f:8110::1"),
+    *("199.36.153.4", "199.36.153.11", "35.199.192.1", "2600:2d00:2:1000::1"),
+    *("2600:2d00:2:2000::1", "161.26.0.10", "166.9.12.1", "183.60.83.19", "183.60.82.98"),
+    # Teredo with Azure's address as its server, and as its client.
+    *("2001:0:a83f:8110::1", "2001:0:808:808:0:0:57c0:7eef"),
+]
+"""Addresses of clouds, public by registry, and addresses of IPv6 that stand for one of them."""
+PUBLIC = [
+    *("8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"),
+    *("168.63.129.17", "199.36.153.12", "166.12.0.1", "2600:2d00:2:3000::1", "2002:808:808::"),
+]
 
 
 def egress(allowed: str = "") -> Egress:
@@ -29,7 +40,7 @@ def egress(allowed: str = "") -> Egress:
 
 
 def test_only_public_addresses_are_permitted() -> None:
-    assert [address for address in PRIVATE if egress().permits(address)] == []
+    assert [address for address in PRIVATE + INTERNAL if egress().permits(address)] == []
     assert [address for address in PUBLIC if not egress().permits(address)] == []
 
 
@@ -37,6 +48,11 @@ def test_only_public_addresses_are_permitted() -> None:
 def test_networks_can_be_allowed(address: str) -> None:
     assert egress("10.1.2.0/24, fd00::/8,").permits(address)
     assert not egress("10.1.2.0/24, fd00::/8").permits("10.1.3.3")
+
+
+def test_the_operator_may_allow_an_internal_address_of_the_cloud() -> None:
+    assert egress("199.36.153.8/30").permits("::ffff:199.36.153.9")
+    assert not egress("199.36.153.8/30").permits("199.36.153.5")
 
 
 def test_a_network_may_be_named_by_any_of_its_addresses() -> None:

@@ -1,9 +1,10 @@
 """The addresses at which servers of organisations may be.
 
 An organisation's administrator is not the operator. So the addresses that an administrator sets
-must not lead to servers that only this machine, its network or its cloud can reach. A host name is
-resolved once, and the connection goes to a resolved address: a name that changes between two
-look-ups has no effect.
+must not lead to servers that only this machine, its network or its cloud can reach, even if the
+registries call such an address public (see `_INTERNAL`). A host name is resolved once, and the
+connection goes to a resolved address: a name that changes between two look-ups has no effect.
+Clients follow no redirects.
 """
 
 import asyncio
@@ -32,9 +33,37 @@ SETTING = "HEDDLE_ALLOWED_PRIVATE_NETWORKS"
 _NAT64 = IPv6Network("64:ff9b::/96")
 _UNICAST = IPv6Network("2000::/3")
 """The addresses of IPv6 that are assigned for routing."""
-_PROTOCOLS = IPv4Network("192.0.0.0/24")
-"""Not public, although Python reports a part of it as public. The metadata service of one cloud is
-in it."""
+_INTERNAL: tuple[Network, ...] = tuple(
+    map(
+        ip_network,
+        (
+            "192.0.0.0/24",
+            "168.63.129.16/32",
+            *("199.36.153.4/30", "199.36.153.8/30", "35.199.192.0/19"),
+            *("2600:2d00:2:1000::/56", "2600:2d00:2:2000::/56"),
+            *("161.26.0.0/16", "166.8.0.0/14"),
+            *("183.60.82.98/32", "183.60.83.19/32"),
+        ),
+    )
+)
+"""Networks that registries and Python report as public, and that only a cloud's own machines reach.
+
+- 192.0.0.0/24: protocol assignments (IANA, RFC 6890). Oracle's first cloud has its metadata service
+  at 192.0.0.192 (Oracle Cloud Infrastructure Compute Classic, "Retrieving Instance Metadata").
+- 168.63.129.16: Azure's platform, among others its wire server, which hands out certificates and
+  configuration (Microsoft Learn, "What is IP address 168.63.129.16?").
+- 199.36.153.4/30, 199.36.153.8/30 and the networks of IPv6: Google's APIs for machines without an
+  external address; 35.199.192.0/19: Cloud DNS (Google Cloud, "Private Google Access", "DNS server
+  policies").
+- 161.26.0.0/16, 166.8.0.0/14: services and service endpoints of IBM Cloud (IBM Cloud Docs, "Service
+  endpoints available for VPC").
+- 183.60.82.98, 183.60.83.19: name servers inside Tencent Cloud (Tencent Cloud, "Private Network
+  Access").
+
+Metadata services at other addresses are not public anyway: link-local ones (169.254.0.0/16,
+fe80::/10), Alibaba's 100.100.100.200 in 100.64.0.0/10, and the unique local ones of Amazon
+(fd00:ec2::254), Google (fd20:ce::254) and Oracle (fd00:c1::a9fe:a9fe).
+"""
 
 
 class ForbiddenAddressError(OSError):
@@ -118,11 +147,17 @@ def _network(text: str) -> Network:
 def _is_public(address: Address) -> bool:
     if isinstance(address, IPv6Address) and address not in _UNICAST:
         return False
-    return address.is_global and not address.is_multicast and address not in _PROTOCOLS
+    if not address.is_global or address.is_multicast:
+        return False
+    return not any(address in network for network in _INTERNAL)
 
 
 def _reached(address: Address) -> Address:
-    """Return the address that packets reach: some IPv6 addresses stand for an IPv4 address."""
+    """Return the address that packets reach: some IPv6 addresses stand for an IPv4 address.
+
+    Mapped addresses (RFC 4291), NAT64 (RFC 6052) and 6to4 (RFC 3056) are converted. Those of Teredo
+    (RFC 4380) stay: the whole of 2001::/32 is not public.
+    """
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:
