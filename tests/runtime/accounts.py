@@ -8,7 +8,7 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity import DEFAULT_ORGANIZATION, Identity
 from heddle_runtime.server import Binding, Running, bind, running
 from heddle_runtime.settings import ServiceSettings
 
@@ -46,6 +46,8 @@ class Accounts(pb_grpc.AccountServiceServicer):
         slug = request.organization or self.owners.get(request.owner, "")
         found = pb.ResolveSettingsResponse()
         found.CopyFrom(self.settings.get(slug, found))
+        if slug == DEFAULT_ORGANIZATION and slug not in self.settings:
+            found.system = True  # as of an installation without organisations
         if (number := self.numbers.get(request.owner)) is not None:
             found.user_id = number
         return found

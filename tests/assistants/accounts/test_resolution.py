@@ -90,6 +90,28 @@ def test_what_opens_mcp_servers_is_read() -> None:
     assert not resolved("uni", {}, config).mcp_servers
 
 
+def test_every_member_may_stand_beside_setups_and_comes_first_there() -> None:
+    model = {"provider": "openai", "model": "gpt-4o"}
+    inner: dict[str, Any] = {
+        "providers": {"tavily": {"api_key": "old"}, "brave": {"api_key": "b"}},
+        "knowledge_base": {"url": "http://old"},
+        "small_fast_model": {"provider": "ollama", "model": "old"},
+    }
+    outer: dict[str, Any] = {
+        "providers": {"tavily": {"api_key": "new"}},
+        "knowledge_base": {"url": "http://kb"},
+        "global_default_model": model,
+        "small_fast_model": model,
+    }
+    resolution = resolved("uni", {**default(**inner), **outer}, {})
+    assert {name: each.api_key for name, each in resolution.providers.items()} == {
+        "tavily": "new",
+        "brave": "b",
+    }
+    assert resolution.knowledge.url == "http://kb"
+    assert resolution.default_model == resolution.small_model == "openai/gpt-4o"
+
+
 def test_what_is_not_set_up_is_not_there() -> None:
     found = resolved("uni", default(knowledge_base={"api_token": "t"}, providers={"x": {}}), {})
     assert not found.HasField("knowledge")

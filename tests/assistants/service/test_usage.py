@@ -212,7 +212,7 @@ async def test_wrong_prices_of_an_organisation_are_refused(
             stub.PutOrganization, account_pb2.PutOrganizationRequest(organization=given)
         )
     [violation] = refused.value.violations
-    assert "'setups.default.prices': 'openai/x' has a wrong 'input'" in violation.description
+    assert "'prices': 'openai/x' has a wrong 'input'" in violation.description
 
 
 async def test_wrong_prices_that_are_kept_count_as_none(

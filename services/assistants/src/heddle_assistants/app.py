@@ -71,7 +71,7 @@ class AssistantsSettings(AccountSettings):
         default=None,
         description="A JSON file with what models cost, in US dollars for a million tokens: "
         '{"openai/gpt-x": {"input": 2.5, "cached_input": 1.25, "output": 10}}. A name that ends '
-        "in * stands for all that begin so. An organisation's own prices, setups.default.prices "
+        "in * stands for all that begin so. An organisation's own prices, the member prices "
         "of its settings, come first. Without a price nothing is spent.",
     )
 

@@ -68,7 +68,9 @@ class OrganizationSettings:
         if not owner:
             return _OPERATORS
         settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
-        return settings if settings.organization else await self._of_the_operator()
+        if settings.organization:
+            return settings
+        return await self._settings(pb.ResolveSettingsRequest(organization=DEFAULT_ORGANIZATION))
 
     async def number(self, organization: str, owner: str) -> int | None:
         """Return the number that identifies an assistant's owner in LAMB's data, if there is one.
@@ -83,11 +85,6 @@ class OrganizationSettings:
         settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
         at_home = organization in ("", settings.organization)
         return settings.user_id if at_home and settings.HasField("user_id") else None
-
-    async def _of_the_operator(self) -> pb.ResolveSettingsResponse:
-        request = pb.ResolveSettingsRequest(organization=DEFAULT_ORGANIZATION)
-        settings = await self._settings(request)
-        return settings if settings.organization else _OPERATORS
 
     async def _settings(self, request: pb.ResolveSettingsRequest) -> pb.ResolveSettingsResponse:
         request.without_servers = self._without_servers

@@ -129,9 +129,11 @@ class Organization(_message.Message):
     system: _builtins.bool
     """Whether this is the operator's organisation."""
     settings_json: _builtins.str
-    """The settings, the text of one JSON object in LAMB's form: `setups.default` with `providers`,
-    `knowledge_base`, `global_default_model`, `small_fast_model`; `kb_server`; `features`;
-    `moodle`. Unknown members are kept. At most 262144 characters, nested at most 32 levels deep.
+    """The settings, the text of one JSON object with `providers`, `knowledge_base`, `moodle`,
+    `mcp_servers`, `global_default_model`, `small_fast_model`, `assistant_defaults` and `prices`.
+    These members may also be in `setups.default`, as in LAMB; if a member is in both places, the
+    outer one is used, and objects are merged. Unknown members are kept. At most 262144
+    characters, nested at most 32 levels deep.
     """
     def __init__(
         self,
@@ -756,7 +758,10 @@ class ResolveSettingsResponse(_message.Message):
     etag: _builtins.str
     """Changes with every change of these settings."""
     system: _builtins.bool
-    """Whether this is the operator's organisation, to which the environments of the services belong."""
+    """Whether this is the operator's organisation, to which the environments of the services belong.
+    It is also true for the organisation `default` before it is created; `organization` is empty
+    then.
+    """
     user_id: _builtins.int
     """The number of the user in LAMB's data, for example in names of folders. Not set for an
     organisation, or if the owner is no user.

@@ -34,28 +34,26 @@ def resolved(
     response = pb.ResolveSettingsResponse(organization=slug)
     setup = _setup(own)
     if reaching:
-        _add_servers(response, own, setup)
-    response.assistant_defaults_json = _assistant_defaults(own, setup)
+        _add_servers(response, setup)
+    response.assistant_defaults_json = _assistant_defaults(setup)
     response.default_model = _model(setup, system, "global_default_model")
     response.small_model = _model(setup, system, "small_fast_model")
     response.etag = hashlib.sha256(response.SerializeToString(deterministic=True)).hexdigest()[:32]
     return response
 
 
-def _add_servers(
-    response: pb.ResolveSettingsResponse, own: Config, setup: Mapping[str, Any]
-) -> None:
+def _add_servers(response: pb.ResolveSettingsResponse, setup: Mapping[str, Any]) -> None:
     providers = _object(setup, "providers")
     for name, provider in providers.items():
         connector = _LAMBS.get(name, name)
         replaced = connector != name and connector in providers
         if isinstance(provider, Mapping) and provider and not replaced:
             response.providers[_text(connector)].CopyFrom(_provider(provider))
-    if knowledge := _knowledge(own, setup):
+    if knowledge := _knowledge(setup):
         response.knowledge.CopyFrom(knowledge)
-    if moodle := _moodle(own, setup):
+    if moodle := _moodle(_object(setup, "moodle")):
         response.moodle.CopyFrom(moodle)
-    for name, mcp_server in {**_object(setup, _MCP), **_object(own, _MCP)}.items():
+    for name, mcp_server in _object(setup, _MCP).items():
         if isinstance(mcp_server, Mapping) and (url := _first(mcp_server, "url").rstrip("/")):
             server = pb.McpServer(url=url, token=_first(mcp_server, "token", "api_key"))
             response.mcp_servers[_text(name)].CopyFrom(server)
@@ -67,8 +65,10 @@ def prices(config: Config) -> object:
 
 
 def only_prices(config: Config) -> Config:
-    """Return the settings without anything but the prices, which stay in their place."""
-    return {"setups": {_SETUP: {"prices": prices(config)}}}
+    """Return the settings without anything but the prices, which stay in their places."""
+    inner = _object(_object(config, "setups"), _SETUP)
+    own = {"prices": config["prices"]} if "prices" in config else {}
+    return {"setups": {_SETUP: {"prices": inner.get("prices", {})}}, **own}
 
 
 def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, str]]:
@@ -87,13 +87,13 @@ def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, st
 
 def knowledge_server(config: Config) -> str:
     """Return the address of the knowledge-base server that is set up; empty if there is none."""
-    knowledge = _knowledge(config, _setup(config))
+    knowledge = _knowledge(_setup(config))
     return knowledge.url if knowledge else ""
 
 
-def _assistant_defaults(config: Config, setup: Mapping[str, Any]) -> str:
+def _assistant_defaults(setup: Mapping[str, Any]) -> str:
     """Return the text of the object, whatever secrets people wrote there masked."""
-    defaults = masked({**_object(setup, _DEFAULTS), **_object(config, _DEFAULTS)})
+    defaults = masked(_object(setup, _DEFAULTS))
     return json.dumps(defaults) if defaults else ""
 
 
@@ -102,7 +102,11 @@ def _one_of(message: Any, fields: tuple[str, ...]) -> str:  # noqa: ANN401 - one
 
 
 def _setup(config: Config) -> Mapping[str, Any]:
-    return _object(_object(config, "setups"), _SETUP)
+    """Return LAMB's `setups.default` with the members beside `setups`, which come first."""
+    setup = dict(_object(_object(config, "setups"), _SETUP))
+    for name, value in config.items():
+        setup[name] = {**_object(setup, name), **value} if isinstance(value, Mapping) else value
+    return setup
 
 
 def _provider(provider: Mapping[str, Any]) -> pb.Provider:
@@ -115,15 +119,14 @@ def _provider(provider: Mapping[str, Any]) -> pb.Provider:
     )
 
 
-def _knowledge(config: Config, setup: Mapping[str, Any]) -> pb.KnowledgeServer | None:
-    knowledge = {**_object(setup, "knowledge_base"), **_object(config, "kb_server")}
+def _knowledge(setup: Mapping[str, Any]) -> pb.KnowledgeServer | None:
+    knowledge = {**_object(setup, "knowledge_base"), **_object(setup, "kb_server")}
     url = _first(knowledge, "server_url", "url").rstrip("/")
     token = _first(knowledge, "api_token", "api_key", "token")
     return pb.KnowledgeServer(url=url, token=token) if url else None
 
 
-def _moodle(config: Config, setup: Mapping[str, Any]) -> pb.Moodle | None:
-    moodle = {**_object(setup, "moodle"), **_object(config, "moodle")}
+def _moodle(moodle: Mapping[str, Any]) -> pb.Moodle | None:
     url = _first(moodle, "url", "api_url", "base_url").rstrip("/")
     token = _first(moodle, "token", "api_token", "wstoken", "api_key")
     return pb.Moodle(url=url, token=token) if url else None

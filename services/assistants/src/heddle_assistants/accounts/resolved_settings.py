@@ -55,8 +55,15 @@ class ResolvedSettings:
         return response
 
     async def of_organization(self, slug: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
-        """Return the settings of an organisation likewise."""
-        return await self._resolved(await self._organization(slug), reaching=reaching)
+        """Return the settings of an organisation likewise.
+
+        Before anyone creates it, the default organisation is the system's, without settings.
+        """
+        organization = await self._organization(slug)
+        response = await self._resolved(organization, reaching=reaching)
+        if organization is None and slug == DEFAULT_ORGANIZATION:
+            response.system = True
+        return response
 
     async def _resolved(
         self, organization: Organization | None, *, reaching: bool

@@ -58,7 +58,7 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
         read_prices(prices(plain))
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:
-        raise wrong(f"is wrong at 'setups.default.prices': {error}") from None
+        raise wrong(f"is wrong at 'prices': {error}") from None
     except KeyError as error:
         raise wrong(f"says {MASK!r} at {error.args[0]!r}, where no secret is kept") from None
     except UnreadableSecretError as error:
