@@ -80,7 +80,7 @@ BROKEN = {
     "missing.py": ("import no_such_module_anywhere", "No module named"),
     "leaves.py": ("import sys; sys.exit(3)", "SystemExit: 3"),
     "raises.py": ("raise RuntimeError('on import')", "on import"),
-    "empty.py": ("X = 1", "The file defines no plugin."),
+    "empty.py": ("X = 1", "has no 'plugin' attribute"),
     "Shouts.py": (TEMPLATE.format(name="Shouts", slot="a", description="D."), "its name cannot be"),
     "slot.py": (TEMPLATE.format(name="slot", slot="../x", description="D."), "its slot (pl"),
     "mine.py": (TEMPLATE.format(name="mine", slot="user_input", description="D."), "is reserved"),

@@ -263,20 +263,33 @@ async def test_a_wish_that_the_backend_does_not_heed_is_told(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("body", "message", "event"),
     [
-        ("plugin = object()", "plugin is not a ToolPlugin"),
-        ("from app.tools._registry import ToolPlugin\nplugin = ToolPlugin({}, print)", "not async"),
+        (
+            "plugin = object()",
+            "Make it one: ToolPlugin(definition, handler, enabled).",
+            "tools/before.py plugin is not a ToolPlugin — skipped",
+        ),
+        (
+            "from app.tools._registry import ToolPlugin\nplugin = ToolPlugin({}, print)",
+            "not async",
+            "plugin skipped",
+        ),
         (
             PLUGIN.format(name="x", body="pass", more="").replace('"name"', '"title"'),
             "The definition names no function",
+            "plugin skipped",
         ),
-        ("import nothing_of_the_kind", "No module named"),
-        ("X = 1", "The file defines no plugin."),
+        ("import nothing_of_the_kind", "No module named", "plugin skipped"),
+        (
+            "X = 1",
+            "Define one, or begin the name of a file that is a helper with _.",
+            "tools/before.py has no 'plugin' attribute — skipped",
+        ),
     ],
 )
 def test_what_is_no_plugin_is_skipped_with_a_warning_and_the_rest_loads(
-    tmp_path: Path, body: str, message: str
+    tmp_path: Path, body: str, message: str, event: str
 ) -> None:
     (tmp_path / "before.py").write_text(body)
     write(tmp_path)
@@ -285,13 +298,12 @@ def test_what_is_no_plugin_is_skipped_with_a_warning_and_the_rest_loads(
         registry = discovered(tmp_path)
 
     [warning] = [line for line in logs if line["log_level"] == "warning"]
-    assert warning["event"] == "plugin skipped"
+    assert warning["event"] == event
     assert warning["origin"] == "folder:before.py"
     assert message in warning["problem"]
-    loaded = [line["plugin"] for line in logs if line["event"] == "plugin loaded"]
-    assert sorted(loaded) == [installed.name for installed in registry]
-    assert "look_up" in loaded
-    assert {line["log_level"] for line in logs if line["event"] == "plugin loaded"} == {"info"}
+    loaded = [line["event"] for line in logs if line["log_level"] == "info"]
+    assert sorted(loaded) == [f"Loaded tool: {installed.name}" for installed in registry]
+    assert "Loaded tool: look_up" in loaded
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"
 _FUNCTION = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
 _FUNCTION_RULE = "use 1 to 64 of a-z, A-Z, 0-9, _ and -, a letter first"
-_MAX_CHARS = {"title": 100, "description": 1_000, "version": 50, "category": 50}
+CATEGORIES = ("rag", "rubric", "file", "utilities", "lms", "custom", "legacy")
+_MAX_CHARS = {"title": 100, "description": 1_000, "version": 50}
 # The text of the user, and what assistants that work as tools will fill.
 _RESERVED_SLOTS = frozenset({"user_input", "tool_result"})
 _RESERVED_NAMES = frozenset({"assistant_tool"})
@@ -63,6 +64,8 @@ def _problems(tool: Tool) -> Iterator[str]:
             yield f"its {name} is missing, write one"
         elif len(value) > longest:
             yield f"its {name} is longer than {longest:,} characters, shorten it"
+    if tool.category not in CATEGORIES:
+        yield f"there is no category {str(tool.category)[:80]!r}: use {', '.join(CATEGORIES)}"
     if inspect.isgeneratorfunction(tool.run):
         yield "it yields without being async, write `async def`"
     if isinstance(tool.modes, str):

@@ -177,12 +177,17 @@ class Registry:
         def read(module: ModuleType) -> Iterator[Installed]:
             return (_install(tool, capabilities) for tool in tools_in(module))
 
-        return cls(discover(tools, ENTRY_POINTS, folder, read))
+        plugins = discover(tools, ENTRY_POINTS, folder, read, "tool")
+        for name, installed in plugins.loaded.items():
+            if installed.tool.obstacle:
+                message = f"The tool {name!r} is never called: {installed.tool.obstacle}"
+                plugins.report(plugins.origins[name], message, "tool can never be called")
+        return cls(plugins)
 
     @classmethod
     def of(cls, *tools: Tool, capabilities: Capabilities = NO_CAPABILITIES) -> "Registry":
         """Return a registry of these tools."""
-        plugins: Plugins[Installed] = Plugins()
+        plugins: Plugins[Installed] = Plugins("tool")
         for tool in tools:
             plugins.add(_install(tool, capabilities), "builtin")
         return cls(plugins)

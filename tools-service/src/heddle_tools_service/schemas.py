@@ -9,6 +9,7 @@ from heddle_runtime.json_schema import Schema, SchemaError, UncheckableError
 from pydantic import ValidationError
 
 from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.unsatisfiable import contradictions
 from heddle_tools_service.validation_errors import CONFIG, Noun, model_violations, validation_errors
 
 _MAX_DEPTH = 32
@@ -31,8 +32,9 @@ class CompiledSchema:
             noun: What the objects are called in validation_errors.
 
         Raises:
-            DefinitionError: The schema is not valid, refers to nothing or to another document, or
-                has a pattern that is not supported (see `heddle_runtime.json_schema`).
+            DefinitionError: The schema is not valid, refers to nothing or to another document,
+                has a pattern that is not supported (see `heddle_runtime.json_schema`), or fits no
+                object.
         """
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"The {noun.schema} is not a JSON object. Make it one.")
@@ -42,6 +44,8 @@ class CompiledSchema:
             raise DefinitionError(
                 f"The {noun.schema} is not JSON Schema 2020-12, {error}"
             ) from error
+        for reason in contradictions(schema):
+            raise DefinitionError(f"The {noun.schema} {reason}: the tool could never be called.")
         self._noun = noun
         self._schema = schema
         self._parse = parse

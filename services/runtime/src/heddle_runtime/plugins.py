@@ -40,9 +40,24 @@ PluginT = TypeVar("PluginT", bound=Named)
 Load = Callable[[], ModuleType]
 
 
+class NotAPluginError(ValueError):
+    """What a file names as its plugin is something else."""
+
+    def __init__(self, finding: str, remedy: str) -> None:
+        """Create the error.
+
+        Args:
+            finding: What is wrong, as the end of a sentence about the file. The log line has it.
+            remedy: What the author can do.
+        """
+        self.finding = finding
+        self.remedy = remedy
+        super().__init__(f"{finding}. {remedy}")
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a plugin was skipped."""
+    """Why a plugin was skipped, or is of no use."""
 
     origin: str
     message: str
@@ -52,6 +67,8 @@ class Problem:
 class Plugins(Generic[PluginT]):
     """The plugins that were loaded, by name, and the problems of the others."""
 
+    kind: str = "plugin"
+    """What the plugins are: tool or connector."""
     loaded: dict[str, PluginT] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -67,13 +84,18 @@ class Plugins(Generic[PluginT]):
             return
         self.loaded[plugin.name] = plugin
         self.origins[plugin.name] = origin
-        log.info("plugin loaded", plugin=plugin.name, origin=origin)
+        log.info("Loaded %s: %s", self.kind, plugin.name, origin=origin)
 
-    def report(self, origin: str, message: str) -> None:
-        """Store and log why a plugin was skipped."""
+    def report(self, origin: str, message: str, event: str = "plugin skipped") -> None:
+        """Store and log the problem of a plugin, as `event`."""
         message = redact(message)  # it may be the text of any exception
         self.problems.append(Problem(origin, message))
-        log.warning("plugin skipped", origin=origin, problem=message)
+        log.warning(event, origin=origin, problem=message)
+
+    def report_file(self, origin: str, finding: str, remedy: str) -> None:
+        """Store and log that a file has no plugin."""
+        file = origin.replace("folder:", f"{self.kind}s/", 1)
+        self.report(origin, f"{file} {finding}. {remedy}", f"{file} {finding} \u2014 skipped")
 
 
 def discover(
@@ -81,6 +103,7 @@ def discover(
     group: str,
     folder: Path | None,
     read: Callable[[ModuleType], Iterable[PluginT]],
+    kind: str = "plugin",
 ) -> Plugins[PluginT]:
     """Load all modules of plugins, and return the plugins in them.
 
@@ -89,18 +112,23 @@ def discover(
         group: The entry-point group of installed distributions.
         folder: The mounted folder, or None.
         read: Returns the plugins of a module, or raises an error whose message says how to fix it.
+        kind: What the plugins are, for messages: tool or connector.
     """
-    plugins: Plugins[PluginT] = Plugins()
+    plugins: Plugins[PluginT] = Plugins(kind)
     for origin, load in _sources(package, group, folder):
         try:
             loaded = list(read(load()))
         except KeyboardInterrupt:
             raise
+        except NotAPluginError as error:
+            plugins.report_file(origin, error.finding, error.remedy)
+            continue
         except BaseException as error:  # noqa: BLE001 - a plugin may even call sys.exit
             plugins.report(origin, _message(error, folder))
             continue
         if not loaded and origin != "builtin":
-            plugins.report(origin, "The file defines no plugin.")
+            remedy = "Define one, or begin the name of a file that is a helper with _."
+            plugins.report_file(origin, "has no 'plugin' attribute", remedy)
         for plugin in loaded:
             plugins.add(plugin, origin)
     if folder is not None and not folder.is_dir():

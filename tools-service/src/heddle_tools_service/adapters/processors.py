@@ -9,6 +9,7 @@ from heddle_tools_service.adapters.legacy import LegacyAssistant, legacy_tool, t
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.sdk import Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
+from heddle_tools_service.unsatisfiable import signature_problem
 
 _MISSING = object()
 Arguments = Callable[[ToolCall[dict[str, Any]]], tuple[Any, ...]]
@@ -19,6 +20,7 @@ def read_rag_processor(module: ModuleType) -> Iterator[Tool]:
     process = getattr(module, "rag_processor", None)
     if not callable(process):
         return
+    _check_parameters("rag_processor", process, "messages", "assistant")
 
     def arguments(call: ToolCall[dict[str, Any]]) -> tuple[Any, ...]:
         return call.request["messages"], LegacyAssistant.of(call)
@@ -40,6 +42,7 @@ def read_tool_processor(module: ModuleType) -> Iterator[Tool]:
             "The file has get_definition() but no tool_processor(request, assistant, config). "
             "Add that function."
         )
+    _check_parameters("tool_processor", process, "request", "assistant", "config")
     if inspect.iscoroutinefunction(define):
         raise DefinitionError("get_definition() is async. Make it an ordinary function.")
     definition = define() if callable(define) else _synthetic(module)
@@ -59,6 +62,12 @@ def read_tool_processor(module: ModuleType) -> Iterator[Tool]:
         category=_member(definition, "category", "rag"),
         version=str(_member(definition, "version", "1.0")),
     )
+
+
+def _check_parameters(name: str, process: Callable[..., Any], *parameters: str) -> None:
+    if problem := signature_problem(process, *parameters):
+        message = f"{name} {problem}. Write def {name}({', '.join(parameters)})."
+        raise DefinitionError(message)
 
 
 def _calling(process: Callable[..., Any], arguments: Arguments) -> Run:

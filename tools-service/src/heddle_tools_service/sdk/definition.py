@@ -61,6 +61,8 @@ class Tool:
     end: bool = False
     """Whether a run of the routing agent ends with it."""
     examples: tuple[Example, ...] = ()
+    obstacle: str = ""
+    """Why it can never be called as the service is set up, and the remedy. Empty if it can."""
 
     @property
     def blocking(self) -> bool:
@@ -98,7 +100,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         offer: Tells the functions under a configuration; `arguments` and `function` mean nothing
             then, and the tool's function gets a `CalledFunction` as its arguments.
         slot: The template slot that is filled when a binding names none.
-        category: `rag`, `rubric`, `file`, `utilities`, `lms` or `custom`, for lists.
+        category: `rag`, `rubric`, `file`, `utilities`, `lms` or `custom`, for lists. `legacy` is
+            for tools of older formats.
         version: For people.
         modes: The ways in which the tool can be bound.
         enabled: Whether models may call it on an occasion. Without it: always. It is asked when

@@ -44,7 +44,7 @@ class Registry:
 
 def installed(folder: Path | None = None) -> Plugins[Plugin]:
     """Find the connectors of this package, of installed distributions and of `folder`."""
-    return discover(connectors, ENTRY_POINTS, folder, plugins_in)
+    return discover(connectors, ENTRY_POINTS, folder, plugins_in, "connector")
 
 
 @asynccontextmanager
