@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 
 import pytest
 from heddle.chat.v1 import chat_pb2
@@ -186,13 +187,12 @@ def test_other_addresses_of_pictures_are_refused(url: str) -> None:
 def test_parts_of_other_kinds_are_kept_as_they_were_written() -> None:
     body = b"""{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},
         {"type" : "video_url","video_url":{"url":"https://e/v", "fps":1.50}},
-        {"type":"file","file":{"file_id":"f1"}}]}]}"""
+        {"type":"text","text":"b"}]}]}"""
     parts = parse_request(body).run.messages[0].parts
     assert parts[1].foreign.type == "video_url"
     assert parts[1].foreign.json == (
         '{"type" : "video_url","video_url":{"url":"https://e/v", "fps":1.50}}'
     )
-    assert parts[2].foreign.json == '{"type":"file","file":{"file_id":"f1"}}'
 
 
 def test_a_tool_round_of_the_client_survives() -> None:
@@ -242,9 +242,29 @@ def test_the_old_way_of_calling_functions_still_reads() -> None:
         {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
         {"role": "function", "name": "f", "content": "42"},
     ]
-    found = ordered(messages=messages, functions=[{"name": "f"}], function_call="auto").run
-    assert found.messages[0].tool_calls[0].id == found.messages[1].tool_call_id == "f"
-    assert found.options.extra_json == ""
+    choice = {"name": "f"}
+    chat = ordered(messages=messages, functions=[{"name": "f"}], function_call=choice)
+    run = chat.run
+    assert chat.legacy
+    assert run.messages[0].tool_calls[0].id == run.messages[1].tool_call_id == "f"
+    assert [function.name for function in run.functions] == ["f"]
+    assert json.loads(run.options.extra_json) == {
+        "tool_choice": {"type": "function", "function": {"name": "f"}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ({"function_call": "auto"}, "function_call"),
+        ({"functions": [{"name": "f"}], "function_call": {"name": "g"}}, "function_call.name"),
+        ({"functions": [{"name": "f"}, {"name": "f"}]}, "functions[1].name"),
+        ({"functions": [{"name": "f"}], "tools": [{"function": {"name": "g"}}]}, "tools"),
+        ({"functions": [{"name": "f"}], "function_call": "required"}, "function_call"),
+    ],
+)
+def test_functions_in_the_older_form_are_refused_by_name(members: Any, place: str) -> None:
+    assert refused(messages=HI, **members)[0] == place
 
 
 def test_functions_are_declared_with_their_schema_as_it_was_written() -> None:

@@ -29,6 +29,7 @@ from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import schema
 from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.event_stream import EventStream
+from heddle_gateway.openai.chat.file_references import inline_files
 from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
 from heddle_gateway.openai.chat.request import ChatRequest, parse_request
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder, failure
@@ -164,6 +165,8 @@ async def _complete(
     view = _view(request, settings.events)
     body = await read_body(request, settings)
     chat_request = parse_request(body, assistant)
+    if chat_request.has_parts:
+        await inline_files(state, chat_request.run)
     try:
         with state.running.watch(request) as watcher:
             if debug and chat_request.debug:
@@ -205,6 +208,7 @@ async def _stream(
         request.request_id,
         usage=chat_request.usage,
         link=partial(served_images.link, state, request),
+        legacy=chat_request.legacy,
     )
     out = EventStream(request, state.settings.keep_alive_seconds)
     try:
@@ -234,7 +238,11 @@ async def _stream(
 async def _whole(
     state: State, request: RawRequest, chat_request: ChatRequest, view: EventView
 ) -> RawResponse | ErrorResponse:
-    completion = Completion(request.request_id, partial(served_images.link, state, request))
+    completion = Completion(
+        request.request_id,
+        partial(served_images.link, state, request),
+        legacy=chat_request.legacy,
+    )
     try:
         await run_whole(state, chat_request.whole, completion)
     except (HeddleError, grpc.aio.AioRpcError) as error:

@@ -27,7 +27,7 @@ from heddle_gateway.openai.chat.schema import (
 MAX_MEDIA_BYTES = 20 * 1024 * 1024
 _DETAILS = {"auto": IMAGE_DETAIL_AUTO, "low": IMAGE_DETAIL_LOW, "high": IMAGE_DETAIL_HIGH}
 _AUDIO = {"mp3": "audio/mpeg", "wav": "audio/wav"}
-_UNKNOWN = "application/octet-stream"
+UNKNOWN_TYPE = "application/octet-stream"
 
 
 def content_part(part: Part, place: Place) -> ContentPart:
@@ -49,7 +49,11 @@ def content_part(part: Part, place: Place) -> ContentPart:
         case FilePart() if part.file.file_data is not None:
             at = place.at("file", "file_data")
             return ContentPart(file=_file(part.file.file_data, part.file.filename or "", at))
-        case _:  # also a file of the provider, which only the provider can find by its id
+        case FilePart() if part.file.file_id is not None:  # `inline_files` replaces it
+            return ContentPart(file=Media(uri=part.file.file_id))
+        case FilePart():
+            raise (place / "file").invalid("must have file_data or file_id")
+        case _:
             return ContentPart(foreign=ForeignPart(type=part.type, json=place.text()))
 
 
@@ -70,7 +74,7 @@ def _file(encoded: str, name: str, place: Place) -> Media:
     if encoded[:5].lower() == "data:":
         media_type, data = _data_url(encoded, place)
     else:
-        media_type, data = mimetypes.guess_type(name)[0] or _UNKNOWN, _decoded(encoded, place)
+        media_type, data = mimetypes.guess_type(name)[0] or UNKNOWN_TYPE, _decoded(encoded, place)
     return Media(data=data, media_type=media_type, filename=name)
 
 
@@ -81,7 +85,7 @@ def _data_url(url: str, place: Place) -> tuple[str, bytes]:
         raise place.invalid(
             "must be a data URL in base64, for example data:image/png;base64,iVBORw0"
         )
-    return head[5:-7].partition(";")[0].lower() or _UNKNOWN, _decoded(encoded, place)
+    return head[5:-7].partition(";")[0].lower() or UNKNOWN_TYPE, _decoded(encoded, place)
 
 
 def _decoded(encoded: str, place: Place) -> bytes:

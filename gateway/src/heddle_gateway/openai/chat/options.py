@@ -5,11 +5,11 @@ from typing import Any
 from heddle.chat.v1.chat_pb2 import FunctionDeclaration, GenerationOptions
 
 from heddle_gateway.http.json_text import Place
-from heddle_gateway.openai.chat.schema import FunctionTool, LambChatBody, Tool
+from heddle_gateway.openai.chat.schema import Function, FunctionTool, LambChatBody, Tool
 
 # Members that are not passed to the provider: they become typed fields, choose the provider's
-# address or key (which the gateway decides), declare functions in OpenAI's older form (which is not
-# supported), or are LAMB's. Members that begin with `__` are not passed on either.
+# address or key (which the gateway decides), declare functions in OpenAI's older form (see
+# `legacy_functions`), or are LAMB's. Members that begin with `__` are not passed on either.
 _KNOWN = frozenset(
     {
         *("model", "messages", "prompt", "stream", "stream_options", "n", "tools"),
@@ -60,21 +60,28 @@ def functions(tools: list[Tool], place: Place) -> list[FunctionDeclaration]:
         InvalidRequestError: Two functions have the same name.
     """
     declarations = []
-    names = set()
+    names: set[str] = set()
     for index, tool in enumerate(tools):
         at = place / index
         if not isinstance(tool, FunctionTool):
             declarations.append(FunctionDeclaration(foreign_json=at.text()))
             continue
-        function = tool.function
-        at = at / "function"
-        if function.name in names:
-            raise (at / "name").invalid("is declared twice")
-        names.add(function.name)
-        declared = FunctionDeclaration(
-            name=function.name, description=function.description or "", strict=function.strict
-        )
-        if function.parameters is not None:
-            declared.parameters_schema_json = (at / "parameters").text()
-        declarations.append(declared)
+        declarations.append(declare(tool.function, at / "function", names))
     return declarations
+
+
+def declare(function: Function, place: Place, names: set[str]) -> FunctionDeclaration:
+    """Return the declaration of a function, and add its name to `names`.
+
+    Raises:
+        InvalidRequestError: The name is declared already.
+    """
+    if function.name in names:
+        raise (place / "name").invalid("is declared twice")
+    names.add(function.name)
+    declared = FunctionDeclaration(
+        name=function.name, description=function.description or "", strict=function.strict
+    )
+    if function.parameters is not None:
+        declared.parameters_schema_json = (place / "parameters").text()
+    return declared

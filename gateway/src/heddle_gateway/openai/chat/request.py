@@ -11,6 +11,7 @@ from heddle_runtime.conversations import RAG_TASK
 
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
+from heddle_gateway.openai.chat.legacy_functions import fill_choice, legacy_functions
 from heddle_gateway.openai.chat.messages import add_conversation
 from heddle_gateway.openai.chat.options import fill_options, functions
 from heddle_gateway.openai.chat.schema import ChatBody, LambChatBody
@@ -36,6 +37,10 @@ class ChatRequest(msgspec.Struct, frozen=True):
     """Whether it is a task of Open WebUI, not a turn of a conversation."""
     debug: bool = False
     """Whether the client wants the prompt instead of a completion."""
+    has_parts: bool = False
+    """Whether a message has other content than text, or several texts."""
+    legacy: bool = False
+    """Whether calls are returned in OpenAI's older form."""
 
     @property
     def run(self) -> RunCompletionRequest:
@@ -57,7 +62,7 @@ def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     """
     members, place = parse(body)
     used = _replace_prompt(members, place)
-    _check_parts(members.get("messages"), place)
+    parts = _count_parts(members.get("messages"), place)
     chat = validate(LambChatBody if assistant else ChatBody, members)
     whole = RunWholeCompletionRequest()
     run = whole.run  # filled in place: a conversation can be long
@@ -70,8 +75,12 @@ def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     fill_options(run.options, chat, members, place, used)
     if chat.tools:
         run.functions.extend(functions(chat.tools, place / "tools"))
+    if legacy := legacy_functions(chat, place):
+        run.functions.extend(legacy)
+        fill_choice(run.options, chat)
     usage = stream and _includes_usage(members)
-    return ChatRequest(whole, model, stream, usage, task, members.get("debug_bypass") is True)
+    debug = members.get("debug_bypass") is True
+    return ChatRequest(whole, model, stream, usage, task, debug, parts > 0, bool(legacy))
 
 
 def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:
@@ -93,8 +102,11 @@ def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:
     return {steps[0]}
 
 
-def _check_parts(messages: object, place: Place) -> None:
-    """Reject too many parts: validating one takes a microsecond, during which others wait."""
+def _count_parts(messages: object, place: Place) -> int:
+    """Return the number of parts.
+
+    Too many are rejected: validating one takes a microsecond, during which others wait.
+    """
     count = 0
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict) and isinstance(content := message.get("content"), list):
@@ -102,6 +114,7 @@ def _check_parts(messages: object, place: Place) -> None:
     if count > MAX_PARTS_IN_ALL:
         reason = f"must have at most {MAX_PARTS_IN_ALL:,} parts in all"
         raise (place / "messages").invalid(reason)
+    return count
 
 
 def _is_task(members: dict[str, Any], *, stream: bool) -> bool:

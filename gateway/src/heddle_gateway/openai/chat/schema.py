@@ -87,9 +87,14 @@ class AudioPart(Model):
 
 
 class FileContent(Model):
-    """A file in base64, or as a `data:` URL. Without `file_data` it is a file of the provider."""
+    """A file in base64, or as a `data:` URL, or the identifier of an uploaded file."""
 
     file_data: Name | None = Field(default=None, json_schema_extra={"contentEncoding": "base64"})
+    file_id: str | None = Field(
+        default=None,
+        description="A file of the caller from `POST /v1/files`, of at most 20 MiB. Files of a "
+        "provider cannot be used.",
+    )
     filename: str | None = None
 
 
@@ -204,6 +209,12 @@ class Function(Model):
     strict: bool | None = None
 
 
+class FunctionName(Model):
+    """The function that the model must call."""
+
+    name: Name
+
+
 class FunctionTool(Model):
     """A function of the client."""
 
@@ -258,6 +269,13 @@ class LambChatBody(Model):
     tools: Annotated[list[_TaggedTool], Field(max_length=MAX_FUNCTIONS)] | None = Field(
         default=None, description="Functions of the client, with different names."
     )
+    functions: Annotated[list[Function], Field(max_length=MAX_FUNCTIONS)] | None = Field(
+        default=None,
+        description="OpenAI's older form of `tools`. A call is returned as `function_call`.",
+    )
+    function_call: Literal["none", "auto"] | FunctionName | None = Field(
+        default=None, description="OpenAI's older form of `tool_choice`, with `functions` only."
+    )
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"messages": [{"role": "user", "content": "Hello."}]}]}
@@ -287,6 +305,9 @@ class CompletionMessage(Model):
     role: Literal["assistant"]
     content: str | None
     refusal: str | None
+    function_call: FunctionCall | None = Field(
+        default=None, description="A call of one of `functions`."
+    )
     images: list[Any] = Field(
         default=[],
         description="Generated images as `data:` URLs. In `content` they are Markdown whose links "
@@ -300,7 +321,7 @@ class Choice(Model):
     index: int
     message: CompletionMessage
     logprobs: dict[str, Any] | None
-    finish_reason: Literal["stop", "length", "tool_calls", "content_filter"]
+    finish_reason: Literal["stop", "length", "tool_calls", "content_filter", "function_call"]
 
 
 class CompletionUsage(Model):
