@@ -1,0 +1,415 @@
+"""Settings and requests at their edges, through the gateway, with a process for each service.
+
+Each row asks an assistant, streamed and whole, and checks both answers.
+"""
+
+import base64
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+import pytest_asyncio
+from docs.shell import run
+from heddle_runtime.egress import SETTING
+from integration.browser import browser
+from integration.functions.upstream import Body, Delta, Upstream, scripted
+from integration.processes import Processes, processes
+from integration.whole import write_assistant
+from tools_service.search_sites import SearchSites, search_sites
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+KEY = "key-of-the-right-organisation"
+QUESTION = "What is a shed?"
+ANSWER = "A shed is a gap"
+PATH = "/v1/chat/completions"
+PASSTHROUGH = "model: {connector: openai, model: m}\n"
+BYPASS = "model: {connector: bypass, model: full-conversation-bypass}\n"
+SEARCHING = f"{BYPASS}tools: [{{type: web_search}}]\nprompt_template: '{{web}}{{user_input}}'\n"
+OFFERING = f"{PASSTHROUGH}tools: [{{type: web_search, mode: function}}]\n"
+LOOK_UP = {"name": "look_up", "parameters": {"type": "object"}}
+PDF = b"%PDF-1.4 sheds"
+PLUGIN = """
+from app.tools._registry import ToolPlugin
+definition = {{"type": "function", "function": {{"name": "{name}", "description": "Nothing.",
+    "parameters": {parameters}}}}}
+async def handler({handler}):
+    return ""
+plugin = ToolPlugin(definition, handler, enabled=lambda ctx: {enabled})
+"""
+CATEGORY = """
+from heddle_tools_service.sdk import ToolResult, tool
+
+@tool("category", title="C", category="other")
+async def category(call):
+    "C."
+    return ToolResult("")
+"""
+NEVER_CALLED = {
+    "token.py": (
+        PLUGIN.format(
+            name="token",
+            parameters={"type": "object"},
+            handler="args, ctx, on_status=None",
+            enabled="bool(ctx.user_token)",
+        ),
+        "enabled(ctx) is false",
+    ),
+    "setting.py": (
+        PLUGIN.format(
+            name="setting",
+            parameters={"type": "object"},
+            handler="args, ctx, on_status=None",
+            enabled="__import__('os').environ['NO_SUCH_SETTING']",
+        ),
+        "raises KeyError: 'NO_SUCH_SETTING'",
+    ),
+    "handler.py": (
+        PLUGIN.format(
+            name="handler", parameters={"type": "object"}, handler="args", enabled="True"
+        ),
+        "Write async def handler(args, ctx, ...)",
+    ),
+    "array.py": (
+        PLUGIN.format(
+            name="array",
+            parameters={"type": "array"},
+            handler="args, ctx, on_status=None",
+            enabled="True",
+        ),
+        "accepts no JSON object",
+    ),
+    "closed.py": (
+        PLUGIN.format(
+            name="closed",
+            parameters={"type": "object", "required": ["a"], "additionalProperties": False},
+            handler="args, ctx, on_status=None",
+            enabled="True",
+        ),
+        "requires 'a', but accepts no value of it",
+    ),
+    "name.py": (
+        PLUGIN.format(
+            name="not a name",
+            parameters={"type": "object"},
+            handler="args, ctx, on_status=None",
+            enabled="True",
+        ),
+        "its name cannot be 'not a name'",
+    ),
+    "old.py": ("def rag_processor(messages):\n    return {}\n", "rag_processor cannot be called"),
+    "category.py": (
+        CATEGORY,
+        "there is no category 'other'",
+    ),
+}
+"""Files of tools that no caller can use, and what the report says."""
+
+
+@dataclass
+class Heddle:
+    """All services, in a process each, with two organisations, a provider and search servers."""
+
+    services: Processes
+    upstream: Upstream
+    sites: SearchSites
+    keys: dict[str, str] = field(default_factory=dict)
+
+    async def operate(self, command: str) -> str:
+        """Run a command of the operator and return what it prints."""
+        names = {"HEDDLE_IDENTITY_SECRET": "", **self.services.environment}
+        return await run(command, self.services.folder, **names)
+
+    async def answers(self, assistant: str, key: str = "", **members: Any) -> "list[Answer]":
+        """Return the streamed and the whole answer to a question."""
+        body = {
+            "model": assistant,
+            "messages": [{"role": "user", "content": QUESTION}],
+            **members,
+        }
+        async with browser(self.services.url, self.keys.get(key, ""), timeout=60) as client:
+            streamed = await client.post(PATH, json={**body, "stream": True})
+            whole = await client.post(PATH, json=body)
+        return [Answer.of_stream(streamed), Answer.of_whole(whole)]
+
+
+@dataclass
+class Answer:
+    """One kind of answer, in a form that both have."""
+
+    status: int
+    text: str = ""
+    message: dict[str, Any] = field(default_factory=dict)
+    finish: str = ""
+    error: dict[str, Any] = field(default_factory=dict)
+    report: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of_whole(cls, response: httpx.Response) -> "Answer":
+        body = response.json()
+        if "error" in body:
+            return cls(response.status_code, error=body["error"])
+        [choice] = body["choices"]
+        message = choice["message"]
+        text, finish = message["content"] or "", choice["finish_reason"]
+        return cls(200, text, message, finish, report=body.get("heddle", []))
+
+    @classmethod
+    def of_stream(cls, response: httpx.Response) -> "Answer":
+        if response.status_code != httpx.codes.OK:
+            return cls(response.status_code, error=response.json()["error"])
+        lines = [line for line in response.text.splitlines() if line.startswith("data: {")]
+        chunks = [json.loads(line.removeprefix("data: ")) for line in lines]
+        choices = [choice for chunk in chunks for choice in chunk["choices"]]
+        message: dict[str, Any] = {}
+        for choice in choices:
+            message |= choice["delta"]
+        text = "".join(choice["delta"].get("content") or "" for choice in choices)
+        report = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
+        return cls(200, text, message, choices[-1]["finish_reason"] or "", report=report)
+
+    @property
+    def failures(self) -> list[Any]:
+        """The tools that failed and the warnings."""
+        reports = [each["data"] for each in self.report if each["type"] == "report"]
+        tools = [tool for each in reports for tool in each["tools"] if tool["outcome"] == "failed"]
+        return tools + [warning for each in reports for warning in each["warnings"]]
+
+
+def turn(body: Body) -> list[Delta]:
+    """Call the functions that the request declares, or answer when they were called."""
+    names = [tool["function"]["name"] for tool in body.get("tools", ())]
+    called = any(message["role"] == "tool" for message in body["messages"])
+    if called or "look_up" not in names:
+        return [{"content": "Yes."}]
+    calls = [
+        {"index": 0, "id": "c1", "function": {"name": "look_up", "arguments": '{"term": "shed"}'}},
+        {"index": 1, "id": "c2", "function": {"name": "look_up", "arguments": "{}"}},
+    ]
+    wants_two = "twice" in json.dumps(body["messages"])
+    return [{"tool_calls": calls if wants_two else calls[:1]}]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Heddle]:
+    folder = tmp_path_factory.mktemp("settings")
+    (folder / "plugins").mkdir()
+    for name, (text, _) in NEVER_CALLED.items():
+        (folder / "plugins" / name).write_text(text)
+    (folder / "plugins" / "helper.py").write_text("TERM = 'shed'\n")
+    (folder / "plugins" / "wrong.py").write_text("plugin = object()\n")
+    for number, document in enumerate((SEARCHING, OFFERING, PASSTHROUGH), start=1):
+        write_assistant(folder, str(number), document)
+    async with AsyncExitStack() as exits:
+        sites = await exits.enter_async_context(search_sites(key=KEY))
+        upstream = await exits.enter_async_context(scripted(turn))
+        settings = {
+            "HEDDLE_TOOLS_PLUGINS_DIR": str(folder / "plugins"),
+            "HEDDLE_TOOLS_WEB_SEARCH_SEARXNG_URL": sites.url,
+            "HEDDLE_CONNECTOR_OPENAI_BASE_URL": upstream.url,
+            "HEDDLE_CONNECTOR_OPENAI_API_KEY": "sk-test",
+            "HEDDLE_CONNECTOR_SHARE_PROVIDERS": "true",
+            SETTING: "127.0.0.0/8",
+        }
+        services = await exits.enter_async_context(processes(folder, **settings))
+        yield Heddle(services, upstream, sites)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def organisations(heddle: Heddle) -> Heddle:
+    """Heddle, with a user and a key in each of two organisations."""
+    for slug in ("uni", "school"):
+        user = f"ann@{slug}.example"
+        await heddle.operate(f"heddle organizations set {slug} --name {slug}")
+        await heddle.operate(f"heddle users set {user} --organization {slug}")
+        created = f"heddle keys create --name {slug} --organization {slug} --user {user}"
+        heddle.keys[slug] = (await heddle.operate(created)).splitlines()[0]
+    return heddle
+
+
+async def own_assistant(heddle: Heddle, slug: str, **members: Any) -> str:
+    """Create an assistant of the user of an organisation, and return its model."""
+    document = {
+        "name": f"own_{uuid4().hex}",
+        "model": {"connector": "bypass", "model": "full-conversation-bypass"},
+        "tools": [{"type": "web_search"}],
+        "prompt_template": "{web}{user_input}",
+        **members,
+    }
+    async with browser(heddle.services.url, heddle.keys[slug]) as client:
+        response = await client.post("/assistants", json=document)
+    response.raise_for_status()
+    return f"lamb_assistant.{response.json()['id']}"
+
+
+async def test_the_operator_of_a_fresh_installation_searches_the_web(heddle: Heddle) -> None:
+    for answer in await heddle.answers("lamb_assistant.1"):
+        assert ANSWER in answer.text
+        assert answer.failures == []
+
+
+async def test_web_search_is_offered_to_models_on_a_fresh_installation(heddle: Heddle) -> None:
+    heddle.upstream.bodies.clear()
+    await heddle.answers("lamb_assistant.2")
+    for body in heddle.upstream.bodies:
+        assert [tool["function"]["name"] for tool in body["tools"]] == ["web_search"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+async def test_an_organisation_searches_the_web_with_its_own_key(
+    organisations: Heddle, *, nested: bool
+) -> None:
+    heddle = organisations
+    providers = {"providers": {"tavily": {"api_key": KEY, "base_url": heddle.sites.url}}}
+    settings = {"setups": {"default": providers}} if nested else providers
+    (heddle.services.folder / "settings.json").write_text(json.dumps(settings))
+    await heddle.operate("heddle organizations set uni settings.json")
+    assistant = await own_assistant(heddle, "uni")
+    heddle.sites.asked.clear()
+
+    for answer in await heddle.answers(assistant, "uni"):
+        assert ANSWER in answer.text
+        assert answer.failures == []
+    sent = [request.headers.get("Authorization") for request in heddle.sites.asked]
+    assert sent == [f"Bearer {KEY}"] * 2
+
+
+async def test_an_organisation_without_a_provider_is_refused(organisations: Heddle) -> None:
+    assistant = await own_assistant(organisations, "school")
+    for answer in await organisations.answers(assistant, "school"):
+        assert "Web search is not set up here." in json.dumps(answer.failures)
+
+
+@pytest.mark.parametrize("choice", [None, "auto", {"name": "look_up"}])
+async def test_a_call_of_a_legacy_function_is_returned_in_the_older_form(
+    heddle: Heddle, choice: Any
+) -> None:
+    members = {"functions": [LOOK_UP]} | ({"function_call": choice} if choice else {})
+    for answer in await heddle.answers("lamb_assistant.3", **members):
+        call = {"name": "look_up", "arguments": '{"term": "shed"}'}
+        assert answer.message.get("function_call") == call, answer
+        assert "tool_calls" not in answer.message
+        assert answer.finish == "function_call"
+    chosen = {"type": "function", "function": choice} if isinstance(choice, dict) else choice
+    assert heddle.upstream.bodies[-1].get("tool_choice") in (chosen, None if chosen else "auto")
+
+
+async def test_the_result_of_a_legacy_function_reaches_the_model(heddle: Heddle) -> None:
+    messages = [
+        {"role": "user", "content": QUESTION},
+        {"role": "assistant", "content": None, "function_call": {"name": "look_up"}},
+        {"role": "function", "name": "look_up", "content": "A gap."},
+    ]
+    for answer in await heddle.answers("lamb_assistant.3", messages=messages, functions=[LOOK_UP]):
+        assert (answer.text, answer.finish) == ("Yes.", "stop")
+    assert "A gap." in json.dumps(heddle.upstream.bodies[-1]["messages"])
+
+
+async def test_a_second_call_of_a_legacy_function_is_reported(heddle: Heddle) -> None:
+    messages = [{"role": "user", "content": "Look it up twice."}]
+    for answer in await heddle.answers("lamb_assistant.3", messages=messages, functions=[LOOK_UP]):
+        assert answer.message["function_call"]["arguments"] == '{"term": "shed"}'
+        assert "has room for the first only" in answer.failures[0]
+
+
+async def test_a_mixture_of_both_forms_of_functions_is_refused(heddle: Heddle) -> None:
+    tools = [{"type": "function", "function": LOOK_UP}]
+    for answer in await heddle.answers("lamb_assistant.3", functions=[LOOK_UP], tools=tools):
+        assert (answer.status, answer.error["param"]) == (400, "tools")
+        assert "use tools and tool_choice only" in answer.error["message"]
+
+
+def with_file(identifier: str) -> list[dict[str, Any]]:
+    part = {"type": "file", "file": {"file_id": identifier}}
+    return [{"role": "user", "content": [{"type": "text", "text": QUESTION}, part]}]
+
+
+async def uploaded(heddle: Heddle, key: str = "") -> str:
+    async with browser(heddle.services.url, heddle.keys.get(key, "")) as client:
+        files = {"file": ("sheds.pdf", PDF, "application/pdf")}
+        response = await client.post("/v1/files", data={"purpose": "user_data"}, files=files)
+    response.raise_for_status()
+    return str(response.json()["id"])
+
+
+async def test_a_file_of_the_caller_reaches_the_model_by_its_identifier(heddle: Heddle) -> None:
+    messages = with_file(await uploaded(heddle))
+    heddle.upstream.bodies.clear()
+    for answer in await heddle.answers("lamb_assistant.3", messages=messages):
+        assert answer.text == "Yes.", answer
+    data = f"data:application/pdf;base64,{base64.b64encode(PDF).decode()}"
+    for body in heddle.upstream.bodies:
+        sent = body["messages"][-1]["content"][-1]
+        assert sent["file"] == {"filename": "sheds.pdf", "file_data": data}
+
+
+@pytest.mark.parametrize("identifier", ["", "file-abc123XYZ", f"file-{'0' * 32}"])
+async def test_other_identifiers_of_files_are_refused(
+    organisations: Heddle, identifier: str
+) -> None:
+    """A file of another caller, one of the provider, and an unknown one."""
+    messages = with_file(identifier or await uploaded(organisations, "uni"))
+    for answer in await organisations.answers("lamb_assistant.3", "school", messages=messages):
+        assert answer.status == httpx.codes.BAD_REQUEST
+        assert answer.error["param"] == "messages[0].content[1].file.file_id"
+        assert "Upload it with POST /v1/files" in answer.error["message"]
+
+
+async def test_tools_that_can_never_be_called_are_reported_when_loaded(heddle: Heddle) -> None:
+    listed = await heddle.operate("heddle tools list")
+    log = heddle.services.log("heddle_tools_service")
+    for name, (_, problem) in NEVER_CALLED.items():
+        assert f"folder:{name}: " in listed
+        assert problem in " ".join(listed.split()), name
+        assert problem in log, name
+
+
+async def test_the_log_names_each_file_and_each_tool_that_was_loaded(heddle: Heddle) -> None:
+    lines = [json.loads(line) for line in heddle.services.log("heddle_tools_service").splitlines()]
+    events = {line["event"]: line["level"] for line in lines if "event" in line}
+    assert events["tools/helper.py has no 'plugin' attribute — skipped"] == "warning"
+    assert events["tools/wrong.py plugin is not a ToolPlugin — skipped"] == "warning"
+    async with browser(heddle.services.url) as client:
+        response = await client.get("/lamb/v1/completions/tools")
+    names = [tool["name"] for tool in response.json()["tools"]]
+    assert len(names) > 20
+    assert {events.get(f"Loaded tool: {name}") for name in names} == {"info"}
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("168.63.129.16", "[::ffff:168.63.129.16]", "[64:ff9b::a83f:8110]", "[2002:a83f:8110::]"),
+        *("199.36.153.8", "166.9.12.1", "[2600:2d00:2:2000::1]", "100.100.100.200"),
+    ],
+)
+async def test_an_organisation_reaches_no_address_inside_the_cloud(
+    organisations: Heddle, host: str, tmp_path: Path
+) -> None:
+    providers = {"searxng": {"base_url": f"http://{host}"}}
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"providers": providers}))
+    refusal = await organisations.operate(f"heddle organizations set school {file}")
+    assert "puts 'providers.searxng' into a private network" in " ".join(refusal.split())
+
+
+async def test_a_redirect_of_an_organisations_server_is_not_followed(
+    organisations: Heddle,
+) -> None:
+    heddle = organisations
+    providers = {"searxng": {"base_url": heddle.sites.url}}
+    (heddle.services.folder / "settings.json").write_text(json.dumps({"providers": providers}))
+    await heddle.operate("heddle organizations set school settings.json")
+    assistant = await own_assistant(heddle, "school")
+    heddle.sites.answer = httpx.codes.FOUND
+    heddle.sites.headers = {"location": "http://168.63.129.16/metadata"}
+    try:
+        for answer in await heddle.answers(assistant, "school"):
+            assert "redirects (302)" in json.dumps(answer.failures)
+    finally:
+        heddle.sites.answer, heddle.sites.headers = None, {}
