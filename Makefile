@@ -25,6 +25,7 @@ help: ## Show this list
 demo up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
 demo up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 demo up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
+up: export HEDDLE_DEVSTACK_EXAMPLES ?= true
 
 demo: $(INSTALLED) ## Ingest a manual, ask it a question with three tools, stream the answer
 	@$(BIN)/python -m heddle_devstack.demo

@@ -24,6 +24,8 @@ from heddle_cli.terminal import counted
 MAX_BYTES = 30 * 1024 * 1024
 MAX_SECONDS = 600.0
 """Seconds for one document; a book of a thousand pages takes minutes on a small machine."""
+_CREATING = 60.0
+"""Seconds for a new collection: the service may have to load the embedding model first."""
 
 State = Literal["new", "replaced", "unchanged", "unreadable", "failed"]
 Progress = Callable[[str, int, int], None]
@@ -51,7 +53,7 @@ def ensure_collection(
     """Create the collection if it does not exist, and return whether it was created."""
     request = knowledge_pb2.CreateCollectionRequest(collection=collection)
     try:
-        connection.stub.CreateCollection(request, **new_call_options())
+        connection.stub.CreateCollection(request, **new_call_options(_CREATING))
     except grpc.RpcError as error:
         known = connection.failure(error)
         if isinstance(known, AlreadyExistsError):

@@ -5,12 +5,16 @@ from heddle_runtime import logs
 from heddle_runtime.server import start, stopped
 
 from heddle_devstack import StackSettings, stack
+from heddle_devstack.examples import prepare
 
 
 async def serve(settings: StackSettings) -> None:
     """Serve everything until stopped."""
-    async with stack(settings) as running, serving(running.gateway, settings.gateway):
-        await stopped()
+    async with stack(settings) as running:
+        if settings.devstack.examples:
+            await prepare(settings.tools.files_dir, running.knowledge)
+        async with serving(running.gateway, settings.gateway):
+            await stopped()
 
 
 def main() -> None:

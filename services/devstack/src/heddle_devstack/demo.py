@@ -5,11 +5,7 @@ HTTP interface for the question. Its data stays in the default folders under `.h
 `make up` finds it.
 """
 
-import asyncio
-import importlib.util
 import json
-import shutil
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -29,13 +25,12 @@ from heddle_tools_service.app import ToolsSettings
 from rich.console import Console
 
 from heddle_devstack import StackSettings, stack
+from heddle_devstack.examples import manual_folder, prepare
 from heddle_devstack.settings import DevstackSettings
 
 QUESTION = "What are the three phases of a changeset?"
 ASSISTANT = "lamb_assistant.1"
-COLLECTION = "mercurial-help"
 ANY_PORT = "127.0.0.1:0"
-MAX_PAGE_BYTES = 16_000  # the reference of all settings alone takes a minute to read
 ANSWER_TIMEOUT_SECONDS = 120.0
 
 console = Console(highlight=False, soft_wrap=True)
@@ -44,6 +39,8 @@ console = Console(highlight=False, soft_wrap=True)
 async def main() -> int:
     """Run the demonstration and return the exit code."""
     manual = manual_folder()
+    if manual is None:
+        raise SystemExit("The package mercurial is missing. Run `make demo` to install it.")
     settings = StackSettings(
         devstack=DevstackSettings(),
         gateway=GatewaySettings(listen=ANY_PORT, development=True, drain_wait=0),
@@ -56,40 +53,12 @@ async def main() -> int:
         ),
         migration=MigrationSettings(listen=ANY_PORT, drain_wait=0),
     )
-    # The assistant's tool `single_file` reads a page from the folder of files.
-    shutil.copytree(manual, settings.tools.files_dir, dirs_exist_ok=True)
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. Ingest the manual of Mercurial[/] ({manual.name})")
-        if code := await ingest(manual, running.knowledge):
+        if code := await prepare(settings.tools.files_dir, running.knowledge, quiet=False):
             return code
         console.print(f"\n[bold]2. Ask an assistant with three tools[/]\n{QUESTION}\n")
         return await print_answer(address)
-
-
-def manual_folder() -> Path:
-    """Return the folder of help texts in the Mercurial package."""
-    spec = importlib.util.find_spec("mercurial")
-    if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("The package mercurial is missing. Run `make demo` to install it.")
-    return Path(spec.submodule_search_locations[0]) / "helptext"
-
-
-def pages(manual: Path) -> list[str]:
-    """Return the paths of the pages of at most `MAX_PAGE_BYTES`."""
-    texts = sorted(manual.glob("*.txt"))
-    return [str(page) for page in texts if page.stat().st_size <= MAX_PAGE_BYTES]
-
-
-async def ingest(manual: Path, knowledge: str) -> int:
-    """Ingest the pages with the command `heddle ingest` and return its exit code."""
-    command = [
-        *(sys.executable, "-m", "heddle_cli", "ingest", *pages(manual)),
-        *("--collection", COLLECTION, "--title", "Mercurial's help"),
-        *("--knowledge-address", knowledge),
-    ]
-    # uvloop forks to start a process, and gRPC's threads do not survive a fork.
-    process = await asyncio.to_thread(subprocess.run, command, check=False)
-    return process.returncode
 
 
 async def print_answer(address: str) -> int:

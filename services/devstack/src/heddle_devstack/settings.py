@@ -17,4 +17,9 @@ class DevstackSettings(BaseSettings):
         description="How the services call each other: directly, or over gRPC as containers do. "
         "Both run the same code; direct calls are many times cheaper.",
     )
+    examples: bool = Field(
+        default=False,
+        description="At start, ingest the manual that the assistants in examples/assistants "
+        "search. `make up` sets this.",
+    )
     log_level: LogLevel = Field(default="INFO", description="Least severe level that is logged.")
