@@ -8,8 +8,10 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 
 
-async def run(command: str, folder: Path | None = None, **variables: str) -> str:
-    """Run one command in `folder`, and return what it prints."""
+async def run(
+    command: str, folder: Path | None = None, *, seconds: float = 60, **variables: str
+) -> str:
+    """Run one command in `folder`, and return what it prints within `seconds`."""
     # Last: the machine's own curl, if there is one, comes before the stand-in.
     programs = [Path(sys.executable).parent, os.environ["PATH"], _HERE / "stand_ins"]
     path = os.pathsep.join(str(each) for each in programs)
@@ -22,5 +24,5 @@ async def run(command: str, folder: Path | None = None, **variables: str) -> str
         env=dict(os.environ) | {"PATH": path} | secret | variables,
         cwd=folder,
     )
-    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    output, _ = await asyncio.wait_for(process.communicate(), seconds)
     return output.decode()

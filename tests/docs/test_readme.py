@@ -2,17 +2,57 @@
 
 import json
 import re
-import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
+import pytest
+import pytest_asyncio
 import yaml
+from docs.blocks import Block
+from docs.blocks import blocks as blocks_of
+from docs.console import agrees
+from docs.make_up import ROOT, MakeUp, checkout, make_up
 from docs.shell import run
+from heddle_assistants.usage.prices import read_prices
 from heddle_conversion.assistant_json import read_assistant
-from integration.whole import Whole, whole
+from heddle_runtime.egress import SETTING
+from integration.access.deployments import painting
+from integration.browser import browser
+from knowledge.pages.pdfs import pdf
+from migration.lamb.lamb_database import Lamb
+from tools_service.mcp_sites import library
 from tools_service.serving import discovered
 
-ROOT = Path(__file__).parents[2]
+from docs.reference.settings import settings_by_package
+
 README = (ROOT / "README.md").read_text()
+SHELL = {"sh", "bash", "shell", "console"}
+LONG = {"make demo", "make quick"}
+"""Commands that a test of its own runs."""
+STARTED = "make up"
+"""The command that runs while the others do."""
+LAMB = "/srv/lamb/lamb_v4.db"
+MCP = "https://mcp.example.org/mcp"
+EXPLAINED = "A loop on a loom that holds one thread in its place."
+LONG_START = pytest.mark.timeout(600)
+"""The first start of `make up` ingests a manual."""
+PRINTED = {
+    "curl -sN": EXPLAINED,
+    "answer = client.chat": EXPLAINED,
+    "heddle chat show_prompt": EXPLAINED,
+    "heddle ingest docs": "loom.md: 1 passage",
+    "/assistants -H": '"name":"tutor"',
+    "heddle_gateway --help": "HEDDLE_GATEWAY_API_KEY",
+    "heddle import-lamb ": "assistants",
+    "heddle keys create": "hk_",
+    '"moodle": {"url"': "physics: changed",
+    "--assistant 42 --reset": "42",
+    "-k glossary": " passed",
+}
+"""What commands print, where the README does not show it. Each is the only one with its text."""
 
 
 def blocks(language: str) -> list[str]:
@@ -44,7 +84,7 @@ def test_every_example_is_an_assistant() -> None:
 
     documents = [read_assistant(yaml.safe_load(f.read_text())) for f in files]
 
-    assert sorted(document.id for document in documents) == list("1234567")
+    assert sorted(document.id for document in documents) == list("12345678")
 
 
 def test_what_the_readme_names_exists() -> None:
@@ -54,69 +94,188 @@ def test_what_the_readme_names_exists() -> None:
         assert (ROOT / target.partition("#")[0]).exists(), target
 
 
-def spoken(stream: str) -> str:
-    """Return the text of a streamed answer."""
+def commands() -> list[Block]:
+    """Return the blocks that run: of a shell, of Python, and requests."""
+    return [block for block in blocks_of(ROOT / "README.md") if not block.not_run]
+
+
+def lines(text: str) -> list[str]:
+    """Return the commands of a block without their comments."""
+    bare = re.sub(r"\s+# .*$", "", text.replace("\\\n", " "), flags=re.MULTILINE)
+    return [line for line in bare.splitlines() if line.strip()]
+
+
+def is_excerpt(text: str) -> bool:
+    """Return whether a block shows a part of an example, and is no program."""
+    return text in blocks("python") and not re.search(r"\bclient\b", text)
+
+
+def test_only_commands_for_a_container_engine_do_not_run() -> None:
+    skipped = [block for block in blocks_of(ROOT / "README.md") if block.not_run]
+
+    assert all("container engine" in block.not_run for block in skipped)
+    assert all("docker compose" in block.text for block in skipped)
+    for block in commands():
+        assert "docker" not in block.text, block.place
+        if block.language in SHELL:
+            made = {line for line in lines(block.text) if line.startswith("make ")}
+            assert made <= {*LONG, STARTED}, block.place
+    known = {name for names in settings_by_package().values() for name in names}
+    assert set(re.findall(r"\bexport (HEDDLE_\w+)", README)) <= known
+
+
+@LONG_START
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("command", sorted(LONG))
+def test_long_commands_run(command: str, tmp_path: Path) -> None:
+    assert any(command in lines(block.text) for block in commands())
+    ran = subprocess.run(  # noqa: S603 - a command of the README
+        command.split(), cwd=checkout(tmp_path), capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
+    """Run `make up` with a provider of pictures, a LAMB database and an MCP server."""
+    folder = checkout(tmp_path_factory.mktemp("checkout"))
+    (folder / "docs").mkdir()
+    (folder / "docs" / "loom.md").write_text("A loom holds threads.")
+    opened = folder / ".heddle" / "workspaces" / "default" / "developer" / "src"
+    opened.mkdir(parents=True)
+    (opened / "main.py").write_text("def weave(threads):\n    return threads\n" * 6)
+    (folder / "loom.pdf").write_bytes(pdf("A heddle holds a thread."))
+    lamb = Lamb(folder / "lamb_v4.db").make()
+    lamb.add("organizations", {"id": 1, "slug": "lamb", "name": "LAMB", "is_system": 1})
+    lamb.add("Creator_users", {"id": 1, "user_email": "ana@example.org", "user_name": "Ana"})
+    lamb.add("assistants", {"id": 42, "name": "1_tutor"})
+    async with AsyncExitStack() as exits:
+        mcp = await exits.enter_async_context(library())
+        (folder / "mcp.txt").write_text(mcp.url)
+        settings = {
+            "HEDDLE_CONNECTOR_BANANA_IMG_API_KEY": "AIza-of-the-operator",
+            "HEDDLE_CONNECTOR_BANANA_IMG_BASE_URL": exits.enter_context(painting()),
+            "HEDDLE_MIGRATION_LAMB_DATABASE": str(folder / "lamb_v4.db"),
+            SETTING: "127.0.0.0/8",
+        }
+        yield await exits.enter_async_context(make_up(folder, **settings))
+
+
+@LONG_START
+@pytest.mark.asyncio(loop_scope="module")
+async def test_every_command_runs_as_it_is_printed(up: MakeUp) -> None:
+    programs: list[str] = []
+    printed: dict[str, str] = {}
+    listed = commands()
+    for block, following in zip(listed, [*listed[1:], None], strict=True):
+        if block.language == "python" and not is_excerpt(block.text):
+            programs.append(block.text)
+            output = await program(up, programs)
+        elif block.language in SHELL:
+            output = await script(up, block)
+        elif block.language == "json":
+            output = await configured(up, block)
+        else:
+            continue
+        printed[block.text] = output
+        if following and following.language == "output":
+            assert agrees(following.text.strip(), output.strip()), f"{block.place}\n{output}"
+    for command, text in PRINTED.items():
+        [output] = [each for shown, each in printed.items() if command in shown]
+        assert text in (spoken(output)[0] if output.startswith("data: ") else output), command
+
+
+async def program(up: MakeUp, programs: list[str]) -> str:
+    """Run a program with those before it, whose variables it uses. It must succeed."""
+    (up.folder / "program.py").write_text(up.actual("\n".join(programs)))
+    return await succeeded(up, ".venv/bin/python program.py")
+
+
+async def script(up: MakeUp, block: Block) -> str:
+    """Run the lines of a block but those that other tests run. They must succeed."""
+    left = {*LONG, STARTED}
+    text = "\n".join(line for line in block.text.splitlines() if not left & {*lines(line)})
+    text = text.replace(LAMB, str(up.folder / "lamb_v4.db"))
+    text = text.replace(MCP, (up.folder / "mcp.txt").read_text())
+    return await succeeded(up, f"set -e\n{up.actual(text)}")
+
+
+async def succeeded(up: MakeUp, command: str) -> str:
+    names = up.addresses | {"HEDDLE_IDENTITY_SECRET": ""}
+    output = await run(f"({command}\n) || echo FAILED", up.folder, seconds=300, **names)
+    assert not output.rstrip().endswith("FAILED"), f"{command}\n{output}"
+    return output
+
+
+async def configured(up: MakeUp, block: Block) -> str:
+    """Send a request, or store settings of an organisation or prices."""
+    value = json.loads(block.text)
+    if "messages" in value:
+        async with browser(up.url, timeout=100) as client:
+            body = {**value, "max_tokens": 20}  # the embedded model needs 20 s for its usual length
+            response = await client.post("/v1/chat/completions", json=body)
+        assert response.status_code == 200, f"{block.place}\n{response.text}"
+        _, events = spoken(response.text)
+        check_report(block.place, events)
+        return response.text
+    if "mcp_servers" in value:
+        (up.folder / "settings.json").write_text(block.text)
+        return await succeeded(up, ".venv/bin/heddle organizations set library settings.json")
+    read_prices(value)
+    return ""
+
+
+QUESTIONS = {
+    "1": "What are the phases of a changeset?",
+    "4": "Which files are there?",
+    "6": "What are the phases of a changeset?",
+    "7": "What is a changeset?",
+    "8": "A loom by the sea.",
+}
+"""By the identifier of an example."""
+
+
+@LONG_START
+@pytest.mark.asyncio(loop_scope="module")
+async def test_every_example_assistant_answers_without_failures(up: MakeUp) -> None:
+    for file in sorted((ROOT / "examples" / "assistants").glob("*.yaml")):
+        identifier = yaml.safe_load(file.read_text())["id"]
+        question = QUESTIONS.get(identifier, "What is a heddle?")
+        body = {
+            "model": f"lamb_assistant.{identifier}",
+            "max_tokens": 20,
+            "messages": [{"role": "user", "content": question}],
+        }
+        async with browser(up.url, timeout=200) as client:
+            whole = await client.post("/v1/chat/completions", json=body)
+            stream = await client.post("/v1/chat/completions", json={**body, "stream": True})
+        assert whole.status_code == stream.status_code == 200, f"{file.name}: {whole.text}"
+        answer = whole.json()
+        assert answer["choices"][0]["message"]["content"].strip(), file.name
+        check_report(file.name, answer.get("heddle", []))
+        texts, events = spoken(stream.text)
+        assert texts.strip(), file.name
+        check_report(file.name, events)
+
+
+def check_report(name: str, events: list[dict[str, Any]]) -> None:
+    for event in events:
+        if event["type"] == "report":
+            report = event["data"]
+            assert report["warnings"] == [], f"{name}: {report}"
+            assert {tool["outcome"] for tool in report["tools"]} <= {"used", "empty"}, name
+
+
+def spoken(stream: str) -> tuple[str, list[dict[str, Any]]]:
+    """Return the text of a streamed answer, and its events."""
     chunks = [
         json.loads(line.removeprefix("data: "))
         for line in stream.splitlines()
         if line.startswith("data: {")
     ]
-    return "".join(
+    assert not [chunk for chunk in chunks if "error" in chunk]
+    assert stream.rstrip().endswith("data: [DONE]")
+    text = "".join(
         choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"]
     )
-
-
-def at(running: Whole, command: str) -> str:
-    """Return a command of the README for the services that run here."""
-    places = {
-        "http://127.0.0.1:8080": running.url,
-        "127.0.0.1:9102": running.stack.tools,
-        "127.0.0.1:9105": running.stack.knowledge,
-        ".venv/bin/heddle": "heddle",
-    }
-    for shown, actual in places.items():
-        command = command.replace(shown, actual)
-    return command
-
-
-async def test_the_tour_works_as_it_is_written(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
-    shutil.copy(ROOT / "README.md", tmp_path)
-    [curl, create] = [block for block in blocks("sh") if block.startswith("curl")]
-    [sdk] = [block for block in blocks("python") if "OpenAI(" in block]
-    [operator] = [block for block in blocks("sh") if "heddle chat" in block]
-    [folder] = [block for block in blocks("sh") if "--recursive" in block]
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "loom.md").write_text("A loom holds threads.")
-    ingest, chat, grpcurl = operator.splitlines()
-    [keys] = [block for block in blocks("sh") if "heddle keys" in block]
-    organization, key = keys.splitlines()
-
-    async with whole(tmp_path) as running:
-        addresses = {
-            "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
-            "HEDDLE_KNOWLEDGE_ADDRESS": running.stack.knowledge,
-            "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
-            "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
-        }
-        streamed = await run(at(running, curl), tmp_path)
-        (tmp_path / "sdk.py").write_text(at(running, sdk))
-        whole_answer = await run("python sdk.py", tmp_path)
-        ingested = await run(at(running, ingest), tmp_path, **addresses)
-        dated = await run(at(running, folder), tmp_path, **addresses)
-        chatted = await run(at(running, chat), tmp_path, **addresses)
-        listed = await run(at(running, grpcurl), tmp_path)
-        created = await run(at(running, create), tmp_path)
-        await run(at(running, organization), tmp_path, **addresses)
-        created_key = await run(at(running, key), tmp_path, **addresses)
-
-    explained = "A loop on a loom that holds one thread in its place."
-    assert explained in spoken(streamed)
-    assert streamed.rstrip().endswith("data: [DONE]")
-    assert explained in whole_answer
-    assert "README.md" in ingested
-    assert "loom.md: 1 passage" in dated
-    assert explained in chatted
-    assert '"word_count"' in listed
-    assert json.loads(created)["name"] == "tutor"
-    assert "hk_" in created_key
+    return text, [chunk["heddle"] for chunk in chunks if "heddle" in chunk]

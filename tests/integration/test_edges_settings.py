@@ -50,6 +50,43 @@ async def category(call):
     "C."
     return ToolResult("")
 """
+LEAKY = """
+from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolError, ToolResult, tool
+
+class LeakyConfig(ToolConfig):
+    "What it repeats."
+
+    token: str = ""
+    fails: bool = False
+
+@tool("leaky", title="Leaky", config=LeakyConfig, slot="leaky")
+async def leaky(call: ToolCall[LeakyConfig]) -> ToolResult:
+    "Repeats a secret of its configuration."
+    call.status("asking as " + call.config.token)
+    if call.config.fails:
+        raise ToolError("Refused: " + call.config.token)
+    return ToolResult("Asked as " + call.config.token)
+"""
+BROKEN = """
+from heddle_tools_service.sdk import ToolResult, tool
+
+@tool("broken", title="Broken", slot="broken")
+async def broken(call):
+    "Raises an exception."
+    raise RuntimeError("boom")
+"""
+OPAQUE = "blue-sheep-of-the-hill"
+LEAKING = f"""{BYPASS}tools:
+  - {{type: leaky, config: {{token: {OPAQUE}}}}}
+  - {{type: leaky, id: failing, config: {{token: {OPAQUE}, fails: true}}}}
+prompt_template: '{{leaky}}{{failing}}{{user_input}}'
+"""
+ISOLATED = f"""{BYPASS}tools: [{{type: broken}}, {{type: word_count}}]
+prompt_template: '{{broken}}{{word_count}}{{user_input}}'
+"""
+MISSING = f"""{BYPASS}strategy: agent_rules
+tools: [{{type: fast_vector_search, mode: agent, config: {{collections: [no-such-manual]}}}}]
+"""
 NEVER_CALLED = {
     "token.py": (
         PLUGIN.format(
@@ -111,6 +148,9 @@ NEVER_CALLED = {
 """Files of tools that no caller can use, and what the report says."""
 
 
+ASSISTANTS = (SEARCHING, OFFERING, PASSTHROUGH, LEAKING, ISOLATED, MISSING)
+
+
 @dataclass
 class Heddle:
     """All services, in a process each, with two organisations, a provider and search servers."""
@@ -144,6 +184,7 @@ class Answer:
 
     status: int
     text: str = ""
+    raw: str = ""
     message: dict[str, Any] = field(default_factory=dict)
     finish: str = ""
     error: dict[str, Any] = field(default_factory=dict)
@@ -157,7 +198,8 @@ class Answer:
         [choice] = body["choices"]
         message = choice["message"]
         text, finish = message["content"] or "", choice["finish_reason"]
-        return cls(200, text, message, finish, report=body.get("heddle", []))
+        report = body.get("heddle", [])
+        return cls(200, text, response.text, message, finish, report=report)
 
     @classmethod
     def of_stream(cls, response: httpx.Response) -> "Answer":
@@ -171,7 +213,8 @@ class Answer:
             message |= choice["delta"]
         text = "".join(choice["delta"].get("content") or "" for choice in choices)
         report = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
-        return cls(200, text, message, choices[-1]["finish_reason"] or "", report=report)
+        finish = choices[-1]["finish_reason"] or ""
+        return cls(200, text, response.text, message, finish, report=report)
 
     @property
     def failures(self) -> list[Any]:
@@ -201,9 +244,11 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
     (folder / "plugins").mkdir()
     for name, (text, _) in NEVER_CALLED.items():
         (folder / "plugins" / name).write_text(text)
+    (folder / "plugins" / "leaky.py").write_text(LEAKY)
+    (folder / "plugins" / "broken.py").write_text(BROKEN)
     (folder / "plugins" / "helper.py").write_text("TERM = 'shed'\n")
     (folder / "plugins" / "wrong.py").write_text("plugin = object()\n")
-    for number, document in enumerate((SEARCHING, OFFERING, PASSTHROUGH), start=1):
+    for number, document in enumerate(ASSISTANTS, start=1):
         write_assistant(folder, str(number), document)
     async with AsyncExitStack() as exits:
         sites = await exits.enter_async_context(search_sites(key=KEY))
@@ -367,6 +412,34 @@ async def test_tools_that_can_never_be_called_are_reported_when_loaded(heddle: H
         assert f"folder:{name}: " in listed
         assert problem in " ".join(listed.split()), name
         assert problem in log, name
+
+
+async def test_no_event_shows_a_secret_of_a_configuration(heddle: Heddle) -> None:
+    streamed, whole = await heddle.answers("lamb_assistant.4")
+    assert "asking as [redacted]" in streamed.raw
+    for answer in (streamed, whole):
+        assert "Asked as [redacted]" in answer.text
+        assert "Refused: [redacted]" in json.dumps(answer.failures)
+        assert OPAQUE not in answer.raw
+    assert OPAQUE not in heddle.services.log("heddle_tools_service")
+
+
+async def test_a_tool_that_raises_is_reported_and_the_answer_continues(heddle: Heddle) -> None:
+    for answer in await heddle.answers("lamb_assistant.5"):
+        assert "[The tool broken failed" in answer.text
+        assert "The message has 4 words." in answer.text
+        [tool, *_] = answer.failures
+        assert (tool["name"], tool["outcome"]) == ("broken", "failed")
+        assert "boom" not in answer.raw
+    assert "boom" in heddle.services.log("heddle_tools_service")
+
+
+async def test_a_search_of_a_missing_collection_is_reported(heddle: Heddle) -> None:
+    for answer in await heddle.answers("lamb_assistant.6"):
+        report = json.dumps(answer.failures)
+        assert "no collection 'no-such-manual'" in report
+        assert "HEDDLE_" not in answer.raw
+    assert "HEDDLE_KNOWLEDGE_KB_URL" in heddle.services.log("heddle_knowledge")
 
 
 async def test_the_log_names_each_file_and_each_tool_that_was_loaded(heddle: Heddle) -> None:

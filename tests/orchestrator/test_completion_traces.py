@@ -1,10 +1,14 @@
 """What `OrchestratorService.RunCompletion` traces."""
 
+from collections.abc import Sequence
+from itertools import permutations, product
+
 import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle_runtime.struct_codec import from_struct
 from orchestrator.harness import Harness, ask, assistant, done, function, kinds, text, tool
+from runtime.examples import sampled
 
 
 async def test_a_trace_shows_lengths_instead_of_what_tools_found(harness: Harness) -> None:
@@ -88,6 +92,47 @@ async def test_arguments_however_deep_do_not_cost_the_answer(harness: Harness, l
         assert kinds(events)[-3:] == ["text_delta", "trace", "done"]
         traced = from_struct(events[-2].trace.steps[0].input)
         assert list(traced) == ["a" if levels <= 32 else "malformed"]
+
+
+SECRETS = {
+    "api_key": "sk-proj-Zq81Lm20Xc93Vb47Nn65Rt12",
+    "token": "hvs.CAESIJ7uQ2xW9kP4mN8rT6vB3zY1",
+    "e-mail address": "ann.smith@school.example",
+    "passage": "The reed beats the weft against the cloth.",
+}
+
+
+TEMPLATES = ("{context} {user_input}", "{user_input}{context}", "Use:{context}")
+PREFIXES = ("", "Find ", "password=", "Authorization: Bearer ")
+SEEDED = sampled(list(product(permutations(SECRETS.values()), TEMPLATES, PREFIXES)), 12)
+
+
+@pytest.mark.parametrize(("seeded", "template", "prefix"), SEEDED)
+async def test_no_trace_contains_keys_addresses_or_texts_of_tools(
+    harness: Harness, seeded: Sequence[str], template: str, prefix: str
+) -> None:
+    config = {"api_key": SECRETS["api_key"], "note": f"{prefix}{SECRETS['token']}"}
+    target = assistant(tool("a", "context", text=" ".join(seeded), **config), template=template)
+    question = " ".join(each for each in seeded if each != SECRETS["passage"])
+    request = ask(target, f"{prefix}{question}")
+    request.include_trace = True
+
+    for events in (await harness.events(request), await harness.whole(request)):
+        trace = events[-2].trace
+        assert trace.prompt
+        for secret in ("api_key", "token", "e-mail address"):
+            assert SECRETS[secret][3:20] not in str(trace), secret
+        assert SECRETS["passage"] not in str(trace.prompt)
+
+
+async def test_tools_and_connector_see_whether_a_run_is_traced(harness: Harness) -> None:
+    for include_trace in (True, False):
+        request = ask(assistant(tool("a", "context")))
+        request.include_trace = include_trace
+        for run in (harness.events, harness.whole):
+            await run(request)
+            assert harness.connector.seen[-1].assistant.verbose is include_trace
+            assert harness.tools.seen[-1].context.assistant.verbose is include_trace
 
 
 async def test_a_verbose_assistant_traces_without_being_asked(harness: Harness) -> None:

@@ -80,8 +80,7 @@ async def test_without_a_server_an_unknown_collection_is_a_configuration_error(
 
     assert caught.value.message == (
         "KB configuration error: there is no collection '1', and no knowledge-base server is "
-        "configured, neither in the organisation's settings (knowledge_base) nor for all "
-        "(HEDDLE_KNOWLEDGE_KB_URL)"
+        "configured"
     )
 
 

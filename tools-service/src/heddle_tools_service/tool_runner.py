@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import to_status
+from heddle_runtime.redaction import register_values
+from heddle_runtime.redaction.names import is_secret_name
 
 from heddle_tools_service.assessment import assess
 from heddle_tools_service.conversation import Conversation
@@ -144,7 +147,7 @@ class ToolRunner:
             status = run.status_from_thread if installed.tool.blocking else run.status
             return self._work(installed, replace(call, status=status), invocation.slot)
 
-        return Run(
+        run = Run(
             invocation.id,
             installed.name,
             call.assistant.id,
@@ -153,6 +156,9 @@ class ToolRunner:
             outbox,
             work,
         )
+        # As long as the run exists, none of its events shows a secret of the configuration.
+        register_values(_secrets(invocation.config), run)
+        return run
 
     def _call(
         self,
@@ -204,6 +210,12 @@ class ToolRunner:
             return await as_result(installed.name, installed.run(call), call)
         output = await self.threads.run(installed.name, lambda: installed.run(call))
         return await as_result(installed.name, output, call)
+
+
+def _secrets(config: Struct) -> list[str]:
+    """Return the texts in members that are named like secrets."""
+    names = [name for name in config.fields if is_secret_name(name)]
+    return [text for name in names if (text := config.fields[name].string_value)]
 
 
 async def _result_of(callback: Awaitable[ResultT], seconds: float) -> ResultT:

@@ -138,6 +138,10 @@ def plan(
     processor = _named(
         "prompt_processor", assistant.prompt_processor or prompts.DEFAULT, PROMPT_PROCESSORS
     )
+    traced = _traced(request, assistant)
+    if traced != assistant.verbose:  # tools and connectors see in it whether the run is traced
+        assistant = assistant_pb2.Assistant.FromString(assistant.SerializeToString())
+        assistant.verbose = traced
     equipped = processor.equipped(assistant)
     return Plan(
         request,
@@ -153,7 +157,7 @@ def plan(
         ),
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),
-        _traced(request, assistant),
+        traced,
     )
 
 

@@ -37,6 +37,9 @@ async def none_withheld(*_: object) -> Collection[str]:
     return ()
 
 
+_NO_SERVER = "set knowledge_base in the organisation's settings, or HEDDLE_KNOWLEDGE_KB_URL for all"
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerServers:
     """Finds the server of an owner. No organisation can search the server of another."""
@@ -117,11 +120,8 @@ class KnowledgeServers:
         server = await self._server(owner)
         if server is None:
             kind = CollectionNotFoundError if missing else BackendError
-            raise kind(
-                f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured, neither "
-                "in the organisation's settings (knowledge_base) nor for all "
-                "(HEDDLE_KNOWLEDGE_KB_URL)"
-            )
+            message = f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured"
+            raise kind(message) from BackendError(_NO_SERVER)
         names = together if collection in together else (collection,)
         if collection in await self._withheld(owner, server, names):
             raise CollectionNotFoundError(NO_COLLECTION)

@@ -60,6 +60,8 @@ def _cause(error: KnowledgeError) -> str:
             return ""
         case OSError() | RemoteError() as cause:
             return f"{type(cause).__name__}: {cause}"
+        case KnowledgeError() as cause:
+            return str(cause)
         case cause:
             return type(cause).__name__
 
