@@ -5,13 +5,12 @@ import os
 import sys
 from pathlib import Path
 
+_MAX_SECONDS = 300
 _HERE = Path(__file__).parent
 
 
-async def run(
-    command: str, folder: Path | None = None, *, seconds: float = 60, **variables: str
-) -> str:
-    """Run one command in `folder`, and return what it prints within `seconds`."""
+async def run(command: str, folder: Path | None = None, **variables: str) -> str:
+    """Run one command in `folder`, and return what it prints."""
     # Last: the machine's own curl, if there is one, comes before the stand-in.
     programs = [Path(sys.executable).parent, os.environ["PATH"], _HERE / "stand_ins"]
     path = os.pathsep.join(str(each) for each in programs)
@@ -24,5 +23,5 @@ async def run(
         env=dict(os.environ) | {"PATH": path} | secret | variables,
         cwd=folder,
     )
-    output, _ = await asyncio.wait_for(process.communicate(), seconds)
+    output, _ = await asyncio.wait_for(process.communicate(), _MAX_SECONDS)
     return output.decode()

@@ -124,6 +124,31 @@ def test_only_commands_for_a_container_engine_do_not_run() -> None:
     assert set(re.findall(r"\bexport (HEDDLE_\w+)", README)) <= known
 
 
+OTHERS = sorted(ROOT.glob("benchmarks/**/README.md"))
+"""The other READMEs with commands: benchmarks of minutes or hours."""
+
+
+@pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.relative_to(ROOT).parent.as_posix())
+def test_benchmarks_take_the_options_that_their_pages_show(page: Path) -> None:
+    shown = [
+        line for block in blocks_of(page) for line in lines(block.text) if block.language in SHELL
+    ]
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for command in shown:
+        program, *options = command.split()
+        if program == "make":
+            assert options[0] in targets, command
+            continue
+        assert (program, options[0]) == (".venv/bin/python", "-m"), command
+        module = ROOT.joinpath(*options[1].split("."))
+        sources = [module.with_suffix(".py"), *module.glob("*.py")]
+        source = "\n".join(each.read_text() for each in sources if each.exists())
+        assert "__main__" in source or (module / "__main__.py").exists(), command
+        for option in options[2:]:
+            if option.startswith("--"):
+                assert f'"{option}"' in source, command
+
+
 @LONG_START
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("command", sorted(LONG))
@@ -202,7 +227,7 @@ async def script(up: MakeUp, block: Block) -> str:
 
 async def succeeded(up: MakeUp, command: str) -> str:
     names = up.addresses | {"HEDDLE_IDENTITY_SECRET": ""}
-    output = await run(f"({command}\n) || echo FAILED", up.folder, seconds=300, **names)
+    output = await run(f"({command}\n) || echo FAILED", up.folder, **names)
     assert not output.rstrip().endswith("FAILED"), f"{command}\n{output}"
     return output
 

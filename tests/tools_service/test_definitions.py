@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from heddle_tools_service.definitions import CATEGORIES
 from heddle_tools_service.sdk import ToolResult
 from tools_service.serving import discovered
 
@@ -97,3 +98,21 @@ def test_a_result_that_cannot_be_is_refused_where_it_is_made(
 ) -> None:
     with pytest.raises(TypeError, match=told):
         ToolResult(**given)
+
+
+@pytest.mark.parametrize("category", [*CATEGORIES, "", "search", "Rag", None])
+def test_a_tool_has_a_known_category(tmp_path: Path, category: str | None) -> None:
+    (tmp_path / "mine.py").write_text(HEAD + mine(f", category={category!r}"))
+
+    registry = discovered(tmp_path)
+
+    names = {installed.name for installed in registry}
+    assert ("mine" in names) is (category in CATEGORIES)
+    if category not in CATEGORIES:
+        assert (
+            "use rag, rubric, file, utilities, lms, custom, legacy" in registry.problems[0].message
+        )
+
+
+def test_categories_are_those_of_the_design_and_two_of_our_own() -> None:
+    assert {*CATEGORIES} == {"rag", "rubric", "file", "custom", "legacy", "utilities", "lms"}

@@ -57,8 +57,8 @@ class Tool(_message.Message):
     version: _builtins.str
     """The version, for people."""
     category: _builtins.str
-    """The kind of tool, for lists: `rag`, `rubric`, `file`, `utilities`, `lms`, `custom`,
-    `legacy`, or a tool's own word.
+    """The kind of tool, for lists: `rag`, `rubric`, `file`, `utilities`, `lms`, `custom`, or `legacy`
+    for tools of older formats.
     """
     origin: _builtins.str
     """Where the tool comes from: `builtin`, `package:<distribution>` or `folder:<file>`."""
