@@ -118,8 +118,8 @@ def test_only_commands_for_a_container_engine_do_not_run() -> None:
     for block in commands():
         assert "docker" not in block.text, block.place
         if block.language in SHELL:
-            made = {line for line in lines(block.text) if line.startswith("make ")}
-            assert made <= {*LONG, STARTED}, block.place
+            targets = {line for line in lines(block.text) if line.startswith("make ")}
+            assert targets <= {*LONG, STARTED}, block.place
     known = {name for names in settings_by_package().values() for name in names}
     assert set(re.findall(r"\bexport (HEDDLE_\w+)", README)) <= known
 

@@ -44,13 +44,13 @@ class Accounts(pb_grpc.AccountServiceServicer):
         if self.failure is not None:
             raise self.failure
         slug = request.organization or self.owners.get(request.owner, "")
-        found = pb.ResolveSettingsResponse()
-        found.CopyFrom(self.settings.get(slug, found))
+        response = pb.ResolveSettingsResponse()
+        response.CopyFrom(self.settings.get(slug, response))
         if slug == DEFAULT_ORGANIZATION and slug not in self.settings:
-            found.system = True  # as of an installation without organisations
+            response.system = True  # as of an installation without organisations
         if (number := self.numbers.get(request.owner)) is not None:
-            found.user_id = number
-        return found
+            response.user_id = number
+        return response
 
     async def ResolveCollections(
         self, request: pb.ResolveCollectionsRequest, context: Context

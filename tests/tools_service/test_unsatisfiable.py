@@ -31,7 +31,7 @@ from heddle_tools_service.unsatisfiable import contradictions, signature_problem
         ),
     ],
 )
-def test_a_contradiction_is_found(schema: dict[str, Any], reason: str) -> None:
+def test_a_contradiction_is_detected(schema: dict[str, Any], reason: str) -> None:
     [sentence] = contradictions(schema)
     assert sentence.startswith(reason)
 
