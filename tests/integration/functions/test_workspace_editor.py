@@ -1,7 +1,6 @@
 """The example assistant that edits files, from the client's request to the file on the disk."""
 
 import json
-import shutil
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -78,7 +77,11 @@ class Editor:
 async def editing(folder: Path, turns: Sequence[Sequence[Delta]]) -> AsyncGenerator[Editor]:
     """Serve the example assistant, whose model follows a script."""
     (folder / "assistants").mkdir()
-    shutil.copy(EXAMPLE, folder / "assistants")
+    # As the example says: with a model that calls functions well.
+    embedded, own = "local, model: smollm2-135m-instruct", "openai, model: gpt-4o-mini"
+    text = EXAMPLE.read_text()
+    assert embedded in text
+    (folder / "assistants" / EXAMPLE.name).write_text(text.replace(embedded, own))
     file = folder / "workspaces" / "default" / "anonymous" / "add.py"
     file.parent.mkdir(parents=True)
     file.write_text(BEFORE)
