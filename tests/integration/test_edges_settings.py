@@ -85,7 +85,11 @@ ISOLATED = f"""{BYPASS}tools: [{{type: broken}}, {{type: word_count}}]
 prompt_template: '{{broken}}{{word_count}}{{user_input}}'
 """
 MISSING = f"""{BYPASS}strategy: agent_rules
-tools: [{{type: fast_vector_search, mode: agent, config: {{collections: [no-such-manual]}}}}]
+tools:
+  - type: fast_vector_search
+    mode: agent
+    timeout: 40
+    config: {{collections: [no-such-manual]}}
 """
 NEVER_CALLED = {
     "token.py": (
@@ -260,6 +264,7 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
             "HEDDLE_CONNECTOR_OPENAI_API_KEY": "sk-test",
             "HEDDLE_CONNECTOR_SHARE_PROVIDERS": "true",
             SETTING: "127.0.0.0/8",
+            "HEDDLE_KNOWLEDGE_SEARCH_TIMEOUT_SECONDS": "40",  # on a busy machine
         }
         services = await exits.enter_async_context(processes(folder, **settings))
         yield Heddle(services, upstream, sites)
