@@ -17,7 +17,7 @@ from heddle_knowledge.reading.layout import lay_out
 
 MOST_CHUNKS = 30_000
 """Chunks that one document may have."""
-REVISION = 2
+REVISION = 3
 """Raise it when the same file would give other chunks, so that it is ingested anew."""
 
 

@@ -7,6 +7,7 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from heddle_knowledge.formats.contents import without_contents
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.reading.blocks import Outline, ParsedDocument
 
@@ -17,20 +18,27 @@ _TABLE_HEADER = 2  # the names of the columns, and the dashes below them
 _DATES = ("lastmod", "last_modified", "modified", "updated", "date", "created")
 
 
+# Names of attributes that every document has, and of what files in vector stores have.
+_ATTRIBUTES = frozenset({"document", "document_id", "file_id", "media_type", "title", "uri"})
+_MAX_ENTRIES, _MAX_KEY, _MAX_VALUE = 32, 64, 1_024
+
+
 def read_markdown(text: str) -> ParsedDocument:
     """Read Markdown; code fences, tables and lists stay whole and keep their markup.
 
     Returns:
-        Its text; the title is that of the front matter or the first heading, the time that of
-        the front matter.
+        Its text without its front matter; the title is that of the front matter or the first
+        heading, the time that of the front matter, the metadata its other entries.
     """
     outline = Outline()
     front = _FRONT_MATTER.match(text)
     metadata = _read_front_matter(front[1]) if front else {}
     title = metadata.get("title", "")
     if front:
-        outline.add(front[1])
         text = text[front.end() :]
+        if not (metadata and text.strip()):  # text between two rules, or all that there is
+            outline.add(front[1])
+    text = without_contents(text)
     lines = text.split("\n")
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     done = 0
@@ -52,11 +60,22 @@ def read_markdown(text: str) -> ParsedDocument:
             outline.add("\n".join(lines[start:end]), header=header)
     outline.add("\n".join(lines[done:]))
     time = first_date(*(metadata.get(key, "") for key in _DATES))
-    return ParsedDocument(title, outline.finish(), time)
+    rest = {key: value for key, value in metadata.items() if _is_metadata(key, value)}
+    entries = dict(list(rest.items())[:_MAX_ENTRIES])
+    return ParsedDocument(title, outline.finish(), time, metadata=entries)
+
+
+def _is_metadata(key: str, value: str) -> bool:
+    """Return whether an entry of front matter is metadata that a document can have."""
+    known = key in _DATES or key in _ATTRIBUTES
+    return not known and 1 <= len(key) <= _MAX_KEY and 1 <= len(value) <= _MAX_VALUE
 
 
 def _read_front_matter(text: str) -> Mapping[str, str]:
-    """Return the simple entries of YAML, keys in small letters; nothing of what is no YAML."""
+    """Return entries of YAML that are texts or lists of them, keys in small letters.
+
+    Of what is no YAML, return nothing.
+    """
     try:
         # The base loader makes texts of everything, and resolves no tags.
         metadata = yaml.load(text[:_LONGEST_FRONT_MATTER], yaml.BaseLoader)  # noqa: S506 (it is as safe as the safe one)
@@ -64,10 +83,15 @@ def _read_front_matter(text: str) -> Mapping[str, str]:
         return {}
     if not isinstance(metadata, dict):
         return {}
-    return {
-        key.lower(): " ".join(value.split())
+    texts = {
+        key.lower(): [value] if isinstance(value, str) else value
         for key, value in metadata.items()
-        if isinstance(key, str) and isinstance(value, str)
+        if isinstance(key, str) and isinstance(value, str | list)
+    }
+    return {
+        key: ", ".join(" ".join(each.split()) for each in values)
+        for key, values in texts.items()
+        if all(isinstance(each, str) for each in values)
     }
 
 

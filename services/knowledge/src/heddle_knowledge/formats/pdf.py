@@ -8,14 +8,15 @@ import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.bookmarks import Bookmark, bookmarks_by_page
+from heddle_knowledge.formats.contents import bare, contents_of_pages
 from heddle_knowledge.formats.dates import first_date
+from heddle_knowledge.formats.folios import folios
 from heddle_knowledge.reading.blocks import Outline, ParsedDocument
 
 MOST_PAGES = 5_000
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 # PDFium marks a word that is broken at the end of a line with one of these in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
-_SIGNS = re.compile(r"[\W_]+")
 _NUMBERING = 12
 """Letters and digits that may stand before a title, as the number of its section does."""
 
@@ -59,9 +60,12 @@ def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> Parsed
     info = document.get_metadata_dict()
     sections = bookmarks_by_page(document)
     outline = Outline(titled_text=True)
-    for number in range(len(document)):
-        text = scanned.get(number + 1) or page_text(document, number)
-        _add_page(outline, text, number + 1, sections.get(number, []))
+    pages = [
+        (scanned.get(number + 1) or page_text(document, number)).split("\n")
+        for number in range(len(document))
+    ]
+    for number, lines in enumerate(_without_furniture(pages)):
+        _add_page(outline, lines, number + 1, sections.get(number, []))
     return ParsedDocument(
         title=" ".join(str(info.get("Title", "")).split()),
         blocks=outline.finish(),
@@ -84,13 +88,30 @@ def page_text(document: pypdfium2.PdfDocument, number: int) -> str:
     return _BROKEN_WORD.sub("", text.replace("\r\n", "\n").replace("\0", ""))
 
 
-def _add_page(outline: Outline, text: str, page: int, sections: list[Bookmark]) -> None:
+def _without_furniture(pages: list[list[str]]) -> list[list[str]]:
+    """Return the lines of pages, those blank that are folios or lines of contents.
+
+    A document without any other text has these lines as its text.
+    """
+    bare_pages = _blanked(pages, folios(pages))
+    bare_pages = _blanked(bare_pages, contents_of_pages(bare_pages))
+    has_text = any(line.strip() for lines in bare_pages for line in lines)
+    return bare_pages if has_text else pages
+
+
+def _blanked(pages: list[list[str]], chosen: list[set[int]]) -> list[list[str]]:
+    return [
+        ["" if at in blank else line for at, line in enumerate(lines)]
+        for lines, blank in zip(pages, chosen, strict=True)
+    ]
+
+
+def _add_page(outline: Outline, lines: list[str], page: int, sections: list[Bookmark]) -> None:
     """Add a page; a section begins at the line of its title, or where the one before it does."""
-    lines = text.split("\n")
-    bare = [_bare(line) for line in lines] if sections else []
+    bare_lines = [bare(line) for line in lines] if sections else []
     done = 0
     for section in sections:
-        at = _line_of(_bare(section.title), bare, done)
+        at = _line_of(bare(section.title), bare_lines, done)
         if at is not None:
             outline.add("\n".join(lines[done:at]), page)
             done = at
@@ -98,22 +119,18 @@ def _add_page(outline: Outline, text: str, page: int, sections: list[Bookmark]) 
     outline.add("\n".join(lines[done:]), page)
 
 
-def _line_of(title: str, bare: list[str], start: int) -> int | None:
+def _line_of(title: str, lines: list[str], start: int) -> int | None:
     """Return the first line that shows a title, with its number or without, or begins it."""
     if not title:
         return None
-    for at in range(start, len(bare)):
-        below = bare[at + 1] if at + 1 < len(bare) else ""
-        if _shows(bare[at], title):
+    for at in range(start, len(lines)):
+        below = lines[at + 1] if at + 1 < len(lines) else ""
+        if _shows(lines[at], title):
             return at
-        if len(below) < len(title) and bare[at] and _shows(bare[at] + below, title):
+        if len(below) < len(title) and lines[at] and _shows(lines[at] + below, title):
             return at  # a long title that goes on in the next line
     return None
 
 
 def _shows(line: str, title: str) -> bool:
     return line.endswith(title) and len(line) - len(title) <= _NUMBERING
-
-
-def _bare(text: str) -> str:
-    return _SIGNS.sub("", text).casefold()

@@ -2,6 +2,7 @@
 
 import re
 
+from heddle_knowledge.formats.contents import without_contents
 from heddle_knowledge.reading.blocks import Outline, ParsedDocument
 
 _RULE = re.compile(r"([=\-~^\"'*+#.:_`])\1{2,}")
@@ -13,7 +14,7 @@ def read_plain(text: str) -> ParsedDocument:
     Returns:
         Its text; the title is the one that the text begins with.
     """
-    lines = text.split("\n")
+    lines = without_contents(text).split("\n")
     outline = Outline()
     styles: list[str] = []
     paragraph: list[str] = []

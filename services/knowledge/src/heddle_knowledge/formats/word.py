@@ -99,6 +99,8 @@ class _Reader:
                 self._paragraph(element)
 
     def _paragraph(self, paragraph: Element) -> None:
+        if self._styles.is_contents(paragraph):
+            return
         text = self._carried + text_of(paragraph, self._notes)
         self._carried = ""
         if has(paragraph, "w:pPr/w:rPr/w:del"):

@@ -1,5 +1,6 @@
 """What the styles and lists of a Word document mean for its text."""
 
+import re
 from collections import defaultdict
 
 from docx.opc.constants import RELATIONSHIP_TYPE as RT
@@ -9,6 +10,7 @@ from docx.oxml.ns import nsmap, qn
 from heddle_knowledge.formats.word_xml import Element, related, value
 
 _LEVELS = tuple("012345678")  # of headings and lists
+_CONTENTS = re.compile(r"toc (?:[1-9]|heading)|table of figures")
 _INHERITED = 20  # styles that follow from each other; a circle of them ends here
 
 
@@ -26,9 +28,11 @@ class Styles:
         """Return the level of a heading, 1 the highest, 0 a title; or None."""
         if depth := self._property(paragraph, "w:outlineLvl"):
             return int(depth) + 1 if depth in _LEVELS else None
-        style = self._styles.get(value(paragraph, "w:pPr/w:pStyle"))
-        named = "" if style is None else value(style, "w:name")
-        return 0 if named.lower() == "title" else None
+        return 0 if self._name(paragraph) == "title" else None
+
+    def is_contents(self, paragraph: Element) -> bool:
+        """Return whether a paragraph is a line of contents, which Word copies from headings."""
+        return _CONTENTS.fullmatch(self._name(paragraph)) is not None
 
     def label(self, paragraph: Element) -> str:
         """Return what stands before an entry of a list, indented; empty for other paragraphs.
@@ -46,6 +50,11 @@ class Styles:
             del counts[deeper]
         bullet = self._formats.get((number, written), "bullet") in {"bullet", "none"}
         return "  " * depth + ("- " if bullet else f"{counts[depth]}. ")
+
+    def _name(self, paragraph: Element) -> str:
+        """Return the name of the style of a paragraph, in small letters; or an empty text."""
+        style = self._styles.get(value(paragraph, "w:pPr/w:pStyle"))
+        return "" if style is None else value(style, "w:name").lower()
 
     def _property(self, paragraph: Element, path: str) -> str:
         """Return the value of a property of a paragraph, else of its styles; or an empty text."""

@@ -21,7 +21,7 @@ from heddle_knowledge.ingestion.embedding_batches import MAX_BATCH_PASSAGES, Bat
 from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.ingestion.reuse import known_texts
 from heddle_knowledge.names import check_document_name
-from heddle_knowledge.reading.documents import check_size, media_type_of
+from heddle_knowledge.reading.documents import MARKDOWN, check_size, media_type_of
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.records import Document, Ingested, IngestProgress
 from heddle_knowledge.tables import indexed_text
@@ -58,8 +58,17 @@ class Source:
     @property
     def is_pdf(self) -> bool:
         """Whether it says that it is a PDF."""
+        return self._kind == "application/pdf"
+
+    @property
+    def is_markdown(self) -> bool:
+        """Whether it says that it is Markdown, which may bring metadata of its own."""
+        return self._kind in MARKDOWN
+
+    @property
+    def _kind(self) -> str:
         kind = (self.media_type or media_type_of(self.name)).partition(";")[0]
-        return kind.strip().lower() == "application/pdf"
+        return kind.strip().lower()
 
     def check(self) -> None:
         """Refuse what could not be stored.
@@ -134,7 +143,8 @@ async def ingest(
     sha256 = document.sha256
     undrawn = graph is not None and await graph.lacks(source.name, sha256)
     if present and present.fingerprint == document.fingerprint and not undrawn:
-        if (present.uri, present.metadata) == (document.uri, document.metadata):
+        same = (present.uri, present.metadata) == (document.uri, document.metadata)
+        if same or source.is_markdown:  # whose fingerprint covers both
             yield Ingested(source.name, present.chunks, replaced=False, unchanged=True)
             return
         if await shared.commits.relabel(handle, document):
@@ -173,6 +183,7 @@ async def ingest(
         chunks=len(chunks),
         pages=parsed.pages,
         document_time=source.time or parsed.time,
+        metadata=MappingProxyType({**parsed.metadata, **source.metadata}),
     )
     prepared = Prepared(document, chunks, [known[text] for text in texts])
     replaced = await shared.commits.put(handle, prepared)
@@ -194,6 +205,7 @@ def _described(handle: CollectionHandle, source: Source) -> Document:
         collection.revision,
         *map(str, dataclasses.astuple(collection.chunking)),
         source.time.isoformat() if source.time else "",
+        json.dumps([source.uri, dict(source.metadata)]) if source.is_markdown else "",
     )
     return Document(
         name=source.name,

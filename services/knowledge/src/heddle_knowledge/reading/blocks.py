@@ -1,6 +1,7 @@
 """The form that every document takes once it is read: blocks of text under headings."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -31,12 +32,14 @@ class ParsedDocument:
         blocks: The text.
         time: When the document was last changed or else made, as it says, in UTC; or None.
         pages: How many pages it has, with or without text; 0 where the format has none.
+        metadata: What it says of itself besides.
     """
 
     title: str
     blocks: tuple[Block, ...]
     time: datetime | None = None
     pages: int = 0
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

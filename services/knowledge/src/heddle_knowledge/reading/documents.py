@@ -49,6 +49,7 @@ _BY_SUFFIX = MappingProxyType({
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 })  # fmt: skip
+MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
 _WEB = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"application/json", "application/toml", "application/xml", "application/yaml"})
 _SEPARATORS = MappingProxyType({"text/csv": "", "text/tab-separated-values": "\t"})
@@ -126,7 +127,7 @@ def _text_reader(kind: str, data: bytes, name: str) -> tuple[Callable[[str], Par
     """Choose the reader of a textual type, and the encoding that the file itself declares."""
     if kind in _WEB:
         return read_webpage, declared_charset(data)
-    if kind in {"text/markdown", "text/x-markdown"}:
+    if kind in MARKDOWN:
         return read_markdown, ""
     if kind in _SEPARATORS:
         return partial(read_rows, separator=_SEPARATORS[kind]), ""

@@ -32,6 +32,7 @@ class ParseReply(msgspec.Struct, frozen=True):
     title: str
     time: datetime | None
     pages: int
+    metadata: dict[str, str]
     chunks: list[Chunk]
 
 

@@ -27,7 +27,9 @@ def _read(request: ParseRequest) -> ParseReply:
         raise UnreadableDocumentError(
             f"{request.name!r} is too complex to read. Split it into smaller documents."
         ) from error
-    return ParseReply(document.title, document.time, document.pages, chunks)
+    return ParseReply(
+        document.title, document.time, document.pages, dict(document.metadata), chunks
+    )
 
 
 if __name__ == "__main__":
