@@ -1,7 +1,8 @@
 """Ingests three manuals and looks for each title of their outlines: `python -m benchmarks.pages`.
 
 The page that the outline names is the only right one. Pages of contents are cut away, for they hold
-every title; titles that a manual has twice are left out.
+every title; titles that a manual has twice are left out. Searches within the right manual and
+within another one tell how well the best score separates questions that a manual answers.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import quantiles
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 from heddle.knowledge.v1 import knowledge_pb2 as pb
@@ -115,6 +117,30 @@ async def measure(
     return gains
 
 
+async def best_scores(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub", manuals: Sequence[Manual]
+) -> tuple[list[float], list[float]]:
+    """Return the best score of every title in its own manual, and in the next one."""
+    own: list[float] = []
+    other: list[float] = []
+    for each, following in zip(manuals, [*manuals[1:], manuals[0]], strict=True):
+        for title, _ in each.titles:
+            for name, scores in ((each.name, own), (following.name, other)):
+                request = pb.SearchPagesRequest(collections=[_COLLECTION], query=title, top_k=1)
+                request.filter.comparison.key = "document"
+                request.filter.comparison.operator = pb.OPERATOR_EQUAL
+                request.filter.comparison.values.append(f"{name}.pdf")
+                pages = (await stub.SearchPages(request, **new_call_options(60))).pages
+                scores.append(pages[0].score if pages else 0.0)
+    return own, other
+
+
+def auc(higher: Sequence[float], lower: Sequence[float]) -> float:
+    """Return how often a number of one list is above one of the other; ties count half."""
+    pairs = [(one > two) + 0.5 * (one == two) for one in higher for two in lower]
+    return sum(pairs) / len(pairs)
+
+
 async def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -126,9 +152,15 @@ async def main() -> None:
         started = time.monotonic()
         gains = await measure(stub, manuals)
         each = (time.monotonic() - started) / len(gains) * 1000
+        own, other = await best_scores(stub, manuals)
     first = sum(gain == 1.0 for gain in gains) / len(gains)
     print(f"{len(gains)} titles: nDCG@10 {sum(gains) / len(gains):.3f}, first {first:.3f}")
     print(f"{each:.0f} ms a search")
+    low, high = quantiles(own, n=10)[0], quantiles(other, n=10)[-1]
+    print(
+        f"best score: AUC {auc(own, other):.3f}; in the own manual 90 % have {low:.2f} or more, "
+        f"in another one 90 % have {high:.2f} or less"
+    )
 
 
 if __name__ == "__main__":

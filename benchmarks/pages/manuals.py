@@ -24,6 +24,7 @@ def fetch(package: str, folder: Path) -> Path:
     Raises:
         NoManualError: It cannot be had; the message says why.
     """
+    folder = folder.resolve()  # the commands run in it
     manual = folder / package / MANUALS[package]
     if manual.exists():
         return manual

@@ -432,5 +432,5 @@ async def test_pages_of_all_collections_are_in_the_order_of_their_relevance(
     best, *others = response.pages
     assert (best.document, best.page) == ("manuals.pdf", 1)
     assert {page.document for page in others} == {"looms.pdf", "manuals.pdf"}
-    relevance = [page.relevance for page in response.pages]
-    assert relevance == sorted(relevance, reverse=True)
+    scores = [page.score for page in response.pages]
+    assert scores == sorted(scores, reverse=True)

@@ -67,7 +67,6 @@ async def test_pages_are_found_by_what_is_seen_on_them(
     page_database.add("a", pages, vectors)
     found = rank(page_database, "dark dark", asked, eyes.info())
     assert [(page.stored.page, page.score) for page in found] == [(2, 1.0), (1, 0.0)]
-    assert [page.relevance for page in found] == [1.0, 0.0]
     assert (eyes.info().name, eyes.info().visual) == ("eyes-v4", True)
 
 

@@ -23,7 +23,7 @@ class PageMatch:
     page: int
     """Counted from 1."""
     score: float
-    """What the pages of one search are ordered by, comparable only among them."""
+    """How well the page answers, 0.0 to 1.0, comparable between questions and collections."""
     text: str
     """What is written on the page."""
     figures: tuple[str, ...] = ()
@@ -47,13 +47,16 @@ class PageMatches:
 class Pages(Protocol):
     """The pages of the collections that the assistant may search."""
 
-    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> PageMatches:
+    async def search(
+        self, collections: Sequence[str], query: str, *, top_k: int, threshold: float = 0.0
+    ) -> PageMatches:
         """Search the pages of all `collections` at once.
 
         Args:
             collections: Their names.
             query: The question.
             top_k: The most pages.
+            threshold: The least score; 0 means any.
 
         Returns:
             Pages, the best first. A collection that fails is told, not raised.

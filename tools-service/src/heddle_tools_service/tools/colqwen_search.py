@@ -26,6 +26,17 @@ from heddle_tools_service.tools.retrieved import (
 _MAX_RESULTS = 20
 
 
+class ColqwenSearchConfig(ManualConfig):
+    """Where to look, and how well pages must answer."""
+
+    threshold: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description="The least score of a page; 0.5 leaves out most pages that do not answer",
+    )
+
+
 class ColqwenSearchArguments(SearchText):
     """What to look for, and how much to bring."""
 
@@ -35,7 +46,7 @@ class ColqwenSearchArguments(SearchText):
 @tool(
     "colqwen_search",
     title="Page Search",
-    config=ManualConfig,
+    config=ColqwenSearchConfig,
     arguments=ColqwenSearchArguments,
     category="rag",
     modes=("augment", "function", "agent"),
@@ -47,13 +58,18 @@ class ColqwenSearchArguments(SearchText):
     ],
 )
 async def colqwen_search(
-    call: ToolCall[ManualConfig, ColqwenSearchArguments], pages: Pages
+    call: ToolCall[ColqwenSearchConfig, ColqwenSearchArguments], pages: Pages
 ) -> ToolResult:
     """Search pages with figures, best for diagrams, drawings, tables and screenshots."""
     started = time.perf_counter()
     query = search_text(call)
     call.status(f"Searching pages of {', '.join(call.config.collections)}...")
-    results = await pages.search(call.config.collections, query, top_k=call.arguments.top_k)
+    results = await pages.search(
+        call.config.collections,
+        query,
+        top_k=call.arguments.top_k,
+        threshold=call.config.threshold,
+    )
     if results.failures and not results.pages:
         raise search_failed(results.failures[0])
     metadata = {

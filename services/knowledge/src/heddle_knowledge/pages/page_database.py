@@ -8,8 +8,10 @@ from them.
 
 import hashlib
 import json
+import math
 import re
 import sqlite3
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -23,6 +25,14 @@ from heddle_knowledge.pages.shapes import DrawnPage, Figure, Picture, StoredPage
 from heddle_knowledge.sqlite_files import remove, rows, writing
 
 _MAX_WORDS = 64
+_RAREST = 3
+"""Words of a question that tell what it asks for; sentences have many others."""
+_COUNTS = "SELECT value, (SELECT count(*) FROM texts WHERE texts MATCH value) FROM json_each(?)"
+_OCCURRENCES = (
+    "SELECT terms.value, texts.rowid, -bm25(texts) FROM json_each(?) AS terms "
+    "JOIN texts ON texts MATCH terms.value "
+    "WHERE texts.rowid IN (SELECT value FROM json_each(?))"
+)
 _WORD = re.compile(r"\w+")
 # `summary` stands before what is large, so that reading all of them touches little else.
 _TABLES = """
@@ -176,10 +186,10 @@ class PageDatabase:
             most: How many pages.
             only: Of which documents; None for all.
         """
-        words = dict.fromkeys(_WORD.findall(query.lower()))
+        words = _terms(query)
         if not words:
             return {}
-        match_query = " OR ".join(f'"{word}"' for word in list(words)[:_MAX_WORDS])
+        match_query = " OR ".join(words)
         documents = None if only is None else json.dumps(list(only))
         query = (
             "SELECT rowid, -rank FROM texts WHERE texts MATCH ? AND (? IS NULL OR rowid IN "
@@ -187,6 +197,31 @@ class PageDatabase:
             "ORDER BY rank LIMIT ?"
         )
         return dict(self._rows(query, match_query, documents, documents, most))
+
+    def matched_words(self, query: str, ids: Collection[int]) -> dict[int, float]:
+        """Return how many of a question's words pages have, each word weighted by its rarity.
+
+        Args:
+            query: The question.
+            ids: The pages.
+
+        Returns:
+            By id: 1 stands for the three rarest words, each once on a page of average length.
+        """
+        counts = dict(self._rows(_COUNTS, json.dumps(_terms(query))))
+        total = sum(count for (count,) in self._rows("SELECT count(*) FROM pages"))
+        weights = {term: _weight(count, total) for term, count in counts.items() if count}
+        if not weights:
+            return {}
+        # A word that no page has weighs as much as the others do on average.
+        unknown = [sum(weights.values()) / len(weights)] * (len(counts) - len(weights))
+        rarest = sum(sorted([*weights.values(), *unknown])[-_RAREST:])
+        matched: dict[int, float] = defaultdict(float)
+        terms, pages = json.dumps(list(weights)), json.dumps(list(ids))
+        for term, id_, bm25 in self._rows(_OCCURRENCES, terms, pages):
+            frequency = bm25 / _sqlite_weight(counts[term], total)
+            matched[id_] += weights[term] * frequency / rarest
+        return matched
 
     def summaries(self) -> Summaries:
         """Return the mean vectors of all pages, from memory unless pages came or went."""
@@ -241,6 +276,23 @@ class PageDatabase:
             yield database
             (version,) = database.execute("PRAGMA user_version").fetchone()
             database.execute(f"PRAGMA user_version = {(version + 1) % 2**31}")
+
+
+def _terms(query: str) -> list[str]:
+    """Return the distinct words of a question, quoted for a match."""
+    words = dict.fromkeys(_WORD.findall(query.lower()))
+    return [f'"{word}"' for word in list(words)[:_MAX_WORDS]]
+
+
+def _weight(count: int, total: int) -> float:
+    """Return the weight of a word that so many pages have; that of SQLite can be 0."""
+    return math.log1p((total - count + 0.5) / (count + 0.5))
+
+
+def _sqlite_weight(count: int, total: int) -> float:
+    """Return the weight of such a word in SQLite's bm25()."""
+    weight = math.log((total - count + 0.5) / (count + 0.5))
+    return weight if weight > 0 else 1e-6
 
 
 def _figures(text: str) -> tuple[Figure, ...]:

@@ -1,8 +1,8 @@
 """Ranks pages for a question: a few by their words and by their mean, then all of these exactly.
 
-Models that do not see rank better together with BM25 over what was read: on the outlines of three
-manuals nDCG@10 is 0.80 by words alone, 0.82 by late interaction and 0.85 by seven tenths of the one
-and three of the other (`benchmarks/pages`).
+Models that do not see rank better together with BM25 over what was read. The score of a page does
+not depend on the other pages that a search finds, so scores of different questions can be compared;
+docs/adr/0067 tells how it was chosen.
 """
 
 import re
@@ -15,12 +15,12 @@ from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.shapes import RankedPage
 from heddle_knowledge.searching.maxsim import maxsim
-from heddle_knowledge.searching.ranking import spread
 
 _BY_WORDS = 50
 _BY_MEANING = 50
 _SEEN = 200  # whose BM25 counts, if they were found by their mean
-_INTERACTION = 0.7
+_INTERACTION = 0.5
+"""How much late interaction counts; the words count the rest."""
 _CONTENTS = 0.5
 """What a page of contents counts: it has every title and answers nothing."""
 _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
@@ -47,18 +47,14 @@ def rank(
     pages = page_database.read(candidate_ids, model.dim)
     if not pages:
         return []
-    scores = maxsim(words, [page.words for page in pages])
-    relevance = scores
+    scores = np.maximum(maxsim(words, [page.words for page in pages]), 0.0)
     if not model.visual:
-        word_scores = np.array([matching.get(page.id, 0.0) for page in pages], dtype=np.float32)
-        blended = _INTERACTION * spread(scores) + (1 - _INTERACTION) * spread(
-            word_scores, floor=0.0
-        )
-        relevance = blended * np.array([_worth(page.text) for page in pages], dtype=np.float32)
-    best = sorted(
-        range(len(pages)), key=lambda at: (-relevance[at], pages[at].sha256, pages[at].page)
-    )
-    return [RankedPage(pages[at], float(scores[at]), float(relevance[at])) for at in best]
+        by_id = page_database.matched_words(query, [page.id for page in pages])
+        matched = np.array([by_id.get(page.id, 0.0) for page in pages], dtype=np.float32)
+        blended = _INTERACTION * scores + (1 - _INTERACTION) * matched / (1 + matched)
+        scores = blended * np.array([_worth(page.text) for page in pages], dtype=np.float32)
+    best = sorted(range(len(pages)), key=lambda at: (-scores[at], pages[at].sha256, pages[at].page))
+    return [RankedPage(pages[at], float(scores[at])) for at in best]
 
 
 def _nearest(

@@ -76,13 +76,11 @@ class RankedPage:
 
     Attributes:
         stored: The page.
-        score: The mean over the question's words of the best similarity with a word of the page.
-        relevance: What the pages of one search are ordered by, 0 to 1 unless the model sees.
+        score: How well it answers, 0 to 1; see `PageMatch.score` of the contract.
     """
 
     stored: StoredPage
     score: float
-    relevance: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,6 @@ def page_message(
     page: DrawnPage | StoredPage,
     *,
     score: float = 0.0,
-    relevance: float = 0.0,
 ) -> pb.PageMatch:
     """Return a page of a document as callers see it."""
     return pb.PageMatch(
@@ -54,7 +53,6 @@ def page_message(
         uri=document.uri,
         page=page.page,
         score=score,
-        relevance=relevance,
         text=page.text,
         figures=map(_figure, page.figures),
         collection_id=collection.public_id,

@@ -40,7 +40,11 @@ class PageCalls(Calls):
     ) -> pb.SearchPagesResponse:
         """Search the pages of all collections at once; those that fail have errors of their own."""
         check_collections(request.collections)
-        refuse(check_range(request, "top_k", 0, _MAX_PAGES), "The search cannot be made.")
+        violations = [
+            *check_range(request, "top_k", 0, _MAX_PAGES),
+            *check_range(request, "threshold", 0.0, 1.0),
+        ]
+        refuse(violations, "The search cannot be made.")
         where = filter_condition(request)
         reader = self._reader()
         store = await self._store()
@@ -51,10 +55,9 @@ class PageCalls(Calls):
             collection = reader.resolve((await store.collections.all()).values(), reference)
             matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
             return [
-                page_message(
-                    collection, document, it.stored, score=it.score, relevance=it.relevance
-                )
+                page_message(collection, document, it.stored, score=it.score)
                 for document, it in matches
+                if it.score >= request.threshold
             ]
 
         references = dict.fromkeys(request.collections)
@@ -66,7 +69,7 @@ class PageCalls(Calls):
                 response.errors.add(collection=reference, error=result)
             else:
                 pages += result
-        response.pages.extend(sorted(pages, key=lambda page: -page.relevance)[:top_k])
+        response.pages.extend(sorted(pages, key=lambda page: -page.score)[:top_k])
         if len(response.errors) < len(results):
             response.model = store.pages.model.name
             response.visual = store.pages.model.visual

@@ -23,12 +23,16 @@ class PageSearch:
 
     client: KnowledgeClient
 
-    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> PageMatches:
+    async def search(
+        self, collections: Sequence[str], query: str, *, top_k: int, threshold: float = 0.0
+    ) -> PageMatches:
         """Search the pages of all `collections` at once."""
         names = list(dict.fromkeys(collections))
         if not names:
             return PageMatches()
-        request = pb.SearchPagesRequest(collections=names, query=query, top_k=top_k)
+        request = pb.SearchPagesRequest(
+            collections=names, query=query, top_k=top_k, threshold=threshold
+        )
         try:
             response = await self.client.ask(self.client.service.SearchPages, request)
         except ToolError as error:
@@ -36,7 +40,7 @@ class PageSearch:
                 failures=tuple(failed_search(name, error, _NOT_SEARCHED) for name in names)
             )
         return PageMatches(
-            tuple(_page(page, page.relevance) for page in response.pages),
+            tuple(_page(page, page.score) for page in response.pages),
             tuple(
                 failed_search(each.collection, each.error, _NOT_SEARCHED)
                 for each in response.errors

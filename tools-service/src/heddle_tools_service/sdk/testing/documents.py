@@ -71,15 +71,18 @@ class ScriptedPages:
     """Seconds that a search takes."""
     requests: list[SearchRequest] = field(default_factory=list)
 
-    async def search(self, collections: Sequence[str], query: str, *, top_k: int) -> PageMatches:
-        """Record the request and return the scripted pages, at most `top_k`."""
+    async def search(
+        self, collections: Sequence[str], query: str, *, top_k: int, threshold: float = 0.0
+    ) -> PageMatches:
+        """Record the request and return the scripted pages of this score, at most `top_k`."""
         self.requests.append(SearchRequest(tuple(collections), query, top_k))
         await asyncio.sleep(self.delay)
         if self.error:
             raise self.error
         if self.failure:
             return PageMatches(failures=(self.failure,))
-        return PageMatches(tuple(self.pages)[:top_k], model="words-of-pages", visual=False)
+        pages = tuple(page for page in self.pages if page.score >= threshold)
+        return PageMatches(pages[:top_k], model="words-of-pages", visual=False)
 
     async def find(self, _: Sequence[str], picture_uri: str) -> PageMatch:
         """Return the page with this picture."""
