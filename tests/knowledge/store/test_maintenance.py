@@ -32,7 +32,7 @@ async def test_it_begins_with_so_many_commits_or_rows_and_not_one_earlier(
     commits: int, rows: int
 ) -> None:
     optimizer = Optimizer()
-    maintenance = Maintenance(optimizer.optimize, quiet_seconds=NEVER)
+    maintenance = Maintenance(optimizer.optimize, quiet_seconds=NEVER, settle_seconds=NEVER)
     for _ in range(commits - 1):
         maintenance.committed("a", rows)
     maintenance.committed("b", rows - 1)
@@ -47,7 +47,7 @@ async def test_it_begins_with_so_many_commits_or_rows_and_not_one_earlier(
 async def test_what_is_written_meanwhile_is_seen_to_after_it() -> None:
     optimizer = Optimizer()
     optimizer.free.clear()
-    maintenance = Maintenance(optimizer.optimize, quiet_seconds=NEVER)
+    maintenance = Maintenance(optimizer.optimize, quiet_seconds=NEVER, settle_seconds=NEVER)
     maintenance.committed("a", MAX_ROWS)
     await settle()
     for _ in range(3):
@@ -62,7 +62,7 @@ async def test_what_is_written_meanwhile_is_seen_to_after_it() -> None:
 
 async def test_it_begins_when_a_collection_has_been_quiet() -> None:
     optimizer = Optimizer()
-    maintenance = Maintenance(optimizer.optimize, quiet_seconds=0.01)
+    maintenance = Maintenance(optimizer.optimize, quiet_seconds=0.01, settle_seconds=NEVER)
     maintenance.committed("a", 1)
     async with asyncio.timeout(30):
         while not optimizer.asked:
@@ -72,4 +72,33 @@ async def test_it_begins_when_a_collection_has_been_quiet() -> None:
     async with asyncio.timeout(30):
         while optimizer.asked != ["a", "a"]:
             await asyncio.sleep(0.01)
+    await maintenance.aclose()
+
+
+async def runs(optimizer: Optimizer, times: int) -> None:
+    async with asyncio.timeout(30):
+        while len(optimizer.asked) < times:
+            await asyncio.sleep(0.01)
+
+
+async def test_it_runs_once_more_when_readers_have_settled() -> None:
+    optimizer = Optimizer()
+    maintenance = Maintenance(optimizer.optimize, quiet_seconds=0.01, settle_seconds=0.1)
+    maintenance.committed("a", 1)
+    await runs(optimizer, 2)
+    await asyncio.sleep(0.3)
+    assert optimizer.asked == ["a", "a"]
+    maintenance.committed("a", 1)
+    await runs(optimizer, 4)
+    await maintenance.aclose()
+
+
+async def test_what_an_earlier_stop_left_undone_is_done_once() -> None:
+    optimizer = Optimizer()
+    maintenance = Maintenance(optimizer.optimize, quiet_seconds=NEVER, settle_seconds=0.1)
+    maintenance.revisit("a")
+    maintenance.revisit("a")
+    await runs(optimizer, 1)
+    await asyncio.sleep(0.3)
+    assert optimizer.asked == ["a"]
     await maintenance.aclose()

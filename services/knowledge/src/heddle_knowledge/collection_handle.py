@@ -74,7 +74,7 @@ class CollectionHandle:
             yield
 
 
-async def optimize(handle: CollectionHandle, ann_rows: int) -> None:
+async def optimize(handle: CollectionHandle, ann_rows: int, version_seconds: float) -> None:
     """Put a collection's table in order, see `Table.optimize`, unless another process does.
 
     Raises:
@@ -85,4 +85,4 @@ async def optimize(handle: CollectionHandle, ann_rows: int) -> None:
     async with handle.using(), free as mine:
         if mine:
             await handle.check_exists()
-            await handle.table.optimize(handle.collection.language, ann_rows)
+            await handle.table.optimize(handle.collection.language, ann_rows, version_seconds)

@@ -33,6 +33,8 @@ class Storage:
     """A folder, or the address of a server, which may hold a password."""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What an object store needs besides."""
+    version_seconds: float = 120.0
+    """How long files of earlier versions of a collection stay."""
 
 
 class LazyStore:
@@ -118,6 +120,7 @@ class LazyStore:
             others=others,
             reranker=self._reranker(),
             options=self._storage.options,
+            version_seconds=self._storage.version_seconds,
             pages=beside and beside / "pages",
             graphs=beside and beside / "graphs",
             **chosen,

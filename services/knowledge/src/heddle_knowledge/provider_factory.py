@@ -72,9 +72,10 @@ def _remote_embedder(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "E
 def get_vectordb(settings: KnowledgeSettings) -> Storage:
     """Return where the knowledge store keeps what it holds."""
     if settings.place_of("vectordb") == "local":
-        return Storage(settings.data_dir)
+        return Storage(settings.data_dir, version_seconds=settings.version_seconds)
     options = {key: value.get_secret_value() for key, value in settings.store_options.items()}
-    return Storage(settings.store_url.get_secret_value(), options)
+    url = settings.store_url.get_secret_value()
+    return Storage(url, options, settings.version_seconds)
 
 
 def get_reranker(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Reranker | None":

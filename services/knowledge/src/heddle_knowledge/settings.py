@@ -73,6 +73,12 @@ class KnowledgeSettings(EgressSettings):
         "region, aws_access_key_id, aws_secret_access_key, allow_http. What is missing is taken "
         "from the variables AWS_*.",
     )
+    version_seconds: float = Field(
+        default=120.0,
+        gt=0,
+        description="Seconds that files of earlier versions of a collection stay, for searches "
+        "that still read them. Their space is free afterwards. Of a store in a folder or at s3://.",
+    )
     embeddings: Place | None = Field(
         default=None, description="Where embeddings come from: local or cloud."
     )

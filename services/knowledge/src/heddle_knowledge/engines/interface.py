@@ -21,6 +21,8 @@ DISTANCE = "_distance"
 """The column that `Table.nearest` adds: 1 minus the cosine."""
 SCORE = "_score"
 """The column that `Table.matching` adds: BM25, comparable within one answer."""
+VERSION_SECONDS = 120.0
+"""Longer than any query runs, so that no reader of an earlier version loses its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,9 @@ class Table(Protocol):
     async def delete(self, where: Condition) -> None:
         """Take out all rows that match, in one commit."""
 
-    async def optimize(self, language: str, ann_rows: int) -> None:
+    async def optimize(
+        self, language: str, ann_rows: int, version_seconds: float = VERSION_SECONDS
+    ) -> None:
         """Bring its indexes up to date and put its files in order, in commits.
 
         Searches go on meanwhile, or wait for a new full-text index.
@@ -111,6 +115,7 @@ class Table(Protocol):
             language: How words are cut; an index of another language is made anew.
             ann_rows: From how many rows on an approximate vector index pays; below, an exact scan
                 is faster and finds everything.
+            version_seconds: How long files of earlier versions stay for those who read them.
         """
 
     async def has_vector_index(self) -> bool:

@@ -17,7 +17,7 @@ from lancedb.table import AsyncTable
 
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
-from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
+from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, VERSION_SECONDS, Layout
 from heddle_knowledge.engines.lance_full_text import is_of, words_index
 from heddle_knowledge.engines.lance_sql import where_sql
 from heddle_knowledge.locks import unbroken
@@ -30,8 +30,6 @@ _REFINE = 2
 # LanceDB adds a part with every optimisation, without end, and does not merge files of two parts;
 # a search visits all parts. To make the index anew takes 1.4 s for 100,000 rows.
 _MAX_PARTS = 10
-# Longer than any query runs, so that no reader of an older version loses its files.
-_VERSION_LIFETIME = timedelta(minutes=10)
 _ATTEMPTS = 20
 _LONGEST_PAUSE = 0.5
 
@@ -135,7 +133,9 @@ class LanceTable:
         """Take out all rows that match, in one commit."""
         await self._commit(lambda: self.opened.delete(where_sql(where)))
 
-    async def optimize(self, language: str, ann_rows: int) -> None:
+    async def optimize(
+        self, language: str, ann_rows: int, version_seconds: float = VERSION_SECONDS
+    ) -> None:
         """Index new rows, merge small files and remove old versions; writers wait meanwhile."""
         words, vector = self._layout.words, self._layout.vector
         async with self._committing():
@@ -148,7 +148,8 @@ class LanceTable:
                 await self._index(words, words_index(language))
             if await self._are_vectors_due(indexes.get(vector), ann_rows):
                 await self._index(vector, IvfSq(distance_type="cosine"))
-            await self._commit(lambda: self.opened.optimize(cleanup_older_than=_VERSION_LIFETIME))
+            lifetime = timedelta(seconds=version_seconds)
+            await self._commit(lambda: self.opened.optimize(cleanup_older_than=lifetime))
 
     async def has_vector_index(self) -> bool:
         """Say whether it has an index of vectors."""

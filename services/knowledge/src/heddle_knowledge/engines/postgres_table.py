@@ -9,7 +9,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition, In
-from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Layout
+from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, VERSION_SECONDS, Layout
 from heddle_knowledge.engines.postgres_full_text import words_sql
 from heddle_knowledge.engines.postgres_layout import cut_anew
 from heddle_knowledge.engines.postgres_sql import Parameters, where_sql
@@ -131,7 +131,9 @@ class PostgresTable:
         async with self._committing() as connection:
             await connection.execute(statement, *values.values)
 
-    async def optimize(self, language: str, ann_rows: int) -> None:
+    async def optimize(
+        self, language: str, ann_rows: int, version_seconds: float = VERSION_SECONDS
+    ) -> None:
         """Make what indexes are missing, and tell the planner what is in the table.
 
         The server keeps indexes up to date; its autovacuum does the rest.

@@ -11,6 +11,7 @@ from heddle_knowledge.collection_handle import optimize
 from heddle_knowledge.collection_store import open_collection_store
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.address import open_engine
+from heddle_knowledge.engines.interface import VERSION_SECONDS
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.maintenance import Maintenance
@@ -18,6 +19,7 @@ from heddle_knowledge.pages.models import OcrPageModel, PageModel
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import Parser
+from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.searching.reranking import Reranker
 from heddle_knowledge.store.collections import Collections
 from heddle_knowledge.store.context import StoreContext
@@ -29,6 +31,7 @@ from heddle_knowledge.tables import all_contents
 
 _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0
+_SLACK_SECONDS = 1.0  # versions are as old as they must be, whichever clock rounds
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -43,6 +46,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     graphs: Path | None = None,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
+    version_seconds: float = VERSION_SECONDS,
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
     pages: Path | None = None,
 ) -> AsyncGenerator["KnowledgeStore"]:
@@ -60,6 +64,8 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             collections if these are in a directory, and otherwise none are drawn.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
+        version_seconds: How long files of earlier versions of a collection stay for searches that
+            still read them.
         page_model: Makes what ranks pages.
         pages: The folder for pages, on a local file system, of this store alone. Without: beside
             the collections; of a store on a server they last as long as it is open.
@@ -92,8 +98,9 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
                 pages=page_store,
                 reranker=reranker,
             )
-            store = KnowledgeStore(context, ann_rows, quiet_seconds)
+            store = KnowledgeStore(context, ann_rows, quiet_seconds, version_seconds)
             await page_store.sweep_collections(store.collections.all)
+            await store.revisit()
             try:
                 yield store
             finally:
@@ -124,11 +131,22 @@ class KnowledgeStore:
         graphs: Asked.
     """
 
-    def __init__(self, context: StoreContext, ann_rows: int, quiet_seconds: float) -> None:
-        """Take what it works with; collections are put in order when they were quiet so long."""
+    def __init__(
+        self,
+        context: StoreContext,
+        ann_rows: int,
+        quiet_seconds: float,
+        version_seconds: float,
+    ) -> None:
+        """Take what it works with; see `open_store`."""
         self._context = context
         self._ann_rows = ann_rows
-        self._maintenance = Maintenance(self.tidy, quiet_seconds=quiet_seconds)
+        self._version_seconds = version_seconds
+        self._maintenance = Maintenance(
+            self.tidy,
+            quiet_seconds=quiet_seconds,
+            settle_seconds=version_seconds + _SLACK_SECONDS,
+        )
         self.collections = Collections(context, self._maintenance.committed)
         self.documents = Documents(context, self._maintenance.committed)
         self.passages = Passages(context)
@@ -144,11 +162,17 @@ class KnowledgeStore:
         """
         with suppress(CollectionNotFoundError):
             handle = await self._context.open(collection)
-            await optimize(handle, self._ann_rows)
+            await optimize(handle, self._ann_rows, self._version_seconds)
             async with handle.using():
                 await self._context.pages.sweep(
                     handle.collection, partial(all_contents, handle.table)
                 )
+
+    async def revisit(self) -> None:
+        """Plan to put in order what an earlier stop has left undone."""
+        for collection in (await self.collections.all()).values():
+            if collection.backend == EMBEDDED:
+                self._maintenance.revisit(collection.id)
 
     async def has_vector_index(self, collection: str) -> bool:
         """Say whether a collection's vectors are searched through an approximate index.
