@@ -20,9 +20,9 @@ from heddle_assistants.accounts.bootstrap import AccountSettings, account_servic
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_cli.commands import keys
-from heddle_cli.connections import OPERATOR, Connection
+from heddle_cli.connections import Connection
 from heddle_runtime.call_metadata import AUTHORIZATION
-from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
+from heddle_runtime.identity import OPERATOR, Identity, TokenSigner, TokenVerifier
 from heddle_runtime.server import Binding
 
 SECRET = "a-secret-of-at-least-32-characters"

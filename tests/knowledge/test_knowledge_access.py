@@ -223,7 +223,7 @@ async def test_pages_of_a_list_hold_each_collection_once(people: dict[str, Knowl
     names = ["a", "a-b", "a.b", "b"]
     assert await people["ana"].names(page_size=1) == [("uni", name) for name in names]
     listed = await people["operator"].names(page_size=5)
-    expected = [(slug, name) for slug in ("", "college", "uni") for name in names]
+    expected = [(slug, name) for slug in ("college", "default", "uni") for name in names]
     assert sorted(listed) == expected
     assert [name for _, name in listed] == sorted(name for _, name in listed)
 

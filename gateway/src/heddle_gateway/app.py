@@ -9,6 +9,7 @@ import structlog
 from heddle_runtime import logs
 from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity import OPERATOR
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -21,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from heddle_gateway.admin import assistants, health, rubrics, usage
-from heddle_gateway.auth.authenticator import OPERATOR, Authenticator
+from heddle_gateway.auth.authenticator import Authenticator
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys

@@ -2,7 +2,7 @@
 
 from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
-from heddle_runtime.identity import ADMIN, Identity, TokenSigner
+from heddle_runtime.identity import DEVELOPER, Identity, TokenSigner
 
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import PREFIX, IssuedKeys
@@ -10,10 +10,6 @@ from heddle_gateway.auth.keys_file import Keyring, Principal
 from heddle_gateway.auth.web_pages import calls_this_machine, is_own_page, origin_of
 from heddle_gateway.http.raw import RawRequest
 
-OPERATOR = Identity("operator", scopes=(ADMIN,))
-"""The owner of the key in the settings, which may do everything."""
-DEVELOPER = Identity("developer", scopes=(ADMIN,))
-"""The caller without a key in development mode."""
 NOBODY = Identity("nobody")
 """The caller without a key where none is needed."""
 DEVELOPMENT_KEY = "development"

@@ -14,7 +14,7 @@ import grpc
 from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, CallOptions, new_request_id
 from heddle_runtime.client import OPTIONS, contract_of, service_config
 from heddle_runtime.errors import HeddleError, InvalidRequestError
-from heddle_runtime.identity import ADMIN, Identity, TokenSigner
+from heddle_runtime.identity import OPERATOR, TokenSigner
 from heddle_runtime.secret_file import read_secret
 from heddle_runtime.settings import ServiceSettings
 
@@ -23,8 +23,6 @@ from heddle_cli.failures import failure
 StubT = TypeVar("StubT")
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
 SECRET_FILE = "HEDDLE_IDENTITY_SECRET_FILE"  # noqa: S105 - likewise
-OPERATOR = Identity("operator", scopes=(ADMIN,))
-"""The identity of the operator, who has the secret of the services."""
 _SHORTEST = 32
 SOON = 15.0
 """Seconds for calls that are usually fast."""

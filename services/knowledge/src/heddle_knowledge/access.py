@@ -4,6 +4,7 @@ The owner of a collection and the administrators of its organisation may do ever
 others read it as its sharing says. Names belong to organisations: the one that a person says is
 looked up in the own organisation and then among what is shared with everyone, so nothing of
 another tenant can stand before it. What a person may not read is as good as missing everywhere.
+The operator's collections belong to the default organisation and have no owner.
 """
 
 import re
@@ -12,7 +13,15 @@ from dataclasses import dataclass
 
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.grants import Grant
-from heddle_runtime.identity import ADMIN, ANONYMOUS, ORGANIZATION_ADMIN, Identity, home
+from heddle_runtime.identity import (
+    ADMIN,
+    ANONYMOUS,
+    DEFAULT_ORGANIZATION,
+    OPERATORS,
+    ORGANIZATION_ADMIN,
+    Identity,
+    home,
+)
 
 from heddle_knowledge.errors import no_collection
 from heddle_knowledge.records import Collection, Sharing
@@ -22,11 +31,12 @@ _ID = re.compile(r"vs_[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody, as far as collections are concerned. Without a name: the operator.
+    """A user, as far as collections are concerned.
 
     Attributes:
-        name: As collections name their owner; may be empty, then the person owns nothing.
-        organization: A slug; empty for the operator.
+        name: As collections name their owner. Empty: the operator in the default organisation;
+            in another organisation, a user who owns nothing.
+        organization: A slug.
         administrator: May do everything within the organisation.
         everything: May do everything.
     """
@@ -72,7 +82,9 @@ def reader_of(identity: Identity, grant: Grant | None) -> Reader:
         person = owner_of(grant.owner, grant.organization)
         return Reader(person, Owner(grant.owner, grant.organization))
     person = caller_of(identity)
-    return Reader(person, Owner(person.name, person.organization))
+    is_operator = person.everything and not person.name
+    owner = Owner("", "") if is_operator else Owner(person.name, person.organization)
+    return Reader(person, owner)
 
 
 def caller_of(identity: Identity) -> Person:
@@ -82,7 +94,7 @@ def caller_of(identity: Identity) -> Person:
     """
     # Without a secret, on one machine, there is nobody else.
     if identity == ANONYMOUS or (ADMIN in identity.scopes and not identity.organization):
-        return Person("", "", everything=True)
+        return Person("", DEFAULT_ORGANIZATION, everything=True)
     administrator = ORGANIZATION_ADMIN in identity.scopes
     everything = ADMIN in identity.scopes
     return Person(identity.subject, home(identity), administrator, everything)
@@ -91,11 +103,18 @@ def caller_of(identity: Identity) -> Person:
 def owner_of(owner: str, organization: str) -> Person:
     """Return the owner of an assistant, who has no rights beyond that.
 
-    An assistant of nobody's is the operator's.
+    An assistant of nobody's is the operator's, as is one that the operator made.
     """
-    if not owner and not organization:
-        return Person("", "")
-    return Person(owner, home(Identity(owner, organization)))
+    organization = home(Identity(owner, organization))
+    is_operators = owner in OPERATORS and organization == DEFAULT_ORGANIZATION
+    return Person("" if is_operators else owner, organization)
+
+
+def lender_of(collection: Collection) -> Owner:
+    """Return the user who registered a collection of a LAMB server, whose rights count there."""
+    if _is_operators(collection):
+        return Owner("", "")
+    return Owner(collection.owner, collection.organization)
 
 
 def may_change(person: Person, collection: Collection) -> bool:
@@ -104,9 +123,8 @@ def may_change(person: Person, collection: Collection) -> bool:
         return True
     if collection.organization != person.organization:
         return False
-    # The operator's have no owner; elsewhere a person without a name owns nothing.
-    named = bool(person.name) or not person.organization
-    return person.administrator or (named and collection.owner == person.name)
+    owns = collection.owner == person.name and bool(person.name or _is_operators(collection))
+    return person.administrator or owns
 
 
 def may_read(person: Person, collection: Collection) -> bool:
@@ -178,5 +196,9 @@ def _rank(person: Person, collection: Collection) -> tuple[int, bool, float]:
     if collection.organization == person.organization:
         return _HOME, False, created_at
     if collection.sharing == "everyone":  # the operator's first, else whoever was first
-        return _EVERYONES, bool(collection.organization), created_at
+        return _EVERYONES, not _is_operators(collection), created_at
     return _ELSEWHERE, False, created_at  # an administrator of everything names these by identifier
+
+
+def _is_operators(collection: Collection) -> bool:
+    return not collection.owner and collection.organization == DEFAULT_ORGANIZATION

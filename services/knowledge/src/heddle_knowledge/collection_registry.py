@@ -12,7 +12,7 @@ from heddle_knowledge.embedders.embedding import EmbedderInfo
 from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.engines.interface import Engine, Layout, Table
 from heddle_knowledge.errors import CollectionExistsError, StorageError, no_collection
-from heddle_knowledge.records import EMBEDDED, Collection
+from heddle_knowledge.records import DEFAULT_ORGANIZATION, EMBEDDED, Collection
 
 TABLE = "collections"
 _SCHEMA = pa.schema(
@@ -67,13 +67,13 @@ class CollectionRegistry:
         return self._collections
 
     async def get(self, name: str) -> Collection:
-        """Return one collection by its id, or one of the operator's by its name.
+        """Return one collection by its id, or one of the default organisation by its name.
 
         Raises:
             CollectionNotFoundError: There is none.
         """
         known = await self.all()
-        collection = known.get(name) or _named(known, "", name)
+        collection = known.get(name) or _named(known, DEFAULT_ORGANIZATION, name)
         if collection is None:
             raise no_collection(name)
         return collection

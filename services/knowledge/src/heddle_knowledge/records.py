@@ -9,6 +9,8 @@ from typing import Literal
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.languages import ENGLISH
 
+DEFAULT_ORGANIZATION = "default"
+"""That of `heddle_runtime.identity`, which loads gRPC."""
 EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
 
@@ -35,7 +37,8 @@ class Collection:
         revision: The embedder's revision; empty for another backend.
         created_at: In UTC.
         id: Tells a collection from an earlier one of the same name; 32 hexadecimal digits.
-        organization: The slug of the organisation that it belongs to; empty for the operator's.
+        organization: The slug of the organisation that it belongs to; the operator's belong to
+            the default one.
         owner: The e-mail address of whoever made it; empty for the operator's.
         sharing: Who else may read it.
         chunking: How its documents are cut.
@@ -55,7 +58,7 @@ class Collection:
     revision: str
     created_at: datetime
     id: str
-    organization: str = ""
+    organization: str = DEFAULT_ORGANIZATION
     owner: str = ""
     sharing: Sharing = "private"
     chunking: Chunking = field(default_factory=Chunking)

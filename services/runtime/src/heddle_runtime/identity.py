@@ -49,6 +49,12 @@ SERVICE = "service"
 """The scope of a service that calls in its own name: it may use every assistant."""
 DEFAULT_ORGANIZATION = "default"
 """The organisation of callers and assistants that name none."""
+OPERATOR = Identity("operator", scopes=(ADMIN,))
+"""The operator, who has the secret of the services or the key of the gateway's settings."""
+DEVELOPER = Identity("developer", scopes=(ADMIN,))
+"""The caller without a key in development mode."""
+OPERATORS = frozenset({OPERATOR.subject, DEVELOPER.subject, ANONYMOUS.subject, ""})
+"""Subjects of the operator in the default organisation. Users have e-mail addresses instead."""
 
 
 def home(identity: Identity) -> str:

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import typer
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity import OPERATOR, Identity
 
-from heddle_cli.connections import OPERATOR, services_secret, signer
+from heddle_cli.connections import services_secret, signer
 from heddle_cli.terminal import out
 
 

@@ -10,7 +10,7 @@ from heddle_runtime.call_metadata import Context
 from heddle_runtime.client import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import ResourceExhaustedError, to_status
 
-from heddle_knowledge.access import Owner, Reader
+from heddle_knowledge.access import Owner, Reader, lender_of
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import (
@@ -80,10 +80,10 @@ class CollectionSearchCalls(Calls):
         if collection.backend == EMBEDDED:
             return await _search_store(store, collection, request, where)
         if collection.backend == LAMB:
-            # Whoever registered the collection lends the own rights at the server, and no more.
-            lender = Owner(collection.owner, collection.organization)
             identifier = collection.settings.get("collection_id", collection.name)
-            return await self._search_server(request, lender, identifier, request.collections)
+            return await self._search_server(
+                request, lender_of(collection), identifier, request.collections
+            )
         raise BackendError(f"no backend is named {collection.backend!r}")
 
     async def _search_server(

@@ -78,7 +78,7 @@ class Collections:
         return created
 
     async def get(self, name: str) -> Collection:
-        """Return a collection by its id, or one of the operator's by its name.
+        """Return a collection by its id, or one of the default organisation by its name.
 
         Wherever the store asks for a collection, it takes either. Whoever acts for somebody finds
         the id with `access.meant`.
