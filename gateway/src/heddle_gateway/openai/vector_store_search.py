@@ -17,6 +17,11 @@ from heddle_gateway.services import ServiceClients, call
 _MAX_QUERIES = 10
 _MAX_RESULTS = 50
 _DEFAULT_RESULTS = 10
+_RERANKINGS: dict[str | None, knowledge_pb2.Reranking.ValueType] = {
+    "none": knowledge_pb2.RERANKING_NONE,
+    "late_interaction": knowledge_pb2.RERANKING_LATE_INTERACTION,
+    "model": knowledge_pb2.RERANKING_MODEL,
+}
 _FILE_ID = "file_id"
 _Weight = Annotated[float, Field(ge=0, le=1e6)]
 routes = Routes("vector stores")
@@ -38,7 +43,13 @@ class HybridSearch(Model):
 class RankingOptions(Model):
     """How passages are ranked."""
 
-    ranker: Literal["auto", "none", "default-2024-11-15"] | None = None
+    ranker: Literal["auto", "none", "default-2024-11-15", "late_interaction", "model"] | None = (
+        Field(
+            default=None,
+            description="What reorders the best passages. Heddle adds `late_interaction`, for "
+            "stores that were created with it, and `model`, its reranking model.",
+        )
+    )
     score_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     hybrid_search: HybridSearch | None = None
 
@@ -120,8 +131,8 @@ def _requests(store: str, body: Search) -> list[knowledge_pb2.SearchCollectionsR
     if body.filters is not None:
         common.filter.CopyFrom(to_filter(body.filters))
     if (ranking := body.ranking_options) is not None:
-        if ranking.ranker == "none":
-            common.reranking = knowledge_pb2.RERANKING_NONE
+        if ranking.ranker in _RERANKINGS:
+            common.reranking = _RERANKINGS[ranking.ranker]
         if ranking.score_threshold is not None:
             common.threshold = ranking.score_threshold
         if (hybrid := ranking.hybrid_search) is not None:

@@ -53,6 +53,11 @@ class NewVectorStore(VectorStoreUpdate):
 
     file_ids: Annotated[list[str], Field(max_length=MAX_FILES)] | None = None
     chunking_strategy: ChunkingStrategy = None
+    late_interaction: bool = Field(
+        default=False,
+        description="An extension of OpenAI's form: store the vectors that the ranker "
+        "`late_interaction` needs, about 20 kB for each passage.",
+    )
 
 
 class FileCounts(StrictModel):
@@ -80,6 +85,7 @@ class VectorStore(StrictModel):
     last_active_at: None = None
     metadata: dict[str, str]
     language: str = Field(description="The language for full-text search.")
+    late_interaction: bool = Field(description="Whether the ranker `late_interaction` can be used.")
 
 
 class VectorStorePage(Page):
@@ -116,6 +122,7 @@ async def create(api: Call, body: NewVectorStore) -> VectorStore:
         metadata=body.metadata or {},
         chunking=to_chunking(body.chunking_strategy),
         language=body.language or "",
+        late_interaction=body.late_interaction,
     )
     files = body.file_ids or []
     for file in files:  # before anything is created

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from heddle.knowledge.v1 import knowledge_pb2
+
+Reranking = Literal["none", "late_interaction", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,9 @@ class SearchOptions:
     vector_weight: float | None = None
     """The weight of the vector search, 0 to 1; the full-text search has the rest. None: the service
     chooses it for each question."""
+    reranking: Reranking = "none"
+    """What reorders the best passages. `late_interaction` compares the words of the question with
+    those of each passage; the search of a collection without their vectors fails."""
 
 
 NO_OPTIONS = SearchOptions()

@@ -1,6 +1,7 @@
 """Finds passages of one collection, by meaning and words alike."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from heddle_tools_service.sdk import Example, ToolCall, ToolError, ToolResult, t
 from heddle_tools_service.tools.retrieval import (
     ASSET_MANUAL,
     BALANCED,
-    ManualConfig,
+    ManualPassagesConfig,
     SearchText,
     search_failed,
     search_text,
@@ -26,7 +27,7 @@ from heddle_tools_service.tools.retrieved import (
 _MAX_RESULTS = 50
 
 
-class FastVectorSearchConfig(ManualConfig):
+class FastVectorSearchConfig(ManualPassagesConfig):
     """Where to look, and how much to bring."""
 
     limit: int = Field(
@@ -64,7 +65,8 @@ async def fast_vector_search(
     limit = call.arguments.limit if call.called else call.config.limit
     call.status("Embedding query...")
     call.status(f"Searching {collection}...")
-    results = await passages.search([collection], query, top_k=limit, options=BALANCED)
+    options = replace(BALANCED, reranking=call.config.reranking)
+    results = await passages.search([collection], query, top_k=limit, options=options)
     if results.failures:
         raise search_failed(results.failures[0])
     content: dict[str, Any] = {

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -19,7 +20,7 @@ from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.passes import in_turn
 from heddle_tools_service.tools.retrieval import (
     BALANCED,
-    ManualConfig,
+    ManualPassagesConfig,
     SearchText,
     search_failed,
     search_text,
@@ -49,7 +50,7 @@ class HybridSearchArguments(SearchText):
 @tool(
     "hybrid_search",
     title="Hybrid Search",
-    config=ManualConfig,
+    config=ManualPassagesConfig,
     arguments=HybridSearchArguments,
     category="rag",
     modes=("augment", "function", "agent"),
@@ -61,7 +62,7 @@ class HybridSearchArguments(SearchText):
     ],
 )
 async def hybrid_search(
-    call: ToolCall[ManualConfig, HybridSearchArguments], passages: Passages, pages: Pages
+    call: ToolCall[ManualPassagesConfig, HybridSearchArguments], passages: Passages, pages: Pages
 ) -> ToolResult:
     """Search text and pages at once, best for tables, menus and questions that are not simple."""
     started = time.perf_counter()
@@ -126,18 +127,21 @@ def merged(
 
 
 async def _search_passages(
-    call: ToolCall[ManualConfig, HybridSearchArguments], passages: Passages, query: str
+    call: ToolCall[ManualPassagesConfig, HybridSearchArguments], passages: Passages, query: str
 ) -> PassageResults:
     try:
         return await passages.search(
-            call.config.collections, query, top_k=call.arguments.text_limit, options=BALANCED
+            call.config.collections,
+            query,
+            top_k=call.arguments.text_limit,
+            options=replace(BALANCED, reranking=call.config.reranking),
         )
     except ToolError as error:
         return PassageResults(failures=(FailedSearch("", f"The text was not searched: {error}"),))
 
 
 async def _search_pages(
-    call: ToolCall[ManualConfig, HybridSearchArguments], pages: Pages, query: str
+    call: ToolCall[ManualPassagesConfig, HybridSearchArguments], pages: Pages, query: str
 ) -> PageMatches:
     most = call.arguments.visual_limit
     if not most:

@@ -13,6 +13,7 @@ from heddle_tools_service.capabilities.passages import (
     Passage,
     PassageResults,
     Passages,
+    SearchOptions,
 )
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
@@ -168,7 +169,11 @@ class Investigation:
         config = self._call.config
         collections = chosen(config)
         texts = self._passages.search(
-            collections, search.query, top_k=config.top_k, threshold=config.threshold
+            collections,
+            search.query,
+            top_k=config.top_k,
+            threshold=config.threshold,
+            options=SearchOptions(reranking=config.reranking),
         )
         if search.tool != "hybrid_search":
             return await texts

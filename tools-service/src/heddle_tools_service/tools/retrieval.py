@@ -1,7 +1,8 @@
 """What the tools that search collections share: their options, the search, and its failures."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
@@ -10,6 +11,7 @@ from heddle_tools_service.capabilities.passages import (
     FailedSearch,
     PassageResults,
     Passages,
+    Reranking,
     SearchOptions,
 )
 from heddle_tools_service.sdk import (
@@ -24,6 +26,13 @@ from heddle_tools_service.sdk import (
 ASSET_MANUAL = "AssetManual"
 MAX_COLLECTIONS = 64
 BALANCED = SearchOptions(vector_weight=0.5)
+RerankingOption = Annotated[
+    Reranking,
+    Field(
+        description="What reorders the best passages: late_interaction compares words, for "
+        "collections with late interaction; model asks the reranking model of the knowledge service"
+    ),
+]
 _NO_QUERY = "No user message found for query"
 
 
@@ -41,6 +50,7 @@ class KnowledgeBaseConfig(ToolConfig):
     threshold: float = Field(
         default=0.0, ge=0.0, le=1.0, description="Similarity threshold; 0 lets everything pass"
     )
+    reranking: RerankingOption = "none"
 
 
 class ManualConfig(ToolConfig):
@@ -52,6 +62,12 @@ class ManualConfig(ToolConfig):
         max_length=MAX_COLLECTIONS,
         description="Collections that may be searched, the one for calls that name none first",
     )
+
+
+class ManualPassagesConfig(ManualConfig):
+    """Where to look for passages, and how they are ordered."""
+
+    reranking: RerankingOption = "none"
 
 
 class SearchText(ToolArguments):
@@ -141,7 +157,7 @@ async def look_up(
         top_k=call.config.top_k,
         threshold=call.config.threshold,
         sections=sections,
-        options=options,
+        options=replace(options, reranking=call.config.reranking),
     )
     refuse_failure(results.failures, collections)
     return results

@@ -24,10 +24,25 @@ class Mode(StrEnum):
     TEXT = "text"
 
 
+class Reranking(StrEnum):
+    """What reorders the best passages."""
+
+    NONE = "none"
+    LATE_INTERACTION = "late_interaction"
+    MODEL = "model"
+
+
 _MODES = {
     Mode.HYBRID: knowledge_pb2.SEARCH_MODE_HYBRID,
     Mode.VECTOR: knowledge_pb2.SEARCH_MODE_VECTOR,
     Mode.TEXT: knowledge_pb2.SEARCH_MODE_TEXT,
+}
+
+
+_RERANKINGS = {
+    Reranking.NONE: knowledge_pb2.RERANKING_NONE,
+    Reranking.LATE_INTERACTION: knowledge_pb2.RERANKING_LATE_INTERACTION,
+    Reranking.MODEL: knowledge_pb2.RERANKING_MODEL,
 }
 
 
@@ -39,16 +54,30 @@ def search(
     mode: Annotated[
         Mode, typer.Option(help="vector (by meaning), text (by words) or both.")
     ] = Mode.HYBRID,
+    reranking: Annotated[
+        Reranking,
+        typer.Option(
+            help="What reorders the best passages: late_interaction compares words, for "
+            "collections of `heddle ingest --late-interaction`; model is the service's reranking "
+            "model."
+        ),
+    ] = Reranking.NONE,
     knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Show the passages of a collection that match a question best."""
     request = knowledge_pb2.SearchCollectionsRequest(
-        collections=[collection], query=question, top_k=top_k, mode=_MODES[mode]
+        collections=[collection],
+        query=question,
+        top_k=top_k,
+        mode=_MODES[mode],
+        reranking=_RERANKINGS[reranking],
     )
     with connected(knowledge_address, KnowledgeServiceStub) as connection:
         (result,) = connection.stub.SearchCollections(request, **new_call_options(_TIMEOUT)).results
     if result.HasField("error"):
         raise from_status(result.error)
+    for field in result.ignored_fields:
+        notes.print(f"The server of the collection ignores the option --{field}.", style="yellow")
     if not result.passages:
         notes.print("No passage matches.", style="dim")
     for number, passage in enumerate(result.passages, start=1):

@@ -16,6 +16,11 @@ from heddle_tools_service.providers.knowledge.client import KnowledgeClient, fai
 from heddle_tools_service.providers.knowledge.page_uris import picture_uri
 from heddle_tools_service.sdk import ToolError
 
+_RERANKINGS = {
+    "none": pb.RERANKING_NONE,
+    "late_interaction": pb.RERANKING_LATE_INTERACTION,
+    "model": pb.RERANKING_MODEL,
+}
 _OPTION_OF_FIELD = {"document_time_from": "time_from", "document_time_to": "time_to"}
 
 
@@ -46,6 +51,7 @@ class CollectionSearch:
             threshold=threshold,
             recency_weight=options.recency_weight,
             vector_weight=options.vector_weight,
+            reranking=_RERANKINGS[options.reranking],
             sections=sections,
         )
         if options.time_from is not None:
