@@ -46,6 +46,27 @@ def test_the_answer_comes_out_and_everything_else_beside_it(
     assert not request.include_trace
 
 
+def test_sources_show_their_pages_one_on_a_line(services: Services, heddle: Run) -> None:
+    places = [("3", "a"), ("12", "b"), ("3", "c")]
+    sources = [
+        {
+            "title": "Loom\nmanual",
+            "uri": "https://example.org/loom",
+            "excerpt": excerpt,
+            "attributes": {"document": "loom.pdf", "page": page, "collection": "kb"},
+        }
+        for page, excerpt in places
+    ]
+    services.orchestrator.script = [event(sources={"sources": sources}), DONE]
+
+    _, out, _ = heddle("chat", "bio", "Why?")
+
+    assert out.splitlines()[2:] == [
+        "1. Loom manual (loom.pdf), page 3 <https://example.org/loom>",
+        "2. Loom manual (loom.pdf), page 12 <https://example.org/loom>",
+    ]
+
+
 def test_a_decision_of_an_agent_is_told_beside_the_answer(services: Services, heddle: Run) -> None:
     decision = {"choices": [{"tool": "guide"}, {"tool": "web"}], "reason": "It asks for both."}
     services.orchestrator.script = [event(decision=decision), event(text_delta="So."), DONE]

@@ -1,6 +1,5 @@
 """Adds documents to a collection, one call for each."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +18,7 @@ from heddle_runtime.errors import (
 from heddle_cli.connections import Connection, new_call_options
 from heddle_cli.documents import Document
 from heddle_cli.failures import sentence
+from heddle_cli.progress import Progress
 from heddle_cli.terminal import counted
 
 MAX_BYTES = 30 * 1024 * 1024
@@ -28,7 +28,6 @@ _CREATING = 60.0
 """Seconds for a new collection: the service may have to load the embedding model first."""
 
 State = Literal["new", "replaced", "unchanged", "unreadable", "failed"]
-Progress = Callable[[str, int, int], None]
 # The next document would fail with the same error.
 _PERMANENT = (NotFoundError, PermissionDeniedError, UnauthenticatedError, UnavailableError)
 
@@ -74,7 +73,7 @@ def ingest_document(
         connection: The connection to the knowledge service.
         common: The collection, and the members that all documents share.
         document: The file.
-        progress: Called with the stage, the completed steps and all steps.
+        progress: Shows how far the document is.
 
     Raises:
         HeddleError: The next document would fail for the same reason.

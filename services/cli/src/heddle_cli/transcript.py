@@ -14,7 +14,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self.done = False
-        self._sources: dict[tuple[str, str], tool_pb2.Source] = {}
+        self._sources: dict[str, None] = {}
         self._trace: orchestrator_pb2.Trace | None = None
         self._open_line = False
         self._cut = False
@@ -49,8 +49,7 @@ class Transcript:
                 self._store(event)
 
     def _store(self, event: orchestrator_pb2.RunEvent) -> None:
-        for source in event.sources.sources:
-            self._sources.setdefault((source.title, source.uri), source)
+        self._sources.update(dict.fromkeys(map(_line, event.sources.sources)))
         if event.HasField("trace"):
             self._trace = event.trace
         if event.HasField("done"):
@@ -69,9 +68,8 @@ class Transcript:
             self._note("The answer ends at the model's limit of tokens.")
         if self._sources:
             out.print("\nSources", style="bold")
-        for number, source in enumerate(self._sources.values(), start=1):
-            place = f" <{source.uri}>" if source.uri else ""
-            out.print(plain(f"{number}. {source.title}{place}"))
+        for number, line in enumerate(self._sources, start=1):
+            out.print(f"{number}. {line}")
         if self._trace is not None:
             show_trace(self._trace)
 
@@ -115,6 +113,15 @@ def show_trace(trace: orchestrator_pb2.Trace) -> None:
             for part in message.parts
         )
         notes.print(plain(f"\n[{role}]\n{text}"), style="dim")
+
+
+def _line(source: tool_pb2.Source) -> str:
+    """Return a source on one line: title, file, page and address."""
+    document, page = source.attributes.get("document"), source.attributes.get("page")
+    file = f" ({document})" if document and document != source.title else ""
+    place = f", page {page}" if page else ""
+    address = f" <{source.uri}>" if source.uri else ""
+    return " ".join(plain(f"{source.title}{file}{place}{address}").split())
 
 
 def _name(tool: orchestrator_pb2.ToolStarted | orchestrator_pb2.ToolFinished) -> str:

@@ -1,9 +1,7 @@
 """`heddle ingest`."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,9 +13,10 @@ from heddle_runtime.addresses import KNOWLEDGE
 from heddle_cli.belongings import entries, time_of
 from heddle_cli.connections import Connection, connected
 from heddle_cli.documents import Document, documents
-from heddle_cli.ingestion import Outcome, Progress, ensure_collection, ingest_document
+from heddle_cli.ingestion import Outcome, ensure_collection, ingest_document
 from heddle_cli.options import CollectionName, KnowledgeAddress
-from heddle_cli.terminal import bars, counted, notes, out, plain
+from heddle_cli.progress import progress_display
+from heddle_cli.terminal import counted, notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
 _WIDTH = len("unreadable")
@@ -31,6 +30,11 @@ _PAGES = {
     "text": knowledge_pb2.PAGE_HANDLING_TEXT,
     "pictures": knowledge_pb2.PAGE_HANDLING_PICTURES,
     "search": knowledge_pb2.PAGE_HANDLING_SEARCH,
+}
+_SHARINGS = {
+    "private": knowledge_pb2.SHARING_PRIVATE,
+    "organization": knowledge_pb2.SHARING_ORGANIZATION,
+    "everyone": knowledge_pb2.SHARING_EVERYONE,
 }
 
 
@@ -73,18 +77,30 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         typer.Option(help="Pages: text only, with their images, or searchable by image."),
     ] = None,
     late_interaction: Annotated[
-        bool, typer.Option("--late-interaction", help="Store vectors of words, for ranking.")
+        bool,
+        typer.Option(
+            "--late-interaction",
+            help="Store vectors of words, for searches with --reranking late_interaction.",
+        ),
     ] = False,
     graph: Annotated[
         bool, typer.Option("--graph", help="Extract a graph of the names in documents.")
     ] = False,
+    sharing: Annotated[
+        Literal["private", "organization", "everyone"] | None,
+        typer.Option(
+            help="Who may read it besides the operator. The default is the organisation 'default'."
+        ),
+    ] = None,
     knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Add documents to a collection, which is created if it does not exist.
 
     Unchanged documents are skipped, so an interrupted command continues when it is repeated. Of a
     changed document only the changes are embedded. Hidden files and links in folders are skipped.
-    The options from --title on apply to a new collection.
+    The options from --title on apply to a new collection. It belongs to the default organisation,
+    whose members and API keys may read it. Progress goes to standard error unless standard output
+    is a terminal.
     """
     common = knowledge_pb2.IngestDocumentRequest(
         collection=collection, metadata=entries(metadata), document_time=time_of(date)
@@ -106,8 +122,9 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         hint = "" if recursive else " Folders in folders are read with --recursive."
         notes.print(f"heddle: There is nothing to ingest.{hint}", style="red")
         raise typer.Exit(1)
-    set_fields = settings.ListFields()
+    set_fields = bool(sharing or settings.ListFields())
     settings.name = collection
+    settings.sharing = _SHARINGS[sharing or "organization"]
     with connected(knowledge_address, KnowledgeServiceStub) as connection:
         if not ensure_collection(connection, settings) and set_fields:
             notes.print("The collection exists and stays as it is.", style="dim")
@@ -126,20 +143,20 @@ def ingest_all(
     counts: Counter[str] = Counter()
     taken: dict[str, Path] = {}
     pool = ThreadPoolExecutor(_MAX_CONCURRENT, thread_name_prefix="ingestion")
-    with _bars(len(files)) as (begin, end):
+    with progress_display(len(files)) as display:
 
         def ingested(document: Document) -> Outcome:
             other = taken[document.name]
             if other is not document.path:
                 # It would replace the other in each run.
                 return Outcome("failed", f"has the same name as {other}")
-            return ingest_document(connection, common, document, begin(document))
+            return ingest_document(connection, common, document, display.begin(document))
 
         for document in files:
             taken.setdefault(document.name, document.path)
         try:
             for document, outcome in zip(files, pool.map(ingested, files), strict=True):
-                end()
+                display.end()
                 counts[outcome.state] += 1
                 line = f"{outcome.state:<{_WIDTH}}  {document.name}: {outcome.note}"
                 out.print(plain(line), style=_STYLES.get(outcome.state))
@@ -149,29 +166,6 @@ def ingest_all(
         finally:
             pool.shutdown(cancel_futures=True)
     return counts
-
-
-@contextmanager
-def _bars(total: int) -> Iterator[tuple[Callable[[Document], Progress], Callable[[], None]]]:
-    """Show two bars on a terminal: all documents, and the stage of the latest one.
-
-    Yields:
-        A function that returns the progress callback of a document, and one to call at its end.
-    """
-    with bars(shown=out.is_terminal) as drawn:
-        overall = drawn.add_task("documents", total=total)
-        current = drawn.add_task("", total=None)
-
-        def begin(document: Document) -> Progress:
-            name = plain(document.path.name)[:40]
-
-            def progress(stage: str, done: int, total: int) -> None:
-                text = f"{plain(stage)} {name}".strip()
-                drawn.update(current, description=text, completed=done, total=total)
-
-            return progress
-
-        yield begin, lambda: drawn.advance(overall)
 
 
 def _summary(counts: "Counter[str]", collection: str, skipped: int) -> str:
