@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,15 @@ from typing import Any
 import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_connector.connectors import local
+from heddle_connector.connectors.local import connector as local
+from heddle_connector.connectors.local.progress import OUT_OF_TIME
 from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.errors import InvalidRequestError, NotFoundError, UnavailableError
+from heddle_runtime.errors import (
+    DeadlineError,
+    InvalidRequestError,
+    NotFoundError,
+    UnavailableError,
+)
 from runtime.examples import sampled
 from structlog.testing import capture_logs
 
@@ -65,6 +73,56 @@ async def test_a_cancelled_answer_stops_the_engine(moment: str) -> None:
         await asyncio.sleep(0.5)
         ended = os.times()
     assert (ended.user - begun.user) < 0.15  # working would use all of a core
+
+
+STORY = "Tell a very long story about a weaver and the sea."
+
+
+@pytest.mark.parametrize("shape", sampled([lambda request: request, as_whole], 1))
+async def test_an_answer_ends_before_the_deadline_with_a_warning(shape: Callable[..., Any]) -> None:
+    async with service() as stub:
+        await events(stub, ask(), 60)  # loaded
+        cut_off = await events(stub, shape(ask(STORY, 3_500)), 3)
+    assert len(answer(cut_off)) > 20
+    [warning] = [event.warning for event in cut_off if event.HasField("warning")]
+    assert warning == OUT_OF_TIME
+    done = cut_off[-1].done
+    assert done.finish_reason == chat.FINISH_REASON_LENGTH
+    assert done.usage.prompt_tokens > 10
+    assert done.usage.completion_tokens > 3
+
+
+async def test_a_prompt_that_takes_too_long_is_refused_early() -> None:
+    async with service() as stub:
+        await events(stub, ask(), 60)
+        started = time.monotonic()
+        error = await failure(stub, ask("word " * 3_500), 5)
+        assert time.monotonic() - started < 4  # it takes about twenty seconds to read
+    assert type(error) is DeadlineError
+    assert re.match(r"The conversation has 35\d\d tokens, and .* in the 4 seconds", error.message)
+
+
+@pytest.mark.exhaustive
+async def test_an_answer_that_waits_for_a_slot_until_its_deadline_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HEDDLE_CONNECTOR_LOCAL_SLOTS", "1")
+    async with service() as stub:
+        await events(stub, ask(), 60)
+        first = asyncio.ensure_future(events(stub, ask(STORY, 3_500), 8))
+        await asyncio.sleep(1)  # it has the slot
+        error = await failure(stub, ask(), 2)
+        assert (await first)[-1].done.finish_reason == chat.FINISH_REASON_LENGTH
+    assert type(error) is UnavailableError
+    assert "busy" in error.message
+
+
+@pytest.mark.exhaustive
+async def test_a_model_that_is_not_loaded_in_time_is_unavailable() -> None:
+    async with service() as stub:
+        error = await failure(stub, ask(), 0.2)
+        assert await events(stub, ask(), 60)  # it is loaded all the same
+    assert type(error) in (UnavailableError, DeadlineError)
 
 
 @pytest.mark.exhaustive

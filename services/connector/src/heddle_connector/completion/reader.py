@@ -90,6 +90,11 @@ class CompletionReader:
             self._fail(error)
         return batch.events()
 
+    @property
+    def finish_reason(self) -> str:
+        """Why the provider ended the answer, in its words; empty until it has."""
+        return self._reason
+
     def end(self, payloads: Iterable[bytes | str] = ()) -> Sequence[Event]:
         """Return the last events of a stream whose last chunks are `payloads`."""
         return self.read([*payloads, _END_MARK])

@@ -12,6 +12,7 @@ account. Otherwise only assistants of the operator's own organisation use it.
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1.chat_pb2 import GeneratedImage
 from heddle_runtime.errors import (
+    DeadlineError,
     InvalidRequestError,
     NotFoundError,
     ProviderGarbledError,
@@ -56,6 +57,7 @@ from heddle_connector.sdk.definition import (
 )
 from heddle_connector.sdk.openmp import provide_openmp
 from heddle_connector.sdk.threads import from_thread
+from heddle_connector.sdk.time_limit import TimeLimit
 
 __all__ = [
     "BAD_JSON",
@@ -66,6 +68,7 @@ __all__ = [
     "Call",
     "CompletionReader",
     "Connector",
+    "DeadlineError",
     "Done",
     "Event",
     "Example",
@@ -91,6 +94,7 @@ __all__ = [
     "Settings",
     "SseDecoder",
     "TextDelta",
+    "TimeLimit",
     "ToolCall",
     "UnavailableError",
     "Usage",

@@ -15,7 +15,14 @@ from typing import Any
 import msgspec
 from pydantic import Field
 
+from heddle_connector.connectors.local.progress import (
+    LOADING,
+    OUT_OF_TIME,
+    RAISE_DEADLINE,
+    Progress,
+)
 from heddle_connector.sdk import (
+    AnswerWarning,
     Call,
     CompletionReader,
     Connector,
@@ -26,6 +33,7 @@ from heddle_connector.sdk import (
     Model,
     NotFoundError,
     Settings,
+    TimeLimit,
     UnavailableError,
     completion_body,
     connector,
@@ -104,19 +112,33 @@ class Local(Connector[LocalSettings]):
         # Always streamed, with progress: the engine learns of a cancellation when it reports
         # something, and it reads a long prompt for half a minute.
         body = msgspec.json.encode(
-            _text_only(completion_body(call, stream=True)) | {"return_progress": True}
+            _text_only(completion_body(call, stream=True))
+            | {"return_progress": True, "timings_per_token": True}
         )
-        server = await self._server()
+        limit = TimeLimit(call.seconds)
+        try:
+            server = await limit.wait(self._server())
+        except TimeoutError:
+            raise UnavailableError(LOADING, diagnosis=RAISE_DEADLINE) from None
         reader = CompletionReader(calls=bool(call.functions))
+        progress = Progress(limit)
         collected: list[Event] = []
-        async with aclosing(from_thread(self._threads, _task(server, body))) as chunks:
-            async for chunk in chunks:
-                events = reader.read(chunk)
+        async with (
+            aclosing(from_thread(self._threads, _task(server, body))) as chunks,
+            aclosing(limit.bounded(chunks)) as in_time,
+        ):
+            async for payloads in in_time:
+                progress.read(payloads)
+                events = reader.read(payloads)
                 if call.whole:
                     collected += events
                 elif events:
                     yield events
-        yield [*collected, *reader.end()]
+        end: Sequence[bytes] = ()
+        if limit.expired and not reader.finish_reason:
+            end = progress.cut_off()
+            collected.append(AnswerWarning(OUT_OF_TIME))
+        yield [*collected, *reader.end(end)]
         reader.check()
 
     async def close(self) -> None:

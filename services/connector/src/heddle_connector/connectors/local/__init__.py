@@ -1,0 +1,5 @@
+"""The connector to the embedded model."""
+
+from heddle_connector.connectors.local.connector import Local
+
+__all__ = ["Local"]
