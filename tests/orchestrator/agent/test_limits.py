@@ -137,3 +137,15 @@ async def test_the_token_budget_ends_the_search(agent: Agent) -> None:
 
     assert run.path == [FAST, FAST, "text_response"]
     assert "tokens" in run.decisions[-1].reason
+
+
+async def test_results_with_long_names_of_sources_are_summarised_once(agent: Agent) -> None:
+    agent.tools.finds = {
+        FAST: [{"text": f"{n} volts", "manual": f"{n}" + "ü" * 900} for n in range(200)]
+    }
+
+    run = await agent.run("What is the voltage?", FAST)
+
+    assert run.path.count("summarize") == 1
+    [summary] = [e["objects"][0] for e in run.outputs("result") if e["tool"] != FAST]
+    assert summary["summary"]

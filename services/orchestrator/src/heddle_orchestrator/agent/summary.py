@@ -1,6 +1,8 @@
 """Replaces the results of a run with a summary."""
 
 import json
+from itertools import accumulate
+from typing import Any
 
 import grpc
 from heddle.chat.v1 import chat_pb2
@@ -13,6 +15,8 @@ from heddle_orchestrator.agent.state import State
 
 _TOKENS_PER_WORD = 2
 _MAX_SOURCES = 200
+_MAX_SOURCES_BYTES = 40_000
+"""Summary and sources together stay below the size that calls for a summary."""
 _MAX_CHARS = SUMMARY_THRESHOLD_TOKENS // 2
 """Of a summary, and of the passages that replace it if the model fails."""
 
@@ -31,7 +35,7 @@ async def summarize(ask: AskModel, state: State, max_words: int, max_prompt_char
     """
     environment = state.environment
     objects = environment.objects()
-    citations = [source.to_frontend() for source in sources(objects)[:_MAX_SOURCES]]
+    citations = _first([source.to_frontend() for source in sources(objects)[:_MAX_SOURCES]])
     task = (
         f"Summarize the passages below in at most {max_words} words. Keep what answers this "
         f"question, with its numbers and names: {state.prompt}"
@@ -50,3 +54,9 @@ async def summarize(ask: AskModel, state: State, max_words: int, max_prompt_char
     environment.replace(SUMMARIZE, "summary", [document])
     state.summaries += 1
     return summary
+
+
+def _first(citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first sources that fit into the limit."""
+    sizes = accumulate(len(json.dumps(each, ensure_ascii=False).encode()) for each in citations)
+    return [each for each, size in zip(citations, sizes, strict=True) if size <= _MAX_SOURCES_BYTES]
