@@ -7,8 +7,17 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.models.embeddings import RemoteEmbedder
+from heddle_knowledge.models.interpreters import TextInterpreter
 from heddle_knowledge.models.reranking import RemoteReranker
-from heddle_knowledge.provider_factory import get_embeddings, get_reranker, get_vectordb
+from heddle_knowledge.pages.models import OcrPageModel
+from heddle_knowledge.pages.reader import PageReader
+from heddle_knowledge.provider_factory import (
+    get_embeddings,
+    get_reranker,
+    get_vectordb,
+    get_visual_search,
+    get_vlm,
+)
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_runtime.call_metadata import new_call_options
 from heddle_tools_service.app import ToolsSettings
@@ -22,10 +31,15 @@ CLOUD: dict[str, Any] = {
     "embeddings_url": "http://vllm:8000/v1/",
     "embeddings_model": "bge-m3",
     "store_url": "s3://bucket/prefix",
+    "reranker_url": "http://infinity:7997",
+    "reranker_model": "bge-reranker",
+    "visual_search_url": "http://vllm:8001",
+    "vlm_url": "http://vllm:8002/v1",
+    "vlm_model": "qwen3-vl",
     "small_fast_model": "local/smollm2",
     "small_fast_model_cloud": "openai/gpt-4o-mini",
 }
-SWITCHES = ("embeddings", "vectordb", "llm")
+SWITCHES = ("embeddings", "vectordb", "llm", "reranker", "visual_search", "vlm")
 
 
 async def chosen(settings: dict[str, Any]) -> dict[str, str]:
@@ -33,9 +47,13 @@ async def chosen(settings: dict[str, Any]) -> dict[str, str]:
     knowledge = KnowledgeSettings.model_validate(settings)
     small_model = ToolsSettings.model_validate(settings).small_model
     async with browser() as http, get_embeddings(knowledge, http) as (embedder, *_):
+        pages = get_visual_search(knowledge, http, PageReader())
         return {
             "embeddings": "local" if isinstance(embedder, MiniLmEmbedder) else "cloud",
             "vectordb": "local" if isinstance(get_vectordb(knowledge).place, Path) else "cloud",
+            "reranker": "cloud" if get_reranker(knowledge, http) else "local",
+            "visual_search": "local" if isinstance(pages, OcrPageModel) else "cloud",
+            "vlm": "local" if isinstance(get_vlm(knowledge, http), TextInterpreter) else "cloud",
             "llm": small_model.partition("/")[0].replace("openai", "cloud"),
         }
 

@@ -79,8 +79,8 @@ def get_vectordb(settings: KnowledgeSettings) -> Storage:
 
 
 def get_reranker(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Reranker | None":
-    """Return the reranking model; None if none is set up."""
-    if not settings.reranker_url:
+    """Return the reranking model; None if none is set up or its place is `local`."""
+    if settings.place_of("reranker") == "local" or not settings.reranker_url:
         return None
     from heddle_knowledge.models.reranking import RemoteReranker  # noqa: PLC0415 (slow)
 

@@ -10,7 +10,7 @@ from pydantic_settings import SettingsConfigDict
 
 NOWHERE = "none"  # not empty: an empty variable counts as not set
 Place = Literal["local", "cloud"]
-Provider = Literal["embeddings", "vectordb", "visual_search", "vlm"]
+Provider = Literal["embeddings", "reranker", "vectordb", "visual_search", "vlm"]
 
 
 class KnowledgeSettings(EgressSettings):
@@ -113,6 +113,11 @@ class KnowledgeSettings(EgressSettings):
     embeddings_batch: int = Field(
         default=32, ge=1, le=2048, description="The most texts in one request."
     )
+    reranker: Place | None = Field(
+        default=None,
+        description="Where the reranking model is: `cloud`, or `local` for none. Where no address "
+        "is set, there is none.",
+    )
     reranker_url: str = Field(
         default="",
         description="Address of a server with a reranking model, up to and with its version: "
@@ -183,7 +188,8 @@ class KnowledgeSettings(EgressSettings):
                 "a vector database of the cloud needs HEDDLE_KNOWLEDGE_STORE_URL; or set "
                 "HEDDLE_KNOWLEDGE_VECTORDB=local"
             )
-        for name, url in (("VISUAL_SEARCH", self.visual_search_url), ("VLM", self.vlm_url)):
+        for name in ("RERANKER", "VISUAL_SEARCH", "VLM"):
+            url = getattr(self, f"{name.lower()}_url")
             if getattr(self, name.lower()) == "cloud" and not url:
                 raise ValueError(
                     f"HEDDLE_KNOWLEDGE_{name}=cloud needs HEDDLE_KNOWLEDGE_{name}_URL; or set it "
@@ -199,6 +205,7 @@ class KnowledgeSettings(EgressSettings):
         """Return where a provider comes from."""
         named = {
             "embeddings": self.embeddings_url,
+            "reranker": self.reranker_url,
             "vectordb": self.store_url.get_secret_value(),
             "visual_search": self.visual_search_url,
             "vlm": self.vlm_url,
