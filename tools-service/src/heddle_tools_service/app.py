@@ -138,7 +138,7 @@ async def app(
             }
         )
         runner = ToolRunner(
-            Registry.discover(settings.plugins_dir, capabilities),
+            Registry.discover(settings.plugins_dir, capabilities, settings.disabled),
             SemanticSimilarity(knowledge_stub),
             threads,
             settings.tool_timeout,

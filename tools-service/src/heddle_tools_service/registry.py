@@ -1,12 +1,13 @@
 """The installed tools, loaded once at start. Requests name tools and never load any."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import structlog
 from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
@@ -37,6 +38,7 @@ from heddle_tools_service.sdk import (
 from heddle_tools_service.sdk.definition import Outcome
 from heddle_tools_service.validation_errors import ARGUMENTS, REQUIRED, listed
 
+log = structlog.get_logger(__name__)
 ENTRY_POINTS = "heddle.tools"
 NO_CAPABILITIES = Capabilities()
 _MAX_NAME_CHARS = 80
@@ -60,6 +62,8 @@ class Installed:
     offer: Callable[[ToolCall[Any, Any]], Awaitable[FunctionOffer]] | None
     available: Callable[[ToolCall[Any, Any]], Awaitable[bool]] | None
     trigger: Callable[[ToolCall[Any, Any]], Awaitable[Trigger | None]] | None
+    disabled: bool = False
+    """Whether the operator has switched it off."""
 
     @property
     def name(self) -> str:
@@ -131,6 +135,8 @@ class Installed:
 
     def is_enabled(self, config: object, conversation: Conversation) -> bool:
         """Return whether models may call the tool with this configuration."""
+        if self.disabled:
+            return False
         enabled = self.tool.enabled
         context = OfferContext(config, conversation.assistant, conversation.caller)
         return enabled is None or enabled(context)
@@ -165,23 +171,31 @@ class Registry:
         self.problems: tuple[Problem, ...] = tuple(plugins.problems)
 
     @classmethod
-    def discover(cls, folder: Path | None, capabilities: Capabilities) -> "Registry":
+    def discover(
+        cls, folder: Path | None, capabilities: Capabilities, disabled: Collection[str] = ()
+    ) -> "Registry":
         """Return Heddle's tools, those of installed distributions, and those of `folder`.
 
         Args:
             folder: The mounted folder of plugins, if there is one.
             capabilities: What the tools can request.
+            disabled: The names of tools that the operator has switched off.
         """
         make_importable()
 
         def read(module: ModuleType) -> Iterator[Installed]:
-            return (_install(tool, capabilities) for tool in tools_in(module))
+            return (
+                replace(_install(tool, capabilities), disabled=tool.name in disabled)
+                for tool in tools_in(module)
+            )
 
         plugins = discover(tools, ENTRY_POINTS, folder, read, "tool")
         for name, installed in plugins.loaded.items():
             if installed.tool.obstacle:
                 message = f"The tool {name!r} is never called: {installed.tool.obstacle}"
                 plugins.report(plugins.origins[name], message, "tool can never be called")
+        for name in set(disabled) - plugins.loaded.keys():
+            log.warning("a tool that is switched off is not installed", tool=name)
         return cls(plugins)
 
     @classmethod

@@ -28,6 +28,11 @@ class ToolsSettings(EgressSettings):
         description="Folder with additional tools, one Python file each. They run with all rights "
         "of the service.",
     )
+    disabled: frozenset[str] = Field(
+        default=frozenset(),
+        description='Tools that are switched off, as a JSON list: ["query_documents_metadata"]. '
+        "They are not offered to models, and calls of them are refused.",
+    )
     tool_timeout: float = Field(
         default=20.0, gt=0, description="Seconds that a tool may take if its binding does not say."
     )

@@ -95,7 +95,8 @@ class ToolRunner:
             context: The run.
             remaining: Seconds until the deadline of the call.
         """
-        request = context.tree.user_prompt or Conversation(context).query
+        tree = context.tree
+        request = tree.query or tree.user_prompt or Conversation(context).query
         await self.similarity.compare(request, assessments, remaining)
 
     def _callback_seconds(self, remaining: float) -> float:
@@ -171,8 +172,9 @@ class ToolRunner:
         arguments = installed.arguments_of(function_call)
         config = installed.configure(invocation.config)
         mode: Mode = "augment"
-        if function_call is not None:
+        if function_call is not None or installed.disabled:
             installed.require_enabled(config, conversation)
+        if function_call is not None:
             mode = "agent" if conversation.routed else "function"
         call = conversation.call(
             config=config,

@@ -112,6 +112,12 @@ class Passages(Protocol):
             Passages in the order of `collections`. A collection that fails is told, not raised.
         """
 
+    async def have_documents(self, collections: Sequence[str]) -> bool:
+        """Return whether any of `collections` contains a document.
+
+        A collection that cannot be asked counts as one that does: a search says what is wrong.
+        """
+
 
 def stored_attributes(collection: str, passage: knowledge_pb2.Passage) -> dict[str, str]:
     """Return the attributes of a source that is a passage of the knowledge service."""

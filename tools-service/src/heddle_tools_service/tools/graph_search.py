@@ -31,6 +31,7 @@ from heddle_tools_service.sdk import (
 from heddle_tools_service.tools.retrieval import (
     MAX_COLLECTIONS,
     any_chosen,
+    documents_exist,
     refuse_failure,
     required,
 )
@@ -104,6 +105,7 @@ class GraphQuestion(ToolArguments):
         ),
     ],
     enabled=any_chosen,
+    available=documents_exist,
 )
 async def graph_search(
     call: ToolCall[GraphConfig, GraphQuestion], graph: Graph, model: SmallModel

@@ -28,6 +28,7 @@ from heddle_tools_service.sdk import (
 from heddle_tools_service.tools.retrieval import (
     MAX_COLLECTIONS,
     any_chosen,
+    documents_exist,
     refuse_failure,
     required,
 )
@@ -103,6 +104,7 @@ class DocumentsQuestion(ToolArguments):
         Example("Which is the largest file?", {"query": "Which is the largest document?"}),
     ],
     enabled=any_chosen,
+    available=documents_exist,
 )
 async def query_documents_metadata(
     call: ToolCall[DocumentsConfig, DocumentsQuestion],

@@ -98,6 +98,11 @@ def any_chosen(context: OfferContext[Any]) -> bool:
     return bool(chosen(context.config))
 
 
+async def documents_exist(call: ToolCall[Any, Any], passages: Passages) -> bool:
+    """Return whether the configured collections contain a document."""
+    return await passages.have_documents(chosen(call.config))
+
+
 def required(config: HasCollections) -> tuple[str, ...]:
     """Return the names of the collections, each once.
 

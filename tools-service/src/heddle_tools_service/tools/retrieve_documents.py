@@ -8,7 +8,13 @@ from pydantic import BeforeValidator, Field
 
 from heddle_tools_service.capabilities.passages import NO_OPTIONS, Passage, Passages, SearchOptions
 from heddle_tools_service.sdk import Example, Query, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, any_chosen, check, look_up
+from heddle_tools_service.tools.retrieval import (
+    KnowledgeBaseConfig,
+    any_chosen,
+    check,
+    documents_exist,
+    look_up,
+)
 from heddle_tools_service.tools.retrieved import passage_object
 from heddle_tools_service.tools.simple_rag import rag_result
 
@@ -54,6 +60,7 @@ class RetrieveDocumentsArguments(Query):
         Example("What is the latest on the grant?", {"query": "grant", "recency_weight": 0.5}),
     ],
     enabled=any_chosen,
+    available=documents_exist,
 )
 async def retrieve_documents(
     call: ToolCall[KnowledgeBaseConfig, RetrieveDocumentsArguments | None], passages: Passages

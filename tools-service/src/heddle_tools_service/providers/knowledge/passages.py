@@ -1,5 +1,6 @@
 """Searches collections for passages."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ _RERANKINGS = {
     "late_interaction": pb.RERANKING_LATE_INTERACTION,
     "model": pb.RERANKING_MODEL,
 }
+_LIST_SECONDS = 2.0
 _OPTION_OF_FIELD = {"document_time_from": "time_from", "document_time_to": "time_to"}
 
 
@@ -75,6 +77,19 @@ class CollectionSearch:
             ),
             tuple(_warning(result) for result in response.results if result.ignored_fields),
         )
+
+    async def have_documents(self, collections: Sequence[str]) -> bool:
+        """Return whether any of `collections` contains a document; see `Passages`."""
+        return any(await asyncio.gather(*map(self._has_documents, dict.fromkeys(collections))))
+
+    async def _has_documents(self, collection: str) -> bool:
+        request = pb.ListDocumentsRequest(collection=collection, page_size=1)
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                response = await self.client.ask(self.client.service.ListDocuments, request)
+        except (ToolError, TimeoutError):
+            return True
+        return bool(response.documents)
 
 
 def _warning(result: pb.CollectionPassages) -> str:

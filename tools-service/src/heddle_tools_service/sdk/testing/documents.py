@@ -38,6 +38,12 @@ class ScriptedPassages:
     delay: float = 0.0
     """Seconds that a search takes."""
     requests: list[SearchRequest] = field(default_factory=list)
+    documents: bool = True
+    """Whether the collections contain documents."""
+
+    async def have_documents(self, collections: Sequence[str]) -> bool:
+        """Return what the test defines, and False without collections."""
+        return self.documents and bool(collections)
 
     async def search(
         self,
