@@ -173,7 +173,7 @@ async def test_each_function_of_a_server_is_a_tool_of_its_own(agent: Agent) -> N
 def test_only_what_amounts_to_the_same_inputs_is_refused(
     earlier: dict[str, Any], later: dict[str, Any], same: bool
 ) -> None:
-    state = State("x", history=[PastRun(LOOK, earlier, 1, failed=False)])
+    state = State("x", "x", history=[PastRun(LOOK, earlier, 1, failed=False)])
 
     assert bool(repetition(state, LOOK, later)) is same
     assert not repetition(state, FAST, later)

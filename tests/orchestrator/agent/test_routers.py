@@ -271,7 +271,7 @@ async def test_a_compiled_program_is_loaded_with_what_it_learned_of_the_tools_th
         replace(candidate("clock", "Tells the time."), bound=bound),
         replace(candidate("mail", "Sends."), bound=bound),
     ]
-    state = State("Write to Eva")
+    state = State("Write to Eva", "Write to Eva")
 
     decision = await DspyRouter(tmp_path / "program.json").decide(answers, state, tools)
 

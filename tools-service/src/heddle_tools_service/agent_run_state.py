@@ -31,6 +31,7 @@ def tree_of(message: pb.TreeData) -> TreeData:
             environment.estimated_tokens,
         ),
         tuple(map(_past_run, message.history)),
+        message.query or message.user_prompt,
     )
 
 

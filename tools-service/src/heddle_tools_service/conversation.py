@@ -74,7 +74,9 @@ class Conversation:
     @cached_property
     def tree(self) -> TreeData:
         """The state of the agent's run; outside such a run, the state of a new one."""
-        return tree_of(self._context.tree) if self.routed else TreeData(self.query)
+        return (
+            tree_of(self._context.tree) if self.routed else TreeData(self.query, query=self.query)
+        )
 
     def call(
         self, *, config: object, seconds: float, mode: Mode, arguments: object = None

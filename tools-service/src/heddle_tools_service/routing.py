@@ -75,6 +75,8 @@ class TreeData:
     environment: Environment = Environment()
     history: tuple[PastRun, ...] = ()
     """Oldest first."""
+    query: str = ""
+    """What tools search for: `user_prompt`, after the earlier questions that it refers back to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,21 @@ def question(messages: Sequence[chat.Message]) -> str:
     index = question_index(messages)
     if index is None or messages[index].role != chat.ROLE_USER:
         return ""
-    texts = [part.text for part in messages[index].parts if part.HasField("text")]
-    return " ".join(filter(None, map(_own, texts))) or " ".join(texts)
+    return _user_text(messages[index])
+
+
+def questions(messages: Sequence[chat.Message]) -> list[str]:
+    """Return what the user has asked, oldest first, without templates around it.
+
+    The last one is the question of the conversation. Messages without text are omitted, except the
+    last one.
+    """
+    last = question_index(messages)
+    if last is None or messages[last].role != chat.ROLE_USER:
+        return []
+    earlier = (each for each in messages[:last] if each.role == chat.ROLE_USER)
+    texts = [_user_text(each) for each in earlier if not _is_template_only(each)]
+    return [*filter(None, texts), _user_text(messages[last])]
 
 
 def message_text(message: chat.Message) -> str:
@@ -59,6 +72,11 @@ def own_words(text: str) -> str:
     Text with no such addition is returned unchanged. So is a template without a question.
     """
     return _own(text) or text
+
+
+def _user_text(message: chat.Message) -> str:
+    texts = [part.text for part in message.parts if part.HasField("text")]
+    return " ".join(filter(None, map(_own, texts))) or " ".join(texts)
 
 
 def _own(text: str) -> str:

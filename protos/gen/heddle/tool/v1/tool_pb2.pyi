@@ -511,12 +511,17 @@ class TreeData(_message.Message):
     ITERATIONS_FIELD_NUMBER: _builtins.int
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
     user_prompt: _builtins.str
     """The question: the text of the last message of the role user, without what Open WebUI adds to a
     question about a file.
     """
     iterations: _builtins.int
     """The number of completed decisions."""
+    query: _builtins.str
+    """What tools search for: `user_prompt`, after the earlier questions of the user that it refers
+    back to. For example "When does the library open? And on Sundays?". Empty: `user_prompt`.
+    """
     @_builtins.property
     def environment(self) -> Global___Environment:
         """The results so far."""
@@ -532,10 +537,11 @@ class TreeData(_message.Message):
         iterations: _builtins.int = ...,
         environment: Global___Environment | None = ...,
         history: _abc.Iterable[Global___PastRun] | None = ...,
+        query: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment", "history", b"history", "iterations", b"iterations", "user_prompt", b"user_prompt"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment", "history", b"history", "iterations", b"iterations", "query", b"query", "user_prompt", b"user_prompt"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1194,8 +1200,8 @@ class Assessment(_message.Message):
     affinity: _builtins.float
     """The semantic similarity of the question to the tool's name and description and to the requests
     of its examples, from -1 to 1; comparable among the tools of one response only. The question is
-    `user_prompt` of `tree`, or the last message of the role user. Absent without `compare`, for
-    unavailable tools, and if the models are missing or too slow.
+    `query` of `tree`, else its `user_prompt`, else the last message of the role user. Absent
+    without `compare`, for unavailable tools, and if the models are missing or too slow.
     """
     @_builtins.property
     def function(self) -> _chat_pb2.FunctionDeclaration:

@@ -18,7 +18,7 @@ _MAX_OBJECT_CHARS = 50_000
 def snapshot(state: State) -> tool_pb2.TreeData:
     """Return a copy of the state with the limits that the contract sets for a trace."""
     tree = state.to_proto()
-    tree.user_prompt = _text(tree.user_prompt)
+    tree.user_prompt, tree.query = _text(tree.user_prompt), _text(tree.query)
     environment = tree.environment
     room = _MAX_OBJECT_CHARS
     for finding in environment.findings:

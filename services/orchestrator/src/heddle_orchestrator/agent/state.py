@@ -6,10 +6,11 @@ from typing import Any
 
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.conversations import question
+from heddle_runtime.conversations import question, questions
 from heddle_runtime.frontend_payloads import written
 
 from heddle_orchestrator.agent.environment import Environment
+from heddle_orchestrator.agent.follow_ups import question_in_conversation
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class State:
 
     prompt: str
     """The user's question."""
+    query: str
+    """The question, after the earlier questions that it refers back to. What tools search for."""
     messages: Sequence[chat_pb2.Message] = ()
     """The conversation as models may read it, including the question."""
     iterations: int = 0
@@ -49,6 +52,7 @@ class State:
         """Return a copy for tools."""
         return tool_pb2.TreeData(
             user_prompt=self.prompt,
+            query=self.query,
             iterations=self.iterations,
             environment=self.environment.to_proto(),
             history=[
@@ -72,4 +76,4 @@ def initial_state(
         messages: The conversation.
         visible: The conversation as models may read it.
     """
-    return State(question(messages), visible)
+    return State(question(messages), question_in_conversation(questions(messages)), visible)

@@ -1,10 +1,8 @@
 """The arguments of a tool that a router chose by name.
 
-The user's question fills free-text arguments. The assistant's model writes the other required
-arguments by constrained decoding under the tool's JSON Schema. A text must be a part of the
-question that fits its schema, because small models invent values otherwise. An optional argument is
-filled if its schema lists values and the question contains one of them; the defaults of all others
-apply.
+The question in its conversation fills free texts. The assistant's model writes the other arguments
+by constrained decoding under the tool's JSON Schema, in which texts are choices among parts of the
+conversation: small models invent values otherwise.
 """
 
 import json
@@ -21,22 +19,20 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
     message,
 )
-from heddle_orchestrator.agent.schema_cache import compiled
+from heddle_orchestrator.agent.routers.mentioned_values import mentioned_values
+from heddle_orchestrator.agent.routers.text_constraints import (
+    NoFittingTextError,
+    constrained,
+    is_text,
+    parts_of,
+)
+from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.json_text import members
 
 _FREE_TEXT = frozenset({"query", "question", "prompt"})
-"""Names of arguments that take the whole question."""
-_TIME_FORMATS = frozenset({"date", "time", "date-time"})
-"""Formats that users rarely write as the schema requires."""
+"""Words in the names of arguments that take the whole question."""
+_NAME_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _MAX_TOKENS = 200
-_MAX_QUESTION_CHARS = 2_000
-"""Characters of a question whose parts can be arguments."""
-_MAX_PART_WORDS = 6
-_MAX_PARTS = 150
-"""More parts make the grammar slow."""
-_PATTERN_PARTS = re.compile(r"\[(?:\\.|[^\]\\])*\]|\\.")
-"""The character classes and the escapes of a pattern."""
-_PUNCTUATION = "¿¡.,;:!?\"'()[]«»“”‘’"  # noqa: RUF001 - typographic quotation marks are intended
 _USER, _MODEL = chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT
 _TASK = "Copy the inputs of the tool out of the request, as JSON."
 _DEMONSTRATIONS: Sequence[tuple[str, str, Mapping[str, Any]]] = (
@@ -52,40 +48,35 @@ _DEMONSTRATIONS: Sequence[tuple[str, str, Mapping[str, Any]]] = (
 """Shown for tools without examples."""
 
 
-async def arguments_for(ask: AskModel, prompt: str, tool: Candidate) -> Mapping[str, Any]:
-    """Return the arguments of a tool for a question.
+async def arguments_for(ask: AskModel, state: State, tool: Candidate) -> Mapping[str, Any]:
+    """Return the arguments of a tool for the question of a run.
 
     Raises:
-        UndecidedError: The model writes no arguments.
+        UndecidedError: The model writes no arguments, or the question contains no text for one.
     """
     properties = tool.schema.get("properties", {})
-    arguments = {name: prompt for name in properties if name in _FREE_TEXT}
-    required = [name for name in tool.schema.get("required", ()) if name not in arguments]
-    optional = {
-        name: {"enum": values}
-        for name in properties.keys() - {*required, *arguments}
-        if (values := _listed_values(properties[name], prompt))
+    arguments: dict[str, Any] = {
+        name: _shortened(state.query, schema)
+        for name, schema in properties.items()
+        if is_free_text(name, schema)
     }
-    names = [*required, *sorted(optional)]
+    mentioned = mentioned_values(state, tool)
+    required = dict.fromkeys([*tool.schema.get("required", ()), *mentioned])
+    names = [name for name in required if name not in arguments]
     if not names:
         return arguments
-    schema = {
-        "type": "object",
-        "properties": {name: _constrained(properties.get(name, {}), prompt) for name in required}
-        | optional,
-        "required": names,
-        "additionalProperties": False,
-    }
-    if "$defs" in tool.schema:
-        schema["$defs"] = tool.schema["$defs"]
     question = Question(
-        [*_examples(tool, names), message(_USER, _request(tool, names, prompt))],
+        [*_examples(tool, names), message(_USER, _request(tool, names, state.query))],
         max_tokens=_MAX_TOKENS,
         temperature=0.0,
         extra={
             "response_format": {
                 "type": "json_schema",
-                "json_schema": {"name": "arguments", "schema": schema, "strict": True},
+                "json_schema": {
+                    "name": "arguments",
+                    "schema": _schema(tool, names, mentioned, state.query),
+                    "strict": True,
+                },
             }
         },
     )
@@ -95,48 +86,40 @@ async def arguments_for(ask: AskModel, prompt: str, tool: Candidate) -> Mapping[
     return {**arguments, **decoded}
 
 
-def _constrained(schema: Any, prompt: str) -> Any:  # noqa: ANN401 - any JSON Schema
-    """Return the schema of an argument; a text becomes a choice among fitting parts of the prompt.
-
-    The schema stays as it is if no part fits, and for dates and times.
-    """
-    if not isinstance(schema, dict) or schema.get("type") != "string" or "enum" in schema:
-        return schema
-    if schema.get("format") in _TIME_FORMATS:
-        return schema
-    validator = compiled(schema)
-    parts = _parts(prompt[:_MAX_QUESTION_CHARS])
-    fitting = list(validator.fitting(parts)) if validator else parts
-    if fitting:
-        return {"enum": fitting}
-    pattern = schema.get("pattern")
-    return schema | {"pattern": _portable(pattern)} if isinstance(pattern, str) else schema
+def is_free_text(name: str, schema: Any) -> bool:  # noqa: ANN401 - any JSON Schema
+    """Return whether an argument takes the whole question, by its schema and its name."""
+    words = {word.lower() for word in _NAME_WORDS.findall(name)}
+    return is_text(schema) and "pattern" not in schema and not _FREE_TEXT.isdisjoint(words)
 
 
-def _portable(pattern: str) -> str:
-    r"""Return a pattern with `[0-9]` for `\d`: llama.cpp ignores patterns with this escape."""
-    return _PATTERN_PARTS.sub(
-        lambda part: part[0].replace(r"\d", "0-9" if part[0].startswith("[") else "[0-9]"), pattern
-    )
+def _shortened(text: str, schema: Mapping[str, Any]) -> str:
+    """Return the end of a text, as long as its schema allows: the question is at the end."""
+    longest = schema.get("maxLength")
+    return text[-longest:] if isinstance(longest, int) and longest > 0 else text
 
 
-def _listed_values(schema: Any, prompt: str) -> list[str]:  # noqa: ANN401 - any JSON Schema
-    """Return the texts among the listed values of an argument that the prompt contains as words."""
-    listed = schema.get("enum") if isinstance(schema, dict) else None
-    texts = [value for value in listed or () if isinstance(value, str) and value]
-    question = prompt[:_MAX_QUESTION_CHARS].casefold()
-    return [text for text in texts if re.search(rf"\b{re.escape(text.casefold())}\b", question)]
-
-
-def _parts(text: str) -> list[str]:
-    """Return all runs of up to six words, without punctuation around them, shortest first."""
-    words = text.split()
-    runs = (
-        " ".join(words[first : first + length]).strip(_PUNCTUATION)
-        for length in range(1, _MAX_PART_WORDS + 1)
-        for first in range(len(words) - length + 1)
-    )
-    return [run for run in dict.fromkeys(runs) if run][:_MAX_PARTS]
+def _schema(
+    tool: Candidate, names: Sequence[str], mentioned: Mapping[str, Sequence[str]], text: str
+) -> Mapping[str, Any]:
+    """Return the tool's schema with some of its arguments only, and texts out of a text."""
+    parts = parts_of(text)
+    properties = tool.schema.get("properties", {})
+    own = {name: tool.schema[name] for name in ("$defs", "definitions") if name in tool.schema}
+    schema = {
+        "type": "object",
+        "properties": {
+            name: {"enum": mentioned[name]} if name in mentioned else properties.get(name, {})
+            for name in names
+        },
+        "required": list(names),
+        "additionalProperties": False,
+        **own,
+    }
+    try:
+        result: Mapping[str, Any] = constrained(schema, parts)
+    except NoFittingTextError:
+        raise UndecidedError(f"The question contains no text for {tool.name!r}.") from None
+    return result
 
 
 def _examples(tool: Candidate, names: Sequence[str]) -> list[chat_pb2.Message]:

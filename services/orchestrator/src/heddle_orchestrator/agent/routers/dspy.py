@@ -74,7 +74,7 @@ class DspyRouter:
             raise UndecidedError("The program chose a tool that is not available.")
         if tool.name == TEXT_RESPONSE:
             return Decision((Choice(TEXT_RESPONSE),), "The program would answer.", self.name)
-        arguments = await arguments_for(ask, state.prompt, tool)
+        arguments = await arguments_for(ask, state, tool)
         return Decision((Choice(tool.name, arguments),), "The program chose it.", self.name)
 
     def _predictor(

@@ -23,6 +23,7 @@ from heddle_orchestrator.agent.decision import (
     message,
 )
 from heddle_orchestrator.agent.routers.arguments import arguments_for
+from heddle_orchestrator.agent.routers.mentioned_values import fill_evidence
 from heddle_orchestrator.agent.routers.rules import decide_by_rules, word_overlap
 from heddle_orchestrator.agent.routers.tool_labels import (
     Distractor,
@@ -39,6 +40,9 @@ _OVERLAP_WEIGHT = 4.0
 """Added if a tool's words cover the whole request, in units of log-probability."""
 _CLEAR_LEAD = 0.02
 """Of affinity. With a larger lead the affinity is right more often than the model."""
+_EVIDENCE_WEIGHT = 0.02
+"""The affinity that is won if the question contains all values that a tool requires, and lost if it
+contains none."""
 _LOGPROB_WEIGHT = 0.01
 """The affinity that one unit of log-probability is worth."""
 _MAX_LOGPROB = 3.0
@@ -76,14 +80,15 @@ class LabelRouter:
             return decide_by_rules(state, tools)
         tool, reason = bound[0], "It is the only tool."
         if len(bound) > 1:
-            tool, reason = await self._choose(ask, state.prompt, bound)
-        arguments = await arguments_for(ask, state.prompt, tool)
+            tool, reason = await self._choose(ask, state.query, bound)
+        arguments = await arguments_for(ask, state, tool)
         return Decision((Choice(tool.name, arguments),), reason, self.name)
 
     async def _choose(
         self, ask: AskModel, prompt: str, tools: Sequence[Candidate]
     ) -> tuple[Candidate, str]:
-        scores = _affinities(tools)
+        evidence = {tool.name: fill_evidence(prompt, tool) * _EVIDENCE_WEIGHT for tool in tools}
+        scores = {name: each + evidence[name] for name, each in _affinities(tools).items()}
         if scores and _lead(scores) >= _CLEAR_LEAD:
             best = max(tools, key=lambda tool: scores[tool.name])
             return best, f"It is the most similar to the request, by {_lead(scores):.3f}."

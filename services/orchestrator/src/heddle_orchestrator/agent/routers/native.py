@@ -18,6 +18,7 @@ from heddle_orchestrator.agent.decision import (
     UndecidedError,
     message,
 )
+from heddle_orchestrator.agent.routers.arguments import arguments_for
 from heddle_orchestrator.agent.state import State
 
 _TASK = (
@@ -38,15 +39,21 @@ class NativeRouter:
     name = "native"
     uses_affinity = False
 
-    def __init__(self, max_tokens: int | None = None) -> None:
-        """Create a router. Some providers reject `max_tokens`; None leaves it to them."""
+    def __init__(self, max_tokens: int | None = None, *, writes_arguments: bool = True) -> None:
+        """Create a router.
+
+        Args:
+            max_tokens: Some providers reject this option; None leaves it to them.
+            writes_arguments: Whether the model's arguments are used. A small model invents words.
+        """
         self._max_tokens = max_tokens
+        self._writes_arguments = writes_arguments
 
     async def decide(self, ask: AskModel, state: State, tools: Sequence[Candidate]) -> Decision:
         """Return the tools that the model calls. Without any call the run answers.
 
         Raises:
-            UndecidedError: The arguments of a call are not a JSON object.
+            UndecidedError: The arguments of a call are not a JSON object, or the model writes none.
         """
         so_far = progress(state, _MAX_PROGRESS_CHARS)
         task = f"{_TASK}\n\nSo far:\n{so_far}" if so_far else _TASK
@@ -65,8 +72,20 @@ class NativeRouter:
         if not answer.calls:
             reason = "The model calls no tool."
             return Decision((Choice(TEXT_RESPONSE),), reason, self.name, idle=True)
-        choices = tuple(map(_choice, answer.calls[:MAX_PARALLEL_CHOICES]))
+        calls = answer.calls[:MAX_PARALLEL_CHOICES]
+        if self._writes_arguments:
+            choices = tuple(map(_choice, calls))
+        else:
+            choices = tuple([await _constrained(ask, state, tools, each.name) for each in calls])
         return Decision(choices, _reason(answer), self.name)
+
+
+async def _constrained(
+    ask: AskModel, state: State, tools: Sequence[Candidate], name: str
+) -> Choice:
+    """Return the choice of a tool with arguments out of the conversation."""
+    tool = next((each for each in tools if each.name == name and each.bound is not None), None)
+    return Choice(name, await arguments_for(ask, state, tool) if tool else {})
 
 
 def _choice(call: chat_pb2.ToolCall) -> Choice:

@@ -34,7 +34,7 @@ class Routers:
             DspyRouter(program),
         )
         local: tuple[Router, ...] = (
-            NativeRouter(_LOCAL_MAX_CALL_TOKENS),
+            NativeRouter(_LOCAL_MAX_CALL_TOKENS, writes_arguments=False),
             LabelRouter(_LOCAL_MAX_TOP_LOGPROBS, _LOCAL_OPTIONS),
         )
         self._by_name = {each.name: each for each in general}

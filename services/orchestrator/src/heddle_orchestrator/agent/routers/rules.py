@@ -43,10 +43,10 @@ def decide_by_rules(state: State, tools: Sequence[Candidate]) -> Decision:
         return respond("The results cover the request.", RulesRouter.name)
     for tool in _route(kind, by_tool):
         if (candidate := by_tool.get(tool)) and not state.used(tool):
-            if inputs_for(candidate, state.prompt) is None:
+            if inputs_for(candidate, state.query) is None:
                 continue
             reason = f"The request {kind.value}." if not state.history else _fallback_reason(tool)
-            return _run(candidate, state.prompt, reason)
+            return _run(candidate, state.query, reason)
     if decision := _choose_by_words(state, tools):
         return decision
     if decision := _search_again(state, by_tool):
@@ -79,7 +79,7 @@ def _interpret_page(kind: Kind, state: State, by_tool: Mapping[str, Candidate]) 
         return None
     if not any(state.environment.find(tool) for tool in (PAGES, HYBRID)):
         return None
-    return _run(candidate, state.prompt, "Pages are available, and the request is about them.")
+    return _run(candidate, state.query, "Pages are available, and the request is about them.")
 
 
 def _fallback_reason(tool: str) -> str:
@@ -94,15 +94,15 @@ def _choose_by_words(state: State, tools: Sequence[Candidate]) -> Decision | Non
         if each.bound is not None
         and each.tool not in _MATRIX_TOOLS
         and not state.used(each.tool)
-        and inputs_for(each, state.prompt) is not None
+        and inputs_for(each, state.query) is not None
     ]
     if not unused:
         return None
-    best = max(unused, key=lambda each: word_overlap(state.prompt, each))
-    no_overlap = word_overlap(state.prompt, best) == 0.0
+    best = max(unused, key=lambda each: word_overlap(state.query, each))
+    no_overlap = word_overlap(state.query, best) == 0.0
     if no_overlap and (state.history or len(unused) < len(tools) - 1):
         return None
-    return _run(best, state.prompt, "Its description shares most words with the request.")
+    return _run(best, state.query, "Its description shares most words with the request.")
 
 
 def word_overlap(request: str, tool: Candidate) -> float:
@@ -115,7 +115,7 @@ def word_overlap(request: str, tool: Candidate) -> float:
 
 def _search_again(state: State, by_tool: Mapping[str, Candidate]) -> Decision | None:
     """Repeat a search with the content words only, if searches were not enough."""
-    query = " ".join(content_words(state.prompt))
+    query = " ".join(content_words(state.query))
     queries = {past.inputs.get(_QUERY) for past in state.history}
     if not query or query in queries or not any(past.tool in SEARCHES for past in state.history):
         return None
