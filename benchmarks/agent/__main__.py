@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from benchmarks.agent import questions, tools
 from benchmarks.agent.comparing import compared, local_similarity
 from benchmarks.agent.model import EMBEDDED, SCRIPTED, embedded, model_client, scripted
-from benchmarks.agent.sets import FOLDER, QuestionSet, is_right, question_sets
+from benchmarks.agent.sets import FOLDER, QuestionSet, foreign_words, is_right, question_sets
 from benchmarks.gateway.processes import REPOSITORY
 from benchmarks.gateway.report import circumstances
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _RESULTS = REPOSITORY / "benchmarks/results/agent.json"
 _ROUTERS = ("rules", "native", "label", "dspy")
+_ROLES = (chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT)
 _EXPENSIVE = ("native", "dspy")
 _FOR_ALL = ("routing", "three tools")
 """The only sets for `_EXPENSIVE`, which need two seconds per decision with the embedded model."""
@@ -49,6 +51,8 @@ class Figures:
     """Right without the rules: the router's own choices."""
     arguments: int
     """Right tool and arguments."""
+    foreign: int
+    """Questions with a word in the arguments that is not in the conversation or the schema."""
     fell_back: int
     seconds: float
     """Mean per decision."""
@@ -77,11 +81,14 @@ async def measured(
     """
     chooser = Routers(None).get(router, model.connector)
     ask = model_client(stub, model)
-    right = own = arguments = fell_back = 0
+    right = own = arguments = foreign = fell_back = 0
     wrong = []
     started, cpu_started = time.perf_counter(), time.process_time()
     for each in question_set.questions:
-        conversation = [message(chat_pb2.ROLE_USER, each.text)]
+        turns = [*each.earlier, each.text]
+        conversation = [
+            message(role, text) for role, text in zip(cycle(_ROLES), turns, strict=False)
+        ]
         state = initial_state(conversation, conversation)
         candidates = question_set.tools
         if is_greeting(each.text):
@@ -89,7 +96,7 @@ async def measured(
         else:
             try:
                 if chooser.uses_affinity and similarity is not None:
-                    candidates = await compared(similarity, each.text, candidates)
+                    candidates = await compared(similarity, state.query, candidates)
                 choice_ = await chooser.decide(ask, state, candidates)
                 decision = validated(choice_, candidates, state)
             except UndecidedError as error:
@@ -98,12 +105,15 @@ async def measured(
                 decision = _by_rules(state, candidates, type(error).__name__)
         fell_back += bool(decision.rejected)
         choice = decision.choices[0]
+        known = {tool.name: tool for tool in (*candidates, tools.END)}
+        if words := foreign_words(choice.inputs, " ".join(turns), known[choice.tool]):
+            foreign += 1
+            wrong.append(f"{each.text} -> invented {' '.join(words)}")
         if choice.tool != each.tool:
             wrong.append(f"{each.text} -> {choice.tool}")
             continue
         right += 1
         own += not decision.rejected
-        known = {tool.name: tool for tool in candidates}
         if not each.arguments or is_right(choice.inputs, each.arguments, known[choice.tool]):
             arguments += 1
         else:
@@ -120,6 +130,7 @@ async def measured(
         right,
         own,
         arguments,
+        foreign,
         fell_back,
         round(seconds, 4),
         round(cpu_seconds, 4),
@@ -187,7 +198,8 @@ def _print(done: Figures) -> None:
     print(
         f"{done.model:32} {done.questions:12} {done.router:7} "
         f"right {done.right:3}/{done.total}, by itself {done.own:3}, "
-        f"with arguments {done.arguments:3}, fell back {done.fell_back:3}, "
+        f"with arguments {done.arguments:3}, "
+        f"with invented words {done.foreign:2}, fell back {done.fell_back:3}, "
         f"{done.seconds:7.3f} s, {done.cpu_seconds:7.3f} CPU s, {done.tokens:7.1f} tokens",
         flush=True,
     )

@@ -1,6 +1,6 @@
 """Labelled questions about the manuals and READMEs of Debian."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,8 @@ class Labelled:
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Its arguments, if they are unambiguous. Upper and lower case are equal."""
+    earlier: Sequence[str] = ()
+    """The turns before it: the user's and the assistant's alternately, the user's first."""
 
 
 _BY_TOOL: Mapping[str, str] = {

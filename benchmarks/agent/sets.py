@@ -1,17 +1,20 @@
 """Sets of questions about tools of other trades, from `sets/*.yaml`.
 
 A file contains `tools`, as an author of tools writes them, and `questions` by their right tool:
-each a pair of the text and the right arguments. A list stands for alternatives, and `"*"` for any
-value.
+each a pair of the text and the right arguments. A list instead of the text is a conversation: the
+user's and the assistant's turns alternately, the question last. In arguments, a list stands for
+alternatives, `"*"` for any value, and `words` for words that a text contains, in any order.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from heddle_orchestrator.agent.decision import Candidate
+from heddle_orchestrator.agent.word_matching import words
 
 from benchmarks.agent.questions import Labelled
 from benchmarks.agent.tools import candidate
@@ -49,6 +52,8 @@ def is_right(inputs: Mapping[str, Any], expected: Mapping[str, Any], tool: Candi
 def _is_one_of(value: object, expected: object) -> bool:
     if expected == _ANY:
         return value is not None and bool(str(value).strip())
+    if isinstance(expected, Mapping):
+        return {*words(" ".join(expected["words"]))} <= {*words(str(value))}
     allowed = expected if isinstance(expected, list) else [expected]
     return any(_plain(value) == _plain(each) for each in allowed)
 
@@ -60,6 +65,31 @@ def _plain(value: object) -> object:
     return float(value)
 
 
+def foreign_words(inputs: Mapping[str, Any], conversation: str, tool: Candidate) -> list[str]:
+    """Return the words of text arguments that neither the conversation nor the schema contains.
+
+    Dates and other texts of a format count as values: their form is the schema's.
+    """
+    known = {*words(conversation), *words(json.dumps(tool.schema, ensure_ascii=False))}
+    properties = tool.schema.get("properties", {})
+    values = [value for name, value in inputs.items() if "format" not in properties.get(name, {})]
+    return [word for text in _texts(values) for word in words(text) if word not in known]
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield all texts in a JSON value."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for each in value:
+                yield from _texts(each)
+        case dict():
+            yield from _texts([*value.values()])
+        case _:
+            return
+
+
 def _read(path: Path) -> QuestionSet:
     written = yaml.safe_load(path.read_text())
     tools = [
@@ -67,8 +97,9 @@ def _read(path: Path) -> QuestionSet:
         for each in written["tools"]
     ]
     questions = [
-        Labelled(text, tool, arguments)
+        Labelled(turns[-1], tool, arguments, turns[:-1])
         for tool, pairs in written["questions"].items()
         for text, arguments in pairs
+        for turns in [text if isinstance(text, list) else [text]]
     ]
     return QuestionSet(path.stem, tools, questions)
