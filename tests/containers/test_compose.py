@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from containers.files import REQUIRED, ROOT, SERVICES, command, read_compose, service
+from open_webui.profile import OPERATOR_KEY, TRUSTED_KEY, compose_environment, gateway_settings
 
 from docs.project.compose import FILE, PACKAGES, completed
 from docs.reference.settings import settings_by_package
 
+TRUSTED = "HEDDLE_GATEWAY_TRUSTED_API_KEY"
 DATABASE_FOLDER = re.compile(r"sqlite:///(/.+)/")
 
 
@@ -175,6 +177,34 @@ def test_every_setting_reaches_its_container() -> None:
         if variable not in services[name]["environment"]
     }
     assert missing == set()
+
+
+def test_users_of_open_webui_act_as_themselves_and_their_chats_get_titles() -> None:
+    webui = compose_environment("openwebui")
+
+    assert webui["OPENAI_API_KEY"] == TRUSTED_KEY == gateway_settings()[TRUSTED]
+    assert OPERATOR_KEY not in webui.values()
+    assert webui["ENABLE_FORWARD_USER_INFO_HEADERS"] == "true"
+    assert webui["BYPASS_MODEL_ACCESS_CONTROL"] == "true"
+    assert webui["ENABLE_TITLE_GENERATION"] == "true"
+
+
+@pytest.mark.parametrize("key", ["", TRUSTED_KEY])
+def test_open_webui_starts_with_a_key_of_its_own_only(tmp_path: Path, key: str) -> None:
+    (tmp_path / "start.sh").write_text("echo started")
+    words = [word.replace("$$", "$") for word in service("openwebui")["command"]]
+    ran = subprocess.run(  # noqa: S603 - the command of the compose file
+        [command(words[0]), *words[1:]],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "OPENAI_API_KEY": key},
+        text=True,
+        timeout=60,
+    )
+
+    assert (ran.returncode, ran.stdout) == ((0, "started\n") if key else (1, ""))
+    assert key or TRUSTED in ran.stderr
 
 
 def test_a_setting_that_the_file_does_not_list_is_added_where_it_belongs() -> None:

@@ -182,6 +182,8 @@ def test_a_keys_file_may_be_json(tmp_path: Path) -> None:
         ({"api_key": SecretStr("0p3n-w3bu!")}, "public documentation"),
         ({"api_key": SecretStr("too-short")}, "at least 16"),
         ({"api_key": SecretStr(KEY), "listen": "unix:/tmp/x"}, "host:port"),
+        ({"api_key": SecretStr(KEY), "trusted_api_key": SecretStr(KEY)}, "generate another key"),
+        ({"trusted_api_key": SecretStr("too-short")}, "at least 16"),
     ],
 )  # fmt: skip
 def test_there_is_no_open_door_by_default(given: dict[str, Any], complaint: str) -> None:

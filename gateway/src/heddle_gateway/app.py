@@ -22,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from heddle_gateway.admin import assistants, health, rubrics, usage
-from heddle_gateway.auth.authenticator import Authenticator
+from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
@@ -181,6 +181,8 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
     principals = read_keys(settings.api_keys) if settings.api_keys else {}
     if settings.api_key:
         principals[settings.api_key.get_secret_value()] = Principal(OPERATOR)
+    if settings.trusted_api_key:
+        principals[settings.trusted_api_key.get_secret_value()] = Principal(FRONT_END, trusted=True)
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     credentials = ServiceCredentials("heddle-gateway", secret)
     accounts = AccountClient(services.accounts, credentials)

@@ -37,6 +37,13 @@ class GatewaySettings(ServiceSettings):
         "keys use `heddle keys`, or the file. LAMB's names LAMB_BEARER_TOKEN and "
         "PIPELINES_BEARER_TOKEN work, too.",
     )
+    trusted_api_key: SecretStr | None = Field(
+        default=None,
+        min_length=MIN_KEY_CHARACTERS,
+        description="One API key for Open WebUI, of 16 characters or more: its requests act on "
+        "behalf of the user in X-OpenWebUI-User-Email, a plain member of the operator's "
+        "organisation. Without that header they may use published assistants and nothing else.",
+    )
     api_keys: Path | None = Field(
         default=None,
         description="A YAML or JSON file that maps API keys of 16 characters or more, or "
@@ -116,7 +123,14 @@ class GatewaySettings(ServiceSettings):
                 "machines: listen on 127.0.0.1, or set HEDDLE_GATEWAY_API_KEY instead"
             )
             raise ValueError(message)
-        if not (self.development or self.api_key or self.api_keys or self.issued_keys_only):
+        if self.trusted_api_key and self.trusted_api_key == self.api_key:
+            message = (
+                "HEDDLE_GATEWAY_TRUSTED_API_KEY must not be HEDDLE_GATEWAY_API_KEY, which may do "
+                "everything: generate another key"
+            )
+            raise ValueError(message)
+        keys = (self.api_key, self.trusted_api_key, self.api_keys, self.issued_keys_only)
+        if not (self.development or any(keys)):
             message = (
                 "set HEDDLE_GATEWAY_API_KEY or HEDDLE_GATEWAY_API_KEYS, or "
                 "HEDDLE_GATEWAY_ISSUED_KEYS_ONLY=true to accept only keys of `heddle keys create`, "

@@ -10,6 +10,8 @@ from heddle_gateway.auth.keys_file import Keyring, Principal
 from heddle_gateway.auth.web_pages import calls_this_machine, is_own_page, origin_of
 from heddle_gateway.http.raw import RawRequest
 
+FRONT_END = Identity("key:trusted")
+"""The owner of the trusted key in the settings, for requests that name no user."""
 NOBODY = Identity("nobody")
 """The caller without a key where none is needed."""
 DEVELOPMENT_KEY = "development"
