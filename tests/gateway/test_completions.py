@@ -130,7 +130,8 @@ async def test_a_failure_after_the_first_byte_ends_the_stream_with_an_error(benc
     *frames, end = data(response.text)
     sent = [json.loads(item) for item in frames]
     assert (response.status_code, end) == (200, "[DONE]")
-    assert sent[-1]["error"]["message"] == "Down."
+    identifier = response.headers["x-request-id"]
+    assert sent[-1]["error"]["message"] == f"Down. (request {identifier})"
     assert sent[-2]["event"]["data"]["done"] is True  # or the line would shimmer for ever
 
 

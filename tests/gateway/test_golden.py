@@ -36,7 +36,7 @@ def test_a_request_becomes_an_order(case: str) -> None:
 def test_events_become_an_answer(case: str) -> None:
     ordered = parse_request((FOLDER / case / "request.json").read_bytes())
     frames = StreamEncoder(
-        "chatcmpl-1", 1_700_000_000, ordered.model, "openwebui", "r1", usage=ordered.usage
+        "chatcmpl-1", 1_700_000_000, ordered.model, "auto", "r1", usage=ordered.usage
     )
     answer = Completion("r1")
     sent = b""
@@ -45,5 +45,5 @@ def test_events_become_an_answer(case: str) -> None:
         sent += frames.encode(batch.events)
         answer.add(batch.events)
     check(FOLDER / case / "response.sse", sent.decode())
-    whole = answer.body("chatcmpl-1", 1_700_000_000, ordered.model, "openwebui")
+    whole = answer.body("chatcmpl-1", 1_700_000_000, ordered.model, "auto")
     check(FOLDER / case / "response.json", msgspec.json.format(whole).decode() + "\n")

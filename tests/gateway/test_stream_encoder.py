@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from gateway.neighbours import DONE, text
 from google.rpc.status_pb2 import Status as RpcStatus
-from heddle.chat.v1.chat_pb2 import Done, ToolCall
+from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     Choice,
     Decision,
@@ -55,9 +55,7 @@ def finished(tool: str = "simple_rag", **members: Any) -> RunEvent:
     return RunEvent(tool_finished=ToolFinished(binding_id="b1", tool=tool, **members))
 
 
-def frames(
-    view: EventView = "openwebui", *, usage: bool = False, model: str = "m"
-) -> StreamEncoder:
+def frames(view: EventView = "auto", *, usage: bool = False, model: str = "m") -> StreamEncoder:
     return StreamEncoder("chatcmpl-1", 1, model, view, "r1", usage=usage)
 
 
@@ -143,7 +141,7 @@ def test_failures_and_warnings_are_reported_while_they_happen_and_at_the_end() -
     ]
     sent = chunks(frames().encode(batch))
     lines = ["simple_rag failed: kb-1 is down (request r1)", "simple_rag: kb-2 is empty"]
-    summary = "used weather; found nothing: web_search; failed: simple_rag"
+    summary = "used weather; found nothing: web_search; failed: simple_rag (request r1)"
     assert [event["data"]["description"] for event in events(sent)] == [*lines, summary]
     report = sent[-1]["heddle"]
     assert (report["type"], report["data"]["warnings"]) == ("report", lines)
@@ -237,9 +235,9 @@ def test_sources_come_as_one_group_and_as_citations() -> None:
         "source": {"id": "b1", "name": "simple_rag"},
         "document": ["aa", "bb", "cc"],
         "metadata": [
-            {"source": "https://e/a", "name": "A", "page": 2},
+            {"source": "https://e/a", "name": "A", "external": True, "page": 2},
             {"source": "B", "name": "B"},
-            {"source": "https://e/a", "name": "A again"},
+            {"source": "https://e/a", "name": "A again", "external": True},
         ],
         "distances": [0.9, 0.5, 0.4],
     }
@@ -247,6 +245,17 @@ def test_sources_come_as_one_group_and_as_citations() -> None:
     assert found[-1]["choices"][0]["delta"]["annotations"] == [
         {"type": "url_citation", "url_citation": citation}
     ]
+
+
+def test_open_webui_gets_sources_without_citations_and_images_without_a_visible_link() -> None:
+    image = RunEvent(image=GeneratedImage(name="a.png", media_type="image/png", data=b"x"))
+    page = RunEvent()
+    page.sources.sources.add(title="A", uri="https://e/a", excerpt="aa")
+    sent = chunks(frames("openwebui").encode([STARTED, page, image, DONE]))
+    assert [event["type"] for event in events(sent)].count("source") == 1
+    assert not any("annotations" in chunk["choices"][0]["delta"] for chunk in sent)
+    [delta] = [c["choices"][0]["delta"] for c in sent if "images" in c["choices"][0]["delta"]]
+    assert delta["content"] == "\n\n[picture]: /v1/pictures/a.png\n\n"
 
 
 def test_progress_can_be_reasoning_or_nothing() -> None:
@@ -373,7 +382,7 @@ def test_a_decision_is_told_to_people_and_to_programs() -> None:
 
 
 def test_an_output_is_told_to_programs_only() -> None:
-    for view in ("openwebui", "reasoning"):
+    for view in ("auto", "openwebui", "reasoning"):
         found = chunks(frames(view).encode([PUT_OUT, text("a"), DONE]))
         [told] = [chunk for chunk in found if "heddle" in chunk]
         assert "event" not in told
@@ -388,7 +397,7 @@ def test_decisions_and_outputs_are_not_told_if_unwanted() -> None:
     assert not any("heddle" in chunk or "event" in chunk for chunk in found)
 
 
-@pytest.mark.parametrize("view", ["openwebui", "reasoning", "none"])
+@pytest.mark.parametrize("view", get_args(EventView))
 def test_a_whole_answer_tells_what_a_stream_tells_in_its_order(view: EventView) -> None:
     happened = [CHOSEN, PUT_OUT, CHOSEN, text("a"), PUT_OUT, DONE]
     streamed = [

@@ -102,7 +102,7 @@ def a_failed_tool_is_reported(answers: Answers) -> None:
         assert report["request_id"]
     assert len(answers.reports) == 2
     assert "broken failed: The library is closed." in answers.headers["x-heddle-warning"]
-    assert answers.statuses[-1] == "failed: broken"
+    assert answers.statuses[-1].startswith("failed: broken (request req_")
     assert any("(request req_" in status for status in answers.statuses)
 
 

@@ -9,7 +9,7 @@ from pydantic import AliasChoices, Field, SecretStr, field_validator, model_vali
 from pydantic_settings import SettingsConfigDict
 
 MIN_KEY_CHARACTERS = 16
-EventView = Literal["openwebui", "reasoning", "none"]
+EventView = Literal["auto", "openwebui", "reasoning", "none"]
 _PUBLIC_KEY = "0p3n-w3bu!"  # the key in LAMB's documentation
 
 
@@ -90,9 +90,11 @@ class GatewaySettings(ServiceSettings):
         "By default the assistant's own model, without its tools.",
     )
     events: EventView = Field(
-        default="openwebui",
-        description="How progress and sources are streamed without the header X-Heddle-Events: "
-        "openwebui (in its form), reasoning (as reasoning text), none.",
+        default="auto",
+        description="How progress, sources and images are streamed without the header "
+        "X-Heddle-Events: openwebui (in its form, each once), reasoning (as reasoning text), none, "
+        "auto (openwebui for requests of Open WebUI; for others also citations and links to "
+        "images, which Open WebUI would show twice).",
     )
     public_url: str = Field(
         default="",

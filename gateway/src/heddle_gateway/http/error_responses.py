@@ -1,7 +1,7 @@
 """Error responses, in the form that OpenAI's clients understand."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -67,6 +67,15 @@ class ErrorResponse:
     """Whether the client may retry automatically."""
     close: bool = False
     """Whether the connection cannot be used again."""
+
+    def with_request_id(self, request_id: str) -> "ErrorResponse":
+        """Return the error with the request id in its message, for users of chat windows.
+
+        Errors that the client can correct, and limits, stay as they are.
+        """
+        if self.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return self
+        return replace(self, message=f"{self.message} (request {request_id})")
 
     def json(self, *, detail: bool = False) -> bytes:
         """Return OpenAI's error object, with all four keys.

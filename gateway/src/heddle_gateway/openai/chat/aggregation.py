@@ -89,7 +89,7 @@ class Completion:
             completion |= run_events.provider_metadata(metadata)
         if heddle := self._extension(view):
             completion["heddle"] = heddle
-        if view == "openwebui" and self._sources:
+        if view in ("auto", "openwebui") and self._sources:
             completion["sources"] = [
                 open_webui_events.group(
                     group.binding_id,

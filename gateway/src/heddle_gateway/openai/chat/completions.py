@@ -4,7 +4,7 @@ import random
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import grpc
 import structlog
@@ -52,6 +52,8 @@ EVENTS_HEADER = "x-heddle-events"
 # In the metadata of a failed run that was not streamed: its events are not visible.
 TOOLS_RAN = "tools_ran"
 _EVENTS = EVENTS_HEADER.encode()
+_OPEN_WEBUI = b"x-openwebui-"
+_HTTP_LIBRARY = b"aiohttp/"
 _IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
 _VIEWS = get_args(EventView)
 _INCOMPLETE = "The response ended before it was complete."
@@ -62,11 +64,13 @@ routes = Routes("completions")
 class ChatHeaders(Model):
     """Headers of chat completions."""
 
-    events: Literal["openwebui", "reasoning", "none"] = Field(
-        default="openwebui",
+    events: EventView = Field(
+        default="auto",
         alias="X-Heddle-Events",
-        description="How progress and sources are streamed: as Open WebUI shows them, as reasoning "
-        "text, or not at all. The default is a setting of the gateway.",
+        description="How progress, sources and images are streamed: as Open WebUI shows them, each "
+        "once; progress as reasoning text; without progress; or `auto`: `openwebui` for requests "
+        "of Open WebUI, else a form for all clients, with citations and links to images. The "
+        "default is a setting of the gateway.",
     )
 
 
@@ -151,6 +155,7 @@ async def _respond(
             log.exception("unexpected failure", method="chat completions")
         response = from_exception(error)
     if isinstance(response, ErrorResponse):
+        response = response.with_request_id(request.request_id)
         response = response.response(detail=debug)  # where LAMB's clients read the message
     if response is not None:
         await request.respond(response)
@@ -188,7 +193,8 @@ async def _complete(
         if request.status == 0:
             raise
         if not request.connection.response_complete:  # else only the run continues
-            await request.write(failure(from_error(error)), last=True)
+            response = from_error(error).with_request_id(request.request_id)
+            await request.write(failure(response), last=True)
         return None
 
 
@@ -231,7 +237,7 @@ async def _stream(
     if not out.started:
         return failed
     watcher.release()
-    await out.write(encoder.failure(failed), last=True)
+    await out.write(encoder.failure(failed.with_request_id(request.request_id)), last=True)
     return None
 
 
@@ -284,12 +290,24 @@ def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:
 
 
 def _view(request: RawRequest, default: EventView) -> EventView:
-    if _EVENTS not in request.headers:
-        return default
-    value = request.header(EVENTS_HEADER)
-    if value not in _VIEWS:
-        raise invalid(EVENTS_HEADER, f"must be one of {', '.join(_VIEWS)}", "The header")
-    return cast("EventView", value)
+    view = default
+    if _EVENTS in request.headers:
+        value = request.header(EVENTS_HEADER)
+        if value not in _VIEWS:
+            raise invalid(EVENTS_HEADER, f"must be one of {', '.join(_VIEWS)}", "The header")
+        view = cast("EventView", value)
+    return "openwebui" if view == "auto" and _is_open_webui(request) else view
+
+
+def _is_open_webui(request: RawRequest) -> bool:
+    """Return whether Open WebUI sends a request.
+
+    It names itself only in the headers about its user, which an operator turns on. Otherwise only
+    its HTTP library is known, with which no client library of OpenAI calls.
+    """
+    if any(name.startswith(_OPEN_WEBUI) for name in request.headers):
+        return True
+    return _HTTP_LIBRARY in request.headers.get(b"user-agent", b"")
 
 
 def _identifier() -> str:

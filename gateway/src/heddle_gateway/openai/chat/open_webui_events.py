@@ -64,6 +64,8 @@ def _metadata(item: Source) -> dict[str, Any]:
     # A tool chooses the names of attributes, and Open WebUI acts on some (it renders `html`), so
     # only the page is passed on.
     metadata: dict[str, Any] = {"source": item.uri or item.title, "name": item.title or item.uri}
+    if item.uri.startswith(_WEB):
+        metadata["external"] = True  # otherwise Open WebUI shows the address in place of the title
     page = item.attributes.get("page", "")
     if page.isdecimal() and int(page) > 0:
         metadata["page"] = int(page) - 1  # Open WebUI counts from 0 and shows from 1

@@ -157,6 +157,15 @@ def image_link(image: GeneratedImage, link: Link) -> str:
     return f"![picture]({link(image.name)})"
 
 
+def image_reference(image: GeneratedImage, link: Link) -> str:
+    """Return the address of an image as a Markdown definition, which renders as nothing.
+
+    With it the image stays in the conversation of a client that shows the image otherwise: Open
+    WebUI leaves out answers without text from later requests.
+    """
+    return f"\n\n[picture]: {link(image.name)}\n\n"
+
+
 def image_part(image: GeneratedImage) -> dict[str, Any]:
     """Return an image as an OpenAI content part. It is visible without a key."""
     data = f"data:{image.media_type};base64,{encoded(image)}"

@@ -65,7 +65,8 @@ class RunReport:
     def summary(self) -> str:
         """Return which tools were used, found nothing, or failed; empty if none ran.
 
-        A tool that ran several times counts by its best outcome.
+        A tool that ran several times counts by its best outcome. The request id follows failures:
+        Open WebUI shows only the last line of the progress until the user opens the others.
         """
         best: dict[str, Outcome] = {}
         order: tuple[Outcome, ...] = ("used", "empty", "failed")
@@ -76,7 +77,8 @@ class RunReport:
             (_LABELS[outcome], [name for name, its in best.items() if its == outcome])
             for outcome in order
         ]
-        return "; ".join(f"{label}{', '.join(names)}" for label, names in groups if names)
+        text = "; ".join(f"{label}{', '.join(names)}" for label, names in groups if names)
+        return f"{text} (request {self._request_id})" if "failed" in best.values() else text
 
     def event(self, *, problems_only: bool) -> dict[str, Any]:
         """Return the report as an event for clients; empty if there is nothing to report.

@@ -227,7 +227,7 @@ class StreamEncoder:
     def _tool_sources(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.tools_ran = True
         self._sources.extend(event.sources)
-        if self._view != "openwebui" or not event.sources:
+        if self._view in ("reasoning", "none") or not event.sources:
             return b""
         name = self._names.get(event.binding_id) or event.binding_id
         return self._event(open_webui_events.source(event.binding_id, name, event.sources))
@@ -247,8 +247,11 @@ class StreamEncoder:
         return self._end_progress() + self._chunk(one_line(_encode(delta)))
 
     def _image(self, image: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        # Open WebUI shows the image from `images`.
+        is_shown = self._view == "openwebui"
+        text = run_events.image_reference if is_shown else run_events.image_link
         delta = {
-            "content": run_events.image_link(image, self._link),
+            "content": text(image, self._link),
             "images": [run_events.image_part(image)],
         }
         return self._end_progress() + self._chunk(_encode(delta))  # ASCII: without line breaks
@@ -256,7 +259,9 @@ class StreamEncoder:
     def _done(self, done: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.finished = True
         delta = run_events.message_extra(done, self._calls)
-        if cited := open_webui_events.annotations(self._sources):
+        # Open WebUI would show their titles as excerpts.
+        cited = open_webui_events.annotations(self._sources)
+        if cited and self._view != "openwebui":
             delta["annotations"] = cited
         more = b"".join(
             b",%b:%b" % (_encode(name), escaped(value))
