@@ -105,6 +105,24 @@ test-all: $(SYNCED) ## Run all tests with full counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
 	$(BIN)/pytest -m alone $(ALONE)
 
+# Open WebUI has an environment of its own, which is filled once: it pins other versions than Heddle.
+OPEN_WEBUI := $(STATE)/open-webui
+PLAYWRIGHT_VERSION := 1.65.2
+
+$(OPEN_WEBUI)/.installed: $(UV) tests/open_webui/requirements.txt tests/open_webui/excluded.txt
+	@echo "Installing Open WebUI into $(OPEN_WEBUI): 1 GB"
+	@$(UV) venv --clear --quiet --python $(PYTHON) $(OPEN_WEBUI)
+	@$(UV) pip install --quiet --python $(OPEN_WEBUI)/bin/python \
+	  --requirements tests/open_webui/requirements.txt --excludes tests/open_webui/excluded.txt
+	@touch $@
+
+chromium:
+	@command -v chromium > /dev/null || { echo "Chromium is missing: apt-get install chromium" >&2; exit 1; }
+
+test-open-webui: chromium $(SYNCED) $(OPEN_WEBUI)/.installed ## Use Heddle in Open WebUI with a real browser
+	$(UV) run --frozen --no-sync --python $(BIN)/python --with playwright==$(PLAYWRIGHT_VERSION) \
+	  pytest -v --durations 0 --durations-min 5 tests/open_webui/scenarios.py
+
 bench-agent: $(UV) ## Measure how well the routers of the agent choose
 	@echo "Installing the locked packages and their extras, DSPy among them, into $(STATE)/extras"
 	@UV_PROJECT_ENVIRONMENT=$(STATE)/extras $(UV) sync --frozen --all-packages --all-groups --all-extras --python $(PYTHON) --quiet
@@ -121,4 +139,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all bench bench-agent graph fresh check
+.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all chromium test-open-webui bench bench-agent graph fresh check
