@@ -11,6 +11,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.rpc import error_details_pb2 as _error_details_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -432,10 +433,16 @@ class GetAssistantResponse(_message.Message):
     ETAG_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
     QUOTA_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    MALFORMED_METADATA_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Changes with every change of the assistant."""
     published: _builtins.bool
     """Whether others of the organisation may use it."""
+    malformed_metadata: _builtins.str
+    """The text of the stored metadata if it is malformed. `assistant` has the other columns then, and
+    `UpdateAssistant` repairs it.
+    """
     @_builtins.property
     def assistant(self) -> Global___Assistant:
         """The assistant."""
@@ -444,6 +451,12 @@ class GetAssistantResponse(_message.Message):
     def quota(self) -> Global___Quota:
         """What the assistant may spend, if it has a quota and the caller may read it."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """Faults of the stored assistant: of a file, or of malformed metadata. Others are found when the
+        assistant is stored.
+        """
+
     def __init__(
         self,
         *,
@@ -451,12 +464,16 @@ class GetAssistantResponse(_message.Message):
         etag: _builtins.str = ...,
         published: _builtins.bool = ...,
         quota: Global___Quota | None = ...,
+        warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
+        malformed_metadata: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "quota", b"quota"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "malformed_metadata", b"malformed_metadata", "quota", b"quota"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "published", b"published", "quota", b"quota"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "etag", b"etag", "malformed_metadata", b"malformed_metadata", "published", b"published", "quota", b"quota", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__malformed_metadata: _TypeAlias = _typing.Literal["malformed_metadata"]  # noqa: Y015
+    _WhichOneofArgType__malformed_metadata: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__malformed_metadata) -> _WhichOneofReturnType__malformed_metadata | None: ...
 
 Global___GetAssistantResponse: _TypeAlias = GetAssistantResponse  # noqa: Y015
 
@@ -671,8 +688,16 @@ class CreateAssistantRequest(_message.Message):
 
     ASSISTANT_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    IMPORTED_FIELD_NUMBER: _builtins.int
     published: _builtins.bool
     """Others of the organisation may use it."""
+    validate_only: _builtins.bool
+    """Only check: nothing is stored, and the call succeeds. The response has `violations`, `warnings`
+    and neither an assistant nor an `etag`.
+    """
+    imported: _builtins.bool
+    """The assistant comes from another installation. All its faults are warnings then."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
         """The assistant. `id`, `create_time` and `organization` are set by the service; an empty
@@ -684,10 +709,12 @@ class CreateAssistantRequest(_message.Message):
         *,
         assistant: Global___Assistant | None = ...,
         published: _builtins.bool = ...,
+        validate_only: _builtins.bool = ...,
+        imported: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "published", b"published"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "imported", b"imported", "published", b"published", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -701,21 +728,36 @@ class CreateAssistantResponse(_message.Message):
 
     ASSISTANT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    VIOLATIONS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetAssistant`."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
         """The stored assistant."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """Faults that do not prevent the assistant from being stored: those that were stored before and
+        are unchanged, and fields that could not be checked because a service cannot be reached; the
+        description of those begins with `not checked`.
+        """
+
+    @_builtins.property
+    def violations(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """All faults, if the request has `validate_only`. Otherwise they are the details of the error."""
+
     def __init__(
         self,
         *,
         assistant: Global___Assistant | None = ...,
         etag: _builtins.str = ...,
+        warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
+        violations: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "violations", b"violations", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -729,8 +771,13 @@ class UpdateAssistantRequest(_message.Message):
 
     ASSISTANT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """The `etag` of what the caller read. If empty, the update overwrites concurrent edits."""
+    validate_only: _builtins.bool
+    """Only check: nothing is stored, and the call succeeds. The response has `violations`, `warnings`
+    and neither an assistant nor an `etag`.
+    """
     @_builtins.property
     def assistant(self) -> Global___Assistant:
         """The complete new assistant, identified by its `id`; unset fields are cleared. `owner`,
@@ -742,10 +789,11 @@ class UpdateAssistantRequest(_message.Message):
         *,
         assistant: Global___Assistant | None = ...,
         etag: _builtins.str = ...,
+        validate_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -760,6 +808,8 @@ class UpdateAssistantResponse(_message.Message):
     ASSISTANT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    VIOLATIONS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetAssistant`."""
     published: _builtins.bool
@@ -768,16 +818,29 @@ class UpdateAssistantResponse(_message.Message):
     def assistant(self) -> Global___Assistant:
         """The stored assistant."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """Faults that do not prevent the assistant from being stored: those that were stored before and
+        are unchanged, and fields that could not be checked because a service cannot be reached; the
+        description of those begins with `not checked`.
+        """
+
+    @_builtins.property
+    def violations(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """All faults, if the request has `validate_only`. Otherwise they are the details of the error."""
+
     def __init__(
         self,
         *,
         assistant: Global___Assistant | None = ...,
         etag: _builtins.str = ...,
         published: _builtins.bool = ...,
+        warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
+        violations: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "published", b"published"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "etag", b"etag", "published", b"published", "violations", b"violations", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

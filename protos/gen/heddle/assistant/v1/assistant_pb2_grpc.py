@@ -89,8 +89,9 @@ class AssistantServiceServicer:
         """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
         may use. A caller who may use but not read it gets the fields of `AssistantSummary` only.
 
-        An assistant of an older format is migrated first. If the stored assistant is invalid or has a
-        newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
+        An assistant of an older format is migrated first. If the stored assistant is malformed or has a
+        newer format, the call fails with `FAILED_PRECONDITION` and changes nothing; a caller who may
+        read it, and sets no `user`, gets a malformed one with `malformed_metadata`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -105,7 +106,9 @@ class AssistantServiceServicer:
 
     def CreateAssistant(self, request, context):
         """Creates an assistant. Fails with `ALREADY_EXISTS` if its owner has an assistant with this name,
-        or if the caller may use one from a file with this name.
+        or if the caller may use one from a file with this name, and with `INVALID_ARGUMENT` if it is
+        invalid; the violations are all faults, also those that
+        `OrchestratorService.ValidateAssistant` finds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -113,7 +116,9 @@ class AssistantServiceServicer:
 
     def UpdateAssistant(self, request, context):
         """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
-        caller read it, and like `CreateAssistant` if its name changes; nothing is changed then.
+        caller read it, like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
+        faults that the stored assistant does not have; nothing is changed then. Replaces malformed
+        metadata, too, and stores it as the assistant's original.
         Assistants from files cannot be changed: `PERMISSION_DENIED`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -45,18 +45,23 @@ class AssistantServiceStub:
     """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
     may use. A caller who may use but not read it gets the fields of `AssistantSummary` only.
 
-    An assistant of an older format is migrated first. If the stored assistant is invalid or has a
-    newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
+    An assistant of an older format is migrated first. If the stored assistant is malformed or has a
+    newer format, the call fails with `FAILED_PRECONDITION` and changes nothing; a caller who may
+    read it, and sets no `user`, gets a malformed one with `malformed_metadata`.
     """
     ListAssistants: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ListAssistantsRequest, _assistant_pb2.ListAssistantsResponse]
     """Lists assistants, ordered by id. Migrates nothing."""
     CreateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.CreateAssistantRequest, _assistant_pb2.CreateAssistantResponse]
     """Creates an assistant. Fails with `ALREADY_EXISTS` if its owner has an assistant with this name,
-    or if the caller may use one from a file with this name.
+    or if the caller may use one from a file with this name, and with `INVALID_ARGUMENT` if it is
+    invalid; the violations are all faults, also those that
+    `OrchestratorService.ValidateAssistant` finds.
     """
     UpdateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]
     """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
-    caller read it, and like `CreateAssistant` if its name changes; nothing is changed then.
+    caller read it, like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
+    faults that the stored assistant does not have; nothing is changed then. Replaces malformed
+    metadata, too, and stores it as the assistant's original.
     Assistants from files cannot be changed: `PERMISSION_DENIED`.
     """
     DeleteAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]
@@ -83,18 +88,23 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
     may use. A caller who may use but not read it gets the fields of `AssistantSummary` only.
 
-    An assistant of an older format is migrated first. If the stored assistant is invalid or has a
-    newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
+    An assistant of an older format is migrated first. If the stored assistant is malformed or has a
+    newer format, the call fails with `FAILED_PRECONDITION` and changes nothing; a caller who may
+    read it, and sets no `user`, gets a malformed one with `malformed_metadata`.
     """
     ListAssistants: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ListAssistantsRequest, _assistant_pb2.ListAssistantsResponse]  # type: ignore[assignment]
     """Lists assistants, ordered by id. Migrates nothing."""
     CreateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.CreateAssistantRequest, _assistant_pb2.CreateAssistantResponse]  # type: ignore[assignment]
     """Creates an assistant. Fails with `ALREADY_EXISTS` if its owner has an assistant with this name,
-    or if the caller may use one from a file with this name.
+    or if the caller may use one from a file with this name, and with `INVALID_ARGUMENT` if it is
+    invalid; the violations are all faults, also those that
+    `OrchestratorService.ValidateAssistant` finds.
     """
     UpdateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]  # type: ignore[assignment]
     """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
-    caller read it, and like `CreateAssistant` if its name changes; nothing is changed then.
+    caller read it, like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
+    faults that the stored assistant does not have; nothing is changed then. Replaces malformed
+    metadata, too, and stores it as the assistant's original.
     Assistants from files cannot be changed: `PERMISSION_DENIED`.
     """
     DeleteAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]  # type: ignore[assignment]
@@ -124,8 +134,9 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         """Gets one assistant, ready for a run. Fails with `NOT_FOUND` if there is none that the caller
         may use. A caller who may use but not read it gets the fields of `AssistantSummary` only.
 
-        An assistant of an older format is migrated first. If the stored assistant is invalid or has a
-        newer format, the call fails with `FAILED_PRECONDITION` and changes nothing.
+        An assistant of an older format is migrated first. If the stored assistant is malformed or has a
+        newer format, the call fails with `FAILED_PRECONDITION` and changes nothing; a caller who may
+        read it, and sets no `user`, gets a malformed one with `malformed_metadata`.
         """
 
     @_abc_1.abstractmethod
@@ -143,7 +154,9 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.CreateAssistantResponse, _abc.Awaitable[_assistant_pb2.CreateAssistantResponse]]:
         """Creates an assistant. Fails with `ALREADY_EXISTS` if its owner has an assistant with this name,
-        or if the caller may use one from a file with this name.
+        or if the caller may use one from a file with this name, and with `INVALID_ARGUMENT` if it is
+        invalid; the violations are all faults, also those that
+        `OrchestratorService.ValidateAssistant` finds.
         """
 
     @_abc_1.abstractmethod
@@ -153,7 +166,9 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.UpdateAssistantResponse, _abc.Awaitable[_assistant_pb2.UpdateAssistantResponse]]:
         """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
-        caller read it, and like `CreateAssistant` if its name changes; nothing is changed then.
+        caller read it, like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
+        faults that the stored assistant does not have; nothing is changed then. Replaces malformed
+        metadata, too, and stores it as the assistant's original.
         Assistants from files cannot be changed: `PERMISSION_DENIED`.
         """
 

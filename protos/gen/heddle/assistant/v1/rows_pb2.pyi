@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.rpc import error_details_pb2 as _error_details_pb2
 from google.rpc import status_pb2 as _status_pb2
 import builtins as _builtins
 import sys
@@ -257,8 +258,8 @@ class GetRowRequest(_message.Message):
     `NOT_FOUND` if this is set, one of the folder with `PERMISSION_DENIED`.
     """
     as_stored: _builtins.bool
-    """Return the row in the format that it is stored in, and migrate nothing. Fails with `NOT_FOUND`
-    if the caller may use but not read the assistant.
+    """Return the row in the format that it is stored in, malformed or not, and migrate nothing. Fails
+    with `NOT_FOUND` if the caller may use but not read the assistant.
     """
     def __init__(
         self,
@@ -372,6 +373,11 @@ class CreateRowRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ROW_FIELD_NUMBER: _builtins.int
+    IMPORTED_FIELD_NUMBER: _builtins.int
+    imported: _builtins.bool
+    """The row comes from another installation. All its faults are warnings then, and its metadata may
+    be malformed: it is stored as it is.
+    """
     @_builtins.property
     def row(self) -> Global___AssistantRow:
         """The row. `name` and `metadata`, of the newest format, are required; an empty `owner` is the
@@ -383,10 +389,11 @@ class CreateRowRequest(_message.Message):
         self,
         *,
         row: Global___AssistantRow | None = ...,
+        imported: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["row", b"row"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["row", b"row"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["imported", b"imported", "row", b"row"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -400,21 +407,27 @@ class CreateRowResponse(_message.Message):
 
     ROW_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetRow`."""
     @_builtins.property
     def row(self) -> Global___AssistantRow:
         """The stored row."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """As in `CreateAssistantResponse`. The fields are `row.metadata.<path in the metadata>`."""
+
     def __init__(
         self,
         *,
         row: Global___AssistantRow | None = ...,
         etag: _builtins.str = ...,
+        warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["row", b"row"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "row", b"row"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "row", b"row", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -459,21 +472,27 @@ class UpdateRowResponse(_message.Message):
 
     ROW_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetRow`."""
     @_builtins.property
     def row(self) -> Global___AssistantRow:
         """The stored row."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """As in `CreateAssistantResponse`. The fields are `row.metadata.<path in the metadata>`."""
+
     def __init__(
         self,
         *,
         row: Global___AssistantRow | None = ...,
         etag: _builtins.str = ...,
+        warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["row", b"row"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "row", b"row"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "row", b"row", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -94,6 +94,8 @@ class RowServiceServicer:
     def UpdateRow(self, request, context):
         """Changes the columns that the request sets. Fails with `ABORTED` and reason `CONFLICT` if the
         assistant changed since the caller read it, otherwise like `AssistantService.UpdateAssistant`.
+        Malformed metadata is replaced only by a request that sets `metadata`; another one fails with
+        `FAILED_PRECONDITION`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -51,6 +51,8 @@ class RowServiceStub:
     UpdateRow: _grpc.UnaryUnaryMultiCallable[_rows_pb2.UpdateRowRequest, _rows_pb2.UpdateRowResponse]
     """Changes the columns that the request sets. Fails with `ABORTED` and reason `CONFLICT` if the
     assistant changed since the caller read it, otherwise like `AssistantService.UpdateAssistant`.
+    Malformed metadata is replaced only by a request that sets `metadata`; another one fails with
+    `FAILED_PRECONDITION`.
     """
 
 @_typing.type_check_only
@@ -76,6 +78,8 @@ class RowServiceAsyncStub(RowServiceStub):
     UpdateRow: _aio.UnaryUnaryMultiCallable[_rows_pb2.UpdateRowRequest, _rows_pb2.UpdateRowResponse]  # type: ignore[assignment]
     """Changes the columns that the request sets. Fails with `ABORTED` and reason `CONFLICT` if the
     assistant changed since the caller read it, otherwise like `AssistantService.UpdateAssistant`.
+    Malformed metadata is replaced only by a request that sets `metadata`; another one fails with
+    `FAILED_PRECONDITION`.
     """
 
 class RowServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -122,6 +126,8 @@ class RowServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_rows_pb2.UpdateRowResponse, _abc.Awaitable[_rows_pb2.UpdateRowResponse]]:
         """Changes the columns that the request sets. Fails with `ABORTED` and reason `CONFLICT` if the
         assistant changed since the caller read it, otherwise like `AssistantService.UpdateAssistant`.
+        Malformed metadata is replaced only by a request that sets `metadata`; another one fails with
+        `FAILED_PRECONDITION`.
         """
 
 def add_RowServiceServicer_to_server(servicer: RowServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

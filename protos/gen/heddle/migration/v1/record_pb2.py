@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from google.rpc import error_details_pb2 as google_dot_rpc_dot_error__details__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n heddle/migration/v1/record.proto\x12\x13heddle.migration.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\t\n\x06Record\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x03R\x02id\x12\x1d\n\x04name\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01H\x00R\x04name\x88\x01\x01\x12+\n\x0b\x64\x65scription\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01H\x01R\x0b\x64\x65scription\x88\x01\x01\x12\x1f\n\x05owner\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01H\x02R\x05owner\x88\x01\x01\x12(\n\x0corganization\x18\x05 \x01(\tB\x04\xe2\x41\x01\x03R\x0corganization\x12.\n\rsystem_prompt\x18\x06 \x01(\tB\x04\xe2\x41\x01\x01H\x03R\x0csystemPrompt\x88\x01\x01\x12\x32\n\x0fprompt_template\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01H\x04R\x0epromptTemplate\x88\x01\x01\x12.\n\rmetadata_json\x18\x08 \x01(\tB\x04\xe2\x41\x01\x01H\x05R\x0cmetadataJson\x88\x01\x01\x12%\n\trag_top_k\x18\t \x01(\tB\x04\xe2\x41\x01\x01H\x06R\x07ragTopK\x88\x01\x01\x12\x32\n\x0frag_collections\x18\n \x01(\tB\x04\xe2\x41\x01\x01H\x07R\x0eragCollections\x88\x01\x01\x12,\n\x0crag_endpoint\x18\x0b \x01(\tB\x04\xe2\x41\x01\x01H\x08R\x0bragEndpoint\x88\x01\x01\x12?\n\x16pre_retrieval_endpoint\x18\x0c \x01(\tB\x04\xe2\x41\x01\x01H\tR\x14preRetrievalEndpoint\x88\x01\x01\x12\x41\n\x17post_retrieval_endpoint\x18\r \x01(\tB\x04\xe2\x41\x01\x01H\nR\x15postRetrievalEndpoint\x88\x01\x01\x12\"\n\tpublished\x18\x0e \x01(\x08\x42\x04\xe2\x41\x01\x03R\tpublished\x12\x1f\n\x08group_id\x18\x0f \x01(\tB\x04\xe2\x41\x01\x03R\x07groupId\x12#\n\ngroup_name\x18\x10 \x01(\tB\x04\xe2\x41\x01\x03R\tgroupName\x12\x34\n\x13oauth_consumer_name\x18\x11 \x01(\tB\x04\xe2\x41\x01\x03R\x11oauthConsumerName\x12\x41\n\x0b\x63reate_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x03R\ncreateTime\x12\x41\n\x0bupdate_time\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x03R\nupdateTime\x12\x43\n\x0cpublish_time\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x03R\x0bpublishTimeB\x07\n\x05_nameB\x0e\n\x0c_descriptionB\x08\n\x06_ownerB\x10\n\x0e_system_promptB\x12\n\x10_prompt_templateB\x10\n\x0e_metadata_jsonB\x0c\n\n_rag_top_kB\x12\n\x10_rag_collectionsB\x0f\n\r_rag_endpointB\x19\n\x17_pre_retrieval_endpointB\x1a\n\x18_post_retrieval_endpoint\"(\n\x10GetRecordRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\"\\\n\x11GetRecordResponse\x12\x33\n\x06record\x18\x01 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordR\x06record\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"v\n\x12ListRecordsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\x18\n\x04skip\x18\x03 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x04skip\"\x93\x01\n\x13ListRecordsResponse\x12\x35\n\x07records\x18\x01 \x03(\x0b\x32\x1b.heddle.migration.v1.RecordR\x07records\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n\ntotal_size\x18\x03 \x01(\x05R\ttotalSize\"P\n\x13\x43reateRecordRequest\x12\x39\n\x06record\x18\x01 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordB\x04\xe2\x41\x01\x02R\x06record\"_\n\x14\x43reateRecordResponse\x12\x33\n\x06record\x18\x01 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordR\x06record\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"\x80\x01\n\x13UpdateRecordRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x39\n\x06record\x18\x02 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordB\x04\xe2\x41\x01\x02R\x06record\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"_\n\x14UpdateRecordResponse\x12\x33\n\x06record\x18\x01 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordR\x06record\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag2\xa1\x03\n\rRecordService\x12_\n\tGetRecord\x12%.heddle.migration.v1.GetRecordRequest\x1a&.heddle.migration.v1.GetRecordResponse\"\x03\x90\x02\x02\x12\x65\n\x0bListRecords\x12\'.heddle.migration.v1.ListRecordsRequest\x1a(.heddle.migration.v1.ListRecordsResponse\"\x03\x90\x02\x01\x12\x63\n\x0c\x43reateRecord\x12(.heddle.migration.v1.CreateRecordRequest\x1a).heddle.migration.v1.CreateRecordResponse\x12\x63\n\x0cUpdateRecord\x12(.heddle.migration.v1.UpdateRecordRequest\x1a).heddle.migration.v1.UpdateRecordResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n heddle/migration/v1/record.proto\x12\x13heddle.migration.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/rpc/error_details.proto\"\x86\t\n\x06Record\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x03R\x02id\x12\x1d\n\x04name\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01H\x00R\x04name\x88\x01\x01\x12+\n\x0b\x64\x65scription\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01H\x01R\x0b\x64\x65scription\x88\x01\x01\x12\x1f\n\x05owner\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01H\x02R\x05owner\x88\x01\x01\x12(\n\x0corganization\x18\x05 \x01(\tB\x04\xe2\x41\x01\x03R\x0corganization\x12.\n\rsystem_prompt\x18\x06 \x01(\tB\x04\xe2\x41\x01\x01H\x03R\x0csystemPrompt\x88\x01\x01\x12\x32\n\x0fprompt_template\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01H\x04R\x0epromptTemplate\x88\x01\x01\x12.\n\rmetadata_json\x18\x08 \x01(\tB\x04\xe2\x41\x01\x01H\x05R\x0cmetadataJson\x88\x01\x01\x12%\n\trag_top_k\x18\t \x01(\tB\x04\xe2\x41\x01\x01H\x06R\x07ragTopK\x88\x01\x01\x12\x32\n\x0frag_collections\x18\n \x01(\tB\x04\xe2\x41\x01\x01H\x07R\x0eragCollections\x88\x01\x01\x12,\n\x0crag_endpoint\x18\x0b \x01(\tB\x04\xe2\x41\x01\x01H\x08R\x0bragEndpoint\x88\x01\x01\x12?\n\x16pre_retrieval_endpoint\x18\x0c \x01(\tB\x04\xe2\x41\x01\x01H\tR\x14preRetrievalEndpoint\x88\x01\x01\x12\x41\n\x17post_retrieval_endpoint\x18\r \x01(\tB\x04\xe2\x41\x01\x01H\nR\x15postRetrievalEndpoint\x88\x01\x01\x12\"\n\tpublished\x18\x0e \x01(\x08\x42\x04\xe2\x41\x01\x03R\tpublished\x12\x1f\n\x08group_id\x18\x0f \x01(\tB\x04\xe2\x41\x01\x03R\x07groupId\x12#\n\ngroup_name\x18\x10 \x01(\tB\x04\xe2\x41\x01\x03R\tgroupName\x12\x34\n\x13oauth_consumer_name\x18\x11 \x01(\tB\x04\xe2\x41\x01\x03R\x11oauthConsumerName\x12\x41\n\x0b\x63reate_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x03R\ncreateTime\x12\x41\n\x0bupdate_time\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x03R\nupdateTime\x12\x43\n\x0cpublish_time\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x03R\x0bpublishTimeB\x07\n\x05_nameB\x0e\n\x0c_descriptionB\x08\n\x06_ownerB\x10\n\x0e_system_promptB\x12\n\x10_prompt_templateB\x10\n\x0e_metadata_jsonB\x0c\n\n_rag_top_kB\x12\n\x10_rag_collectionsB\x0f\n\r_rag_endpointB\x19\n\x17_pre_retrieval_endpointB\x1a\n\x18_post_retrieval_endpoint\"(\n\x10GetRecordRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\"\\\n\x11GetRecordResponse\x12\x33\n\x06record\x18\x01 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordR\x06record\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"v\n\x12ListRecordsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\x18\n\x04skip\x18\x03 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x04skip\"\x93\x01\n\x13ListRecordsResponse\x12\x35\n\x07records\x18\x01 \x03(\x0b\x32\x1b.heddle.migration.v1.RecordR\x07records\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n\ntotal_size\x18\x03 \x01(\x05R\ttotalSize\"r\n\x13\x43reateRecordRequest\x12\x39\n\x06record\x18\x01 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordB\x04\xe2\x41\x01\x02R\x06record\x12 \n\x08imported\x18\x02 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x08imported\"\xa2\x01\n\x14\x43reateRecordResponse\x12\x33\n\x06record\x18\x01 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordR\x06record\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\x12\x41\n\x08warnings\x18\x03 \x03(\x0b\x32%.google.rpc.BadRequest.FieldViolationR\x08warnings\"\x80\x01\n\x13UpdateRecordRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x39\n\x06record\x18\x02 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordB\x04\xe2\x41\x01\x02R\x06record\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"\xa2\x01\n\x14UpdateRecordResponse\x12\x33\n\x06record\x18\x01 \x01(\x0b\x32\x1b.heddle.migration.v1.RecordR\x06record\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\x12\x41\n\x08warnings\x18\x03 \x03(\x0b\x32%.google.rpc.BadRequest.FieldViolationR\x08warnings2\xa1\x03\n\rRecordService\x12_\n\tGetRecord\x12%.heddle.migration.v1.GetRecordRequest\x1a&.heddle.migration.v1.GetRecordResponse\"\x03\x90\x02\x02\x12\x65\n\x0bListRecords\x12\'.heddle.migration.v1.ListRecordsRequest\x1a(.heddle.migration.v1.ListRecordsResponse\"\x03\x90\x02\x01\x12\x63\n\x0c\x43reateRecord\x12(.heddle.migration.v1.CreateRecordRequest\x1a).heddle.migration.v1.CreateRecordResponse\x12\x63\n\x0cUpdateRecord\x12(.heddle.migration.v1.UpdateRecordRequest\x1a).heddle.migration.v1.UpdateRecordResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -83,6 +84,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTRECORDSREQUEST'].fields_by_name['skip']._serialized_options = b'\342A\001\001'
   _globals['_CREATERECORDREQUEST'].fields_by_name['record']._loaded_options = None
   _globals['_CREATERECORDREQUEST'].fields_by_name['record']._serialized_options = b'\342A\001\002'
+  _globals['_CREATERECORDREQUEST'].fields_by_name['imported']._loaded_options = None
+  _globals['_CREATERECORDREQUEST'].fields_by_name['imported']._serialized_options = b'\342A\001\001'
   _globals['_UPDATERECORDREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_UPDATERECORDREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
   _globals['_UPDATERECORDREQUEST'].fields_by_name['record']._loaded_options = None
@@ -93,24 +96,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECORDSERVICE'].methods_by_name['GetRecord']._serialized_options = b'\220\002\002'
   _globals['_RECORDSERVICE'].methods_by_name['ListRecords']._loaded_options = None
   _globals['_RECORDSERVICE'].methods_by_name['ListRecords']._serialized_options = b'\220\002\001'
-  _globals['_RECORD']._serialized_start=124
-  _globals['_RECORD']._serialized_end=1282
-  _globals['_GETRECORDREQUEST']._serialized_start=1284
-  _globals['_GETRECORDREQUEST']._serialized_end=1324
-  _globals['_GETRECORDRESPONSE']._serialized_start=1326
-  _globals['_GETRECORDRESPONSE']._serialized_end=1418
-  _globals['_LISTRECORDSREQUEST']._serialized_start=1420
-  _globals['_LISTRECORDSREQUEST']._serialized_end=1538
-  _globals['_LISTRECORDSRESPONSE']._serialized_start=1541
-  _globals['_LISTRECORDSRESPONSE']._serialized_end=1688
-  _globals['_CREATERECORDREQUEST']._serialized_start=1690
-  _globals['_CREATERECORDREQUEST']._serialized_end=1770
-  _globals['_CREATERECORDRESPONSE']._serialized_start=1772
-  _globals['_CREATERECORDRESPONSE']._serialized_end=1867
-  _globals['_UPDATERECORDREQUEST']._serialized_start=1870
-  _globals['_UPDATERECORDREQUEST']._serialized_end=1998
-  _globals['_UPDATERECORDRESPONSE']._serialized_start=2000
-  _globals['_UPDATERECORDRESPONSE']._serialized_end=2095
-  _globals['_RECORDSERVICE']._serialized_start=2098
-  _globals['_RECORDSERVICE']._serialized_end=2515
+  _globals['_RECORD']._serialized_start=156
+  _globals['_RECORD']._serialized_end=1314
+  _globals['_GETRECORDREQUEST']._serialized_start=1316
+  _globals['_GETRECORDREQUEST']._serialized_end=1356
+  _globals['_GETRECORDRESPONSE']._serialized_start=1358
+  _globals['_GETRECORDRESPONSE']._serialized_end=1450
+  _globals['_LISTRECORDSREQUEST']._serialized_start=1452
+  _globals['_LISTRECORDSREQUEST']._serialized_end=1570
+  _globals['_LISTRECORDSRESPONSE']._serialized_start=1573
+  _globals['_LISTRECORDSRESPONSE']._serialized_end=1720
+  _globals['_CREATERECORDREQUEST']._serialized_start=1722
+  _globals['_CREATERECORDREQUEST']._serialized_end=1836
+  _globals['_CREATERECORDRESPONSE']._serialized_start=1839
+  _globals['_CREATERECORDRESPONSE']._serialized_end=2001
+  _globals['_UPDATERECORDREQUEST']._serialized_start=2004
+  _globals['_UPDATERECORDREQUEST']._serialized_end=2132
+  _globals['_UPDATERECORDRESPONSE']._serialized_start=2135
+  _globals['_UPDATERECORDRESPONSE']._serialized_end=2297
+  _globals['_RECORDSERVICE']._serialized_start=2300
+  _globals['_RECORDSERVICE']._serialized_end=2717
 # @@protoc_insertion_point(module_scope)

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.rpc import error_details_pb2 as _error_details_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -287,6 +288,11 @@ class CreateRecordRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RECORD_FIELD_NUMBER: _builtins.int
+    IMPORTED_FIELD_NUMBER: _builtins.int
+    imported: _builtins.bool
+    """The record comes from an export. All its faults are warnings then, a number of results beyond
+    the limit is reduced to the limit, and malformed metadata is stored as it is.
+    """
     @_builtins.property
     def record(self) -> Global___Record:
         """The record. `name` is required; an empty `owner` is the caller, another one needs an
@@ -297,10 +303,11 @@ class CreateRecordRequest(_message.Message):
         self,
         *,
         record: Global___Record | None = ...,
+        imported: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["imported", b"imported", "record", b"record"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -314,21 +321,30 @@ class CreateRecordResponse(_message.Message):
 
     RECORD_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetRecord`."""
     @_builtins.property
     def record(self) -> Global___Record:
         """The stored record, as in `GetRecord`."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """Faults that do not prevent the assistant from being stored, as in
+        `heddle.assistant.v1.CreateAssistantResponse`. The fields are those of the record, for example
+        `record.rag_top_k` or `record.metadata_json.tools[1].config.top_k`.
+        """
+
     def __init__(
         self,
         *,
         record: Global___Record | None = ...,
         etag: _builtins.str = ...,
+        warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "record", b"record"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "record", b"record", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -378,21 +394,30 @@ class UpdateRecordResponse(_message.Message):
 
     RECORD_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetRecord`."""
     @_builtins.property
     def record(self) -> Global___Record:
         """The stored record, as in `GetRecord`."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """Faults that do not prevent the assistant from being stored, as in
+        `heddle.assistant.v1.CreateAssistantResponse`. The fields are those of the record, for example
+        `record.rag_top_k` or `record.metadata_json.tools[1].config.top_k`.
+        """
+
     def __init__(
         self,
         *,
         record: Global___Record | None = ...,
         etag: _builtins.str = ...,
+        warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "record", b"record"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "record", b"record", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

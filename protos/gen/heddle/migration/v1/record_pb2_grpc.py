@@ -77,7 +77,8 @@ class RecordServiceServicer:
 
     def GetRecord(self, request, context):
         """Gets one record. An assistant of an older format is migrated first; the metadata
-        returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`.
+        returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`. A caller
+        who may read it gets a record with malformed metadata as it is stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -92,8 +93,8 @@ class RecordServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CreateRecord(self, request, context):
-        """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if its metadata is
-        invalid, otherwise like `AssistantService.CreateAssistant`.
+        """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if it is invalid,
+        otherwise like `AssistantService.CreateAssistant`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -102,7 +103,8 @@ class RecordServiceServicer:
     def UpdateRecord(self, request, context):
         """Changes what the request sets, and stores the result in the newest format. Fails with `ABORTED`
         and reason `CONFLICT` if the assistant changed since the caller read it, otherwise like
-        `CreateRecord` and `GetRecord`.
+        `CreateRecord` and `GetRecord`. Malformed metadata is replaced by a request that sets
+        `metadata_json`; another one fails with `FAILED_PRECONDITION`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

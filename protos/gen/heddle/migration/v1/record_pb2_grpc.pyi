@@ -43,20 +43,22 @@ class RecordServiceStub:
     def __new__(cls, channel: _aio.Channel) -> RecordServiceAsyncStub: ...
     GetRecord: _grpc.UnaryUnaryMultiCallable[_record_pb2.GetRecordRequest, _record_pb2.GetRecordResponse]
     """Gets one record. An assistant of an older format is migrated first; the metadata
-    returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`.
+    returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`. A caller
+    who may read it gets a record with malformed metadata as it is stored.
     """
     ListRecords: _grpc.UnaryUnaryMultiCallable[_record_pb2.ListRecordsRequest, _record_pb2.ListRecordsResponse]
     """Lists the records that the caller may change, ordered by id. Migrates nothing: each record has
     its stored format.
     """
     CreateRecord: _grpc.UnaryUnaryMultiCallable[_record_pb2.CreateRecordRequest, _record_pb2.CreateRecordResponse]
-    """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if its metadata is
-    invalid, otherwise like `AssistantService.CreateAssistant`.
+    """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if it is invalid,
+    otherwise like `AssistantService.CreateAssistant`.
     """
     UpdateRecord: _grpc.UnaryUnaryMultiCallable[_record_pb2.UpdateRecordRequest, _record_pb2.UpdateRecordResponse]
     """Changes what the request sets, and stores the result in the newest format. Fails with `ABORTED`
     and reason `CONFLICT` if the assistant changed since the caller read it, otherwise like
-    `CreateRecord` and `GetRecord`.
+    `CreateRecord` and `GetRecord`. Malformed metadata is replaced by a request that sets
+    `metadata_json`; another one fails with `FAILED_PRECONDITION`.
     """
 
 @_typing.type_check_only
@@ -74,20 +76,22 @@ class RecordServiceAsyncStub(RecordServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetRecord: _aio.UnaryUnaryMultiCallable[_record_pb2.GetRecordRequest, _record_pb2.GetRecordResponse]  # type: ignore[assignment]
     """Gets one record. An assistant of an older format is migrated first; the metadata
-    returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`.
+    returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`. A caller
+    who may read it gets a record with malformed metadata as it is stored.
     """
     ListRecords: _aio.UnaryUnaryMultiCallable[_record_pb2.ListRecordsRequest, _record_pb2.ListRecordsResponse]  # type: ignore[assignment]
     """Lists the records that the caller may change, ordered by id. Migrates nothing: each record has
     its stored format.
     """
     CreateRecord: _aio.UnaryUnaryMultiCallable[_record_pb2.CreateRecordRequest, _record_pb2.CreateRecordResponse]  # type: ignore[assignment]
-    """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if its metadata is
-    invalid, otherwise like `AssistantService.CreateAssistant`.
+    """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if it is invalid,
+    otherwise like `AssistantService.CreateAssistant`.
     """
     UpdateRecord: _aio.UnaryUnaryMultiCallable[_record_pb2.UpdateRecordRequest, _record_pb2.UpdateRecordResponse]  # type: ignore[assignment]
     """Changes what the request sets, and stores the result in the newest format. Fails with `ABORTED`
     and reason `CONFLICT` if the assistant changed since the caller read it, otherwise like
-    `CreateRecord` and `GetRecord`.
+    `CreateRecord` and `GetRecord`. Malformed metadata is replaced by a request that sets
+    `metadata_json`; another one fails with `FAILED_PRECONDITION`.
     """
 
 class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -108,7 +112,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_record_pb2.GetRecordResponse, _abc.Awaitable[_record_pb2.GetRecordResponse]]:
         """Gets one record. An assistant of an older format is migrated first; the metadata
-        returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`.
+        returned has the keys of both formats then. Fails like `AssistantService.GetAssistant`. A caller
+        who may read it gets a record with malformed metadata as it is stored.
         """
 
     @_abc_1.abstractmethod
@@ -127,8 +132,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _record_pb2.CreateRecordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_record_pb2.CreateRecordResponse, _abc.Awaitable[_record_pb2.CreateRecordResponse]]:
-        """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if its metadata is
-        invalid, otherwise like `AssistantService.CreateAssistant`.
+        """Creates an assistant in the newest format. Fails with `INVALID_ARGUMENT` if it is invalid,
+        otherwise like `AssistantService.CreateAssistant`.
         """
 
     @_abc_1.abstractmethod
@@ -139,7 +144,8 @@ class RecordServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_record_pb2.UpdateRecordResponse, _abc.Awaitable[_record_pb2.UpdateRecordResponse]]:
         """Changes what the request sets, and stores the result in the newest format. Fails with `ABORTED`
         and reason `CONFLICT` if the assistant changed since the caller read it, otherwise like
-        `CreateRecord` and `GetRecord`.
+        `CreateRecord` and `GetRecord`. Malformed metadata is replaced by a request that sets
+        `metadata_json`; another one fails with `FAILED_PRECONDITION`.
         """
 
 def add_RecordServiceServicer_to_server(servicer: RecordServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

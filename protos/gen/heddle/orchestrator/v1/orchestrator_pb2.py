@@ -25,19 +25,26 @@ _sym_db = _symbol_database.Default()
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
+from google.rpc import error_details_pb2 as google_dot_rpc_dot_error__details__pb2
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 from heddle.assistant.v1 import assistant_pb2 as heddle_dot_assistant_dot_v1_dot_assistant__pb2
 from heddle.chat.v1 import chat_pb2 as heddle_dot_chat_dot_v1_dot_chat__pb2
 from heddle.tool.v1 import tool_pb2 as heddle_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)heddle/orchestrator/v1/orchestrator.proto\x12\x16heddle.orchestrator.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/rpc/status.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/chat/v1/chat.proto\x1a\x19heddle/tool/v1/tool.proto\"@\n\x08Strategy\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\"G\n\x0fPromptProcessor\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\"\x8e\x01\n\x06Status\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x17\n\x07\x63\x61ll_id\x18\x03 \x01(\tR\x06\x63\x61llId\x12\x32\n\x06\x63hange\x18\x04 \x01(\x0b\x32\x1a.heddle.tool.v1.FileChangeR\x06\x63hange\"|\n\x0bToolStarted\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12:\n\x04\x63\x61ll\x18\x03 \x01(\x0b\x32&.heddle.orchestrator.v1.CalledFunctionR\x04\x63\x61ll\"[\n\x0e\x43\x61lledFunction\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\"\xc5\x02\n\x0cToolFinished\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12\x12\n\x04slot\x18\x03 \x01(\tR\x04slot\x12\x33\n\x07\x65lapsed\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12(\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x12.google.rpc.StatusR\x05\x65rror\x12\x1a\n\x08warnings\x18\x06 \x03(\tR\x08warnings\x12:\n\x04\x63\x61ll\x18\x07 \x01(\x0b\x32&.heddle.orchestrator.v1.CalledFunctionR\x04\x63\x61ll\x12&\n\x0cresult_count\x18\x08 \x01(\x05H\x00R\x0bresultCount\x88\x01\x01\x42\x0f\n\r_result_count\"\x90\x02\n\x08\x44\x65\x63ision\x12\x1c\n\titeration\x18\x01 \x01(\x05R\titeration\x12\x38\n\x07\x63hoices\x18\x02 \x03(\x0b\x32\x1e.heddle.orchestrator.v1.ChoiceR\x07\x63hoices\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n\x06router\x18\x04 \x01(\tR\x06router\x12\x1a\n\x08rejected\x18\x05 \x01(\tR\x08rejected\x12\x33\n\x07\x65lapsed\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12+\n\x05usage\x18\x07 \x01(\x0b\x32\x15.heddle.chat.v1.UsageR\x05usage\"\\\n\x06\x43hoice\x12\x12\n\x04tool\x18\x01 \x01(\tR\x04tool\x12\x1d\n\nbinding_id\x18\x02 \x01(\tR\tbindingId\x12\x1f\n\x0binputs_json\x18\x03 \x01(\tR\ninputsJson\"Z\n\x06Output\x12\x12\n\x04type\x18\x01 \x01(\tR\x04type\x12\x19\n\x08query_id\x18\x02 \x01(\tR\x07queryId\x12!\n\x0cpayload_json\x18\x03 \x01(\tR\x0bpayloadJson\"Z\n\x07Sources\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x30\n\x07sources\x18\x02 \x03(\x0b\x32\x16.heddle.tool.v1.SourceR\x07sources\"\xe7\x02\n\x05Trace\x12/\n\x06prompt\x18\x01 \x03(\x0b\x32\x17.heddle.chat.v1.MessageR\x06prompt\x12\x38\n\x05steps\x18\x02 \x03(\x0b\x32\".heddle.orchestrator.v1.Trace.StepR\x05steps\x12,\n\x04tree\x18\x03 \x01(\x0b\x32\x18.heddle.tool.v1.TreeDataR\x04tree\x1a\xc4\x01\n\x04Step\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x33\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12-\n\x05input\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x05input\x12!\n\x0coutput_chars\x18\x04 \x01(\x05R\x0boutputChars\x12!\n\x0c\x65rror_reason\x18\x05 \x01(\tR\x0b\x65rrorReason\"\xc6\x06\n\x08RunEvent\x12\x38\n\x06status\x18\x01 \x01(\x0b\x32\x1e.heddle.orchestrator.v1.StatusH\x00R\x06status\x12H\n\x0ctool_started\x18\x02 \x01(\x0b\x32#.heddle.orchestrator.v1.ToolStartedH\x00R\x0btoolStarted\x12K\n\rtool_finished\x18\x03 \x01(\x0b\x32$.heddle.orchestrator.v1.ToolFinishedH\x00R\x0ctoolFinished\x12;\n\x07sources\x18\x04 \x01(\x0b\x32\x1f.heddle.orchestrator.v1.SourcesH\x00R\x07sources\x12\x1f\n\ntext_delta\x18\x05 \x01(\tH\x00R\ttextDelta\x12)\n\x0freasoning_delta\x18\x06 \x01(\tH\x00R\x0ereasoningDelta\x12\x37\n\ttool_call\x18\x07 \x01(\x0b\x32\x18.heddle.chat.v1.ToolCallH\x00R\x08toolCall\x12\x35\n\x05trace\x18\x08 \x01(\x0b\x32\x1d.heddle.orchestrator.v1.TraceH\x00R\x05trace\x12*\n\x04\x64one\x18\t \x01(\x0b\x32\x14.heddle.chat.v1.DoneH\x00R\x04\x64one\x12%\n\rlogprobs_json\x18\n \x01(\tH\x00R\x0clogprobsJson\x12\x46\n\x0emodel_replaced\x18\x0f \x01(\x0b\x32\x1d.heddle.chat.v1.ModelReplacedH\x00R\rmodelReplaced\x12\x36\n\x05image\x18\x10 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageH\x00R\x05image\x12>\n\x08\x64\x65\x63ision\x18\x11 \x01(\x0b\x32 .heddle.orchestrator.v1.DecisionH\x00R\x08\x64\x65\x63ision\x12\x38\n\x06output\x18\x12 \x01(\x0b\x32\x1e.heddle.orchestrator.v1.OutputH\x00R\x06output\x12\x1a\n\x07warning\x18\x13 \x01(\tH\x00R\x07warningB\x07\n\x05\x65vent\"\xaa\x03\n\x14RunCompletionRequest\x12\x31\n\x13\x61ssistant_reference\x18\x01 \x01(\tH\x00R\x12\x61ssistantReference\x12>\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantH\x00R\tassistant\x12\x39\n\x08messages\x18\x03 \x03(\x0b\x32\x17.heddle.chat.v1.MessageB\x04\xe2\x41\x01\x02R\x08messages\x12\x41\n\x07options\x18\x04 \x01(\x0b\x32!.heddle.chat.v1.GenerationOptionsB\x04\xe2\x41\x01\x01R\x07options\x12G\n\tfunctions\x18\x05 \x03(\x0b\x32#.heddle.chat.v1.FunctionDeclarationB\x04\xe2\x41\x01\x01R\tfunctions\x12)\n\rinclude_trace\x18\x06 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x0cincludeTrace\x12#\n\ncharged_to\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01R\tchargedToB\x08\n\x06target\"Q\n\x15RunCompletionResponse\x12\x38\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.RunEventR\x06\x65vents\"a\n\x19RunWholeCompletionRequest\x12\x44\n\x03run\x18\x01 \x01(\x0b\x32,.heddle.orchestrator.v1.RunCompletionRequestB\x04\xe2\x41\x01\x02R\x03run\"V\n\x1aRunWholeCompletionResponse\x12\x38\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.RunEventR\x06\x65vents\"_\n\x15ListStrategiesRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x82\x01\n\x16ListStrategiesResponse\x12@\n\nstrategies\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.StrategyR\nstrategies\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n\x1bListPromptProcessorsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x9c\x01\n\x1cListPromptProcessorsResponse\x12T\n\x11prompt_processors\x18\x01 \x03(\x0b\x32\'.heddle.orchestrator.v1.PromptProcessorR\x10promptProcessors\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x81\x04\n\x13OrchestratorService\x12t\n\x0eListStrategies\x12-.heddle.orchestrator.v1.ListStrategiesRequest\x1a..heddle.orchestrator.v1.ListStrategiesResponse\"\x03\x90\x02\x01\x12\x86\x01\n\x14ListPromptProcessors\x12\x33.heddle.orchestrator.v1.ListPromptProcessorsRequest\x1a\x34.heddle.orchestrator.v1.ListPromptProcessorsResponse\"\x03\x90\x02\x01\x12n\n\rRunCompletion\x12,.heddle.orchestrator.v1.RunCompletionRequest\x1a-.heddle.orchestrator.v1.RunCompletionResponse0\x01\x12{\n\x12RunWholeCompletion\x12\x31.heddle.orchestrator.v1.RunWholeCompletionRequest\x1a\x32.heddle.orchestrator.v1.RunWholeCompletionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)heddle/orchestrator/v1/orchestrator.proto\x12\x16heddle.orchestrator.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1egoogle/rpc/error_details.proto\x1a\x17google/rpc/status.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/chat/v1/chat.proto\x1a\x19heddle/tool/v1/tool.proto\"@\n\x08Strategy\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\"G\n\x0fPromptProcessor\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\"\x9c\x01\n\x18ValidateAssistantRequest\x12\x42\n\tassistant\x18\x01 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantB\x04\xe2\x41\x01\x02R\tassistant\x12<\n\x06stored\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantB\x04\xe2\x41\x01\x01R\x06stored\"\xa5\x01\n\x19ValidateAssistantResponse\x12\x45\n\nviolations\x18\x01 \x03(\x0b\x32%.google.rpc.BadRequest.FieldViolationR\nviolations\x12\x41\n\x08warnings\x18\x02 \x03(\x0b\x32%.google.rpc.BadRequest.FieldViolationR\x08warnings\"t\n\x1e\x42\x61tchValidateAssistantsRequest\x12R\n\x08requests\x18\x01 \x03(\x0b\x32\x30.heddle.orchestrator.v1.ValidateAssistantRequestB\x04\xe2\x41\x01\x02R\x08requests\"r\n\x1f\x42\x61tchValidateAssistantsResponse\x12O\n\tresponses\x18\x01 \x03(\x0b\x32\x31.heddle.orchestrator.v1.ValidateAssistantResponseR\tresponses\"\x8e\x01\n\x06Status\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x17\n\x07\x63\x61ll_id\x18\x03 \x01(\tR\x06\x63\x61llId\x12\x32\n\x06\x63hange\x18\x04 \x01(\x0b\x32\x1a.heddle.tool.v1.FileChangeR\x06\x63hange\"|\n\x0bToolStarted\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12:\n\x04\x63\x61ll\x18\x03 \x01(\x0b\x32&.heddle.orchestrator.v1.CalledFunctionR\x04\x63\x61ll\"[\n\x0e\x43\x61lledFunction\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\"\xc5\x02\n\x0cToolFinished\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12\x12\n\x04slot\x18\x03 \x01(\tR\x04slot\x12\x33\n\x07\x65lapsed\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12(\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x12.google.rpc.StatusR\x05\x65rror\x12\x1a\n\x08warnings\x18\x06 \x03(\tR\x08warnings\x12:\n\x04\x63\x61ll\x18\x07 \x01(\x0b\x32&.heddle.orchestrator.v1.CalledFunctionR\x04\x63\x61ll\x12&\n\x0cresult_count\x18\x08 \x01(\x05H\x00R\x0bresultCount\x88\x01\x01\x42\x0f\n\r_result_count\"\x90\x02\n\x08\x44\x65\x63ision\x12\x1c\n\titeration\x18\x01 \x01(\x05R\titeration\x12\x38\n\x07\x63hoices\x18\x02 \x03(\x0b\x32\x1e.heddle.orchestrator.v1.ChoiceR\x07\x63hoices\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n\x06router\x18\x04 \x01(\tR\x06router\x12\x1a\n\x08rejected\x18\x05 \x01(\tR\x08rejected\x12\x33\n\x07\x65lapsed\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12+\n\x05usage\x18\x07 \x01(\x0b\x32\x15.heddle.chat.v1.UsageR\x05usage\"\\\n\x06\x43hoice\x12\x12\n\x04tool\x18\x01 \x01(\tR\x04tool\x12\x1d\n\nbinding_id\x18\x02 \x01(\tR\tbindingId\x12\x1f\n\x0binputs_json\x18\x03 \x01(\tR\ninputsJson\"Z\n\x06Output\x12\x12\n\x04type\x18\x01 \x01(\tR\x04type\x12\x19\n\x08query_id\x18\x02 \x01(\tR\x07queryId\x12!\n\x0cpayload_json\x18\x03 \x01(\tR\x0bpayloadJson\"Z\n\x07Sources\x12\x1d\n\nbinding_id\x18\x01 \x01(\tR\tbindingId\x12\x30\n\x07sources\x18\x02 \x03(\x0b\x32\x16.heddle.tool.v1.SourceR\x07sources\"\xe7\x02\n\x05Trace\x12/\n\x06prompt\x18\x01 \x03(\x0b\x32\x17.heddle.chat.v1.MessageR\x06prompt\x12\x38\n\x05steps\x18\x02 \x03(\x0b\x32\".heddle.orchestrator.v1.Trace.StepR\x05steps\x12,\n\x04tree\x18\x03 \x01(\x0b\x32\x18.heddle.tool.v1.TreeDataR\x04tree\x1a\xc4\x01\n\x04Step\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x33\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07\x65lapsed\x12-\n\x05input\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x05input\x12!\n\x0coutput_chars\x18\x04 \x01(\x05R\x0boutputChars\x12!\n\x0c\x65rror_reason\x18\x05 \x01(\tR\x0b\x65rrorReason\"\xc6\x06\n\x08RunEvent\x12\x38\n\x06status\x18\x01 \x01(\x0b\x32\x1e.heddle.orchestrator.v1.StatusH\x00R\x06status\x12H\n\x0ctool_started\x18\x02 \x01(\x0b\x32#.heddle.orchestrator.v1.ToolStartedH\x00R\x0btoolStarted\x12K\n\rtool_finished\x18\x03 \x01(\x0b\x32$.heddle.orchestrator.v1.ToolFinishedH\x00R\x0ctoolFinished\x12;\n\x07sources\x18\x04 \x01(\x0b\x32\x1f.heddle.orchestrator.v1.SourcesH\x00R\x07sources\x12\x1f\n\ntext_delta\x18\x05 \x01(\tH\x00R\ttextDelta\x12)\n\x0freasoning_delta\x18\x06 \x01(\tH\x00R\x0ereasoningDelta\x12\x37\n\ttool_call\x18\x07 \x01(\x0b\x32\x18.heddle.chat.v1.ToolCallH\x00R\x08toolCall\x12\x35\n\x05trace\x18\x08 \x01(\x0b\x32\x1d.heddle.orchestrator.v1.TraceH\x00R\x05trace\x12*\n\x04\x64one\x18\t \x01(\x0b\x32\x14.heddle.chat.v1.DoneH\x00R\x04\x64one\x12%\n\rlogprobs_json\x18\n \x01(\tH\x00R\x0clogprobsJson\x12\x46\n\x0emodel_replaced\x18\x0f \x01(\x0b\x32\x1d.heddle.chat.v1.ModelReplacedH\x00R\rmodelReplaced\x12\x36\n\x05image\x18\x10 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageH\x00R\x05image\x12>\n\x08\x64\x65\x63ision\x18\x11 \x01(\x0b\x32 .heddle.orchestrator.v1.DecisionH\x00R\x08\x64\x65\x63ision\x12\x38\n\x06output\x18\x12 \x01(\x0b\x32\x1e.heddle.orchestrator.v1.OutputH\x00R\x06output\x12\x1a\n\x07warning\x18\x13 \x01(\tH\x00R\x07warningB\x07\n\x05\x65vent\"\xaa\x03\n\x14RunCompletionRequest\x12\x31\n\x13\x61ssistant_reference\x18\x01 \x01(\tH\x00R\x12\x61ssistantReference\x12>\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantH\x00R\tassistant\x12\x39\n\x08messages\x18\x03 \x03(\x0b\x32\x17.heddle.chat.v1.MessageB\x04\xe2\x41\x01\x02R\x08messages\x12\x41\n\x07options\x18\x04 \x01(\x0b\x32!.heddle.chat.v1.GenerationOptionsB\x04\xe2\x41\x01\x01R\x07options\x12G\n\tfunctions\x18\x05 \x03(\x0b\x32#.heddle.chat.v1.FunctionDeclarationB\x04\xe2\x41\x01\x01R\tfunctions\x12)\n\rinclude_trace\x18\x06 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x0cincludeTrace\x12#\n\ncharged_to\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01R\tchargedToB\x08\n\x06target\"Q\n\x15RunCompletionResponse\x12\x38\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.RunEventR\x06\x65vents\"a\n\x19RunWholeCompletionRequest\x12\x44\n\x03run\x18\x01 \x01(\x0b\x32,.heddle.orchestrator.v1.RunCompletionRequestB\x04\xe2\x41\x01\x02R\x03run\"V\n\x1aRunWholeCompletionResponse\x12\x38\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.RunEventR\x06\x65vents\"_\n\x15ListStrategiesRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x82\x01\n\x16ListStrategiesResponse\x12@\n\nstrategies\x18\x01 \x03(\x0b\x32 .heddle.orchestrator.v1.StrategyR\nstrategies\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n\x1bListPromptProcessorsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x9c\x01\n\x1cListPromptProcessorsResponse\x12T\n\x11prompt_processors\x18\x01 \x03(\x0b\x32\'.heddle.orchestrator.v1.PromptProcessorR\x10promptProcessors\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x92\x06\n\x13OrchestratorService\x12t\n\x0eListStrategies\x12-.heddle.orchestrator.v1.ListStrategiesRequest\x1a..heddle.orchestrator.v1.ListStrategiesResponse\"\x03\x90\x02\x01\x12\x86\x01\n\x14ListPromptProcessors\x12\x33.heddle.orchestrator.v1.ListPromptProcessorsRequest\x1a\x34.heddle.orchestrator.v1.ListPromptProcessorsResponse\"\x03\x90\x02\x01\x12}\n\x11ValidateAssistant\x12\x30.heddle.orchestrator.v1.ValidateAssistantRequest\x1a\x31.heddle.orchestrator.v1.ValidateAssistantResponse\"\x03\x90\x02\x01\x12\x8f\x01\n\x17\x42\x61tchValidateAssistants\x12\x36.heddle.orchestrator.v1.BatchValidateAssistantsRequest\x1a\x37.heddle.orchestrator.v1.BatchValidateAssistantsResponse\"\x03\x90\x02\x01\x12n\n\rRunCompletion\x12,.heddle.orchestrator.v1.RunCompletionRequest\x1a-.heddle.orchestrator.v1.RunCompletionResponse0\x01\x12{\n\x12RunWholeCompletion\x12\x31.heddle.orchestrator.v1.RunWholeCompletionRequest\x1a\x32.heddle.orchestrator.v1.RunWholeCompletionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heddle.orchestrator.v1.orchestrator_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_VALIDATEASSISTANTREQUEST'].fields_by_name['assistant']._loaded_options = None
+  _globals['_VALIDATEASSISTANTREQUEST'].fields_by_name['assistant']._serialized_options = b'\342A\001\002'
+  _globals['_VALIDATEASSISTANTREQUEST'].fields_by_name['stored']._loaded_options = None
+  _globals['_VALIDATEASSISTANTREQUEST'].fields_by_name['stored']._serialized_options = b'\342A\001\001'
+  _globals['_BATCHVALIDATEASSISTANTSREQUEST'].fields_by_name['requests']._loaded_options = None
+  _globals['_BATCHVALIDATEASSISTANTSREQUEST'].fields_by_name['requests']._serialized_options = b'\342A\001\002'
   _globals['_RUNCOMPLETIONREQUEST'].fields_by_name['messages']._loaded_options = None
   _globals['_RUNCOMPLETIONREQUEST'].fields_by_name['messages']._serialized_options = b'\342A\001\002'
   _globals['_RUNCOMPLETIONREQUEST'].fields_by_name['options']._loaded_options = None
@@ -62,48 +69,60 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ORCHESTRATORSERVICE'].methods_by_name['ListStrategies']._serialized_options = b'\220\002\001'
   _globals['_ORCHESTRATORSERVICE'].methods_by_name['ListPromptProcessors']._loaded_options = None
   _globals['_ORCHESTRATORSERVICE'].methods_by_name['ListPromptProcessors']._serialized_options = b'\220\002\001'
-  _globals['_STRATEGY']._serialized_start=280
-  _globals['_STRATEGY']._serialized_end=344
-  _globals['_PROMPTPROCESSOR']._serialized_start=346
-  _globals['_PROMPTPROCESSOR']._serialized_end=417
-  _globals['_STATUS']._serialized_start=420
-  _globals['_STATUS']._serialized_end=562
-  _globals['_TOOLSTARTED']._serialized_start=564
-  _globals['_TOOLSTARTED']._serialized_end=688
-  _globals['_CALLEDFUNCTION']._serialized_start=690
-  _globals['_CALLEDFUNCTION']._serialized_end=781
-  _globals['_TOOLFINISHED']._serialized_start=784
-  _globals['_TOOLFINISHED']._serialized_end=1109
-  _globals['_DECISION']._serialized_start=1112
-  _globals['_DECISION']._serialized_end=1384
-  _globals['_CHOICE']._serialized_start=1386
-  _globals['_CHOICE']._serialized_end=1478
-  _globals['_OUTPUT']._serialized_start=1480
-  _globals['_OUTPUT']._serialized_end=1570
-  _globals['_SOURCES']._serialized_start=1572
-  _globals['_SOURCES']._serialized_end=1662
-  _globals['_TRACE']._serialized_start=1665
-  _globals['_TRACE']._serialized_end=2024
-  _globals['_TRACE_STEP']._serialized_start=1828
-  _globals['_TRACE_STEP']._serialized_end=2024
-  _globals['_RUNEVENT']._serialized_start=2027
-  _globals['_RUNEVENT']._serialized_end=2865
-  _globals['_RUNCOMPLETIONREQUEST']._serialized_start=2868
-  _globals['_RUNCOMPLETIONREQUEST']._serialized_end=3294
-  _globals['_RUNCOMPLETIONRESPONSE']._serialized_start=3296
-  _globals['_RUNCOMPLETIONRESPONSE']._serialized_end=3377
-  _globals['_RUNWHOLECOMPLETIONREQUEST']._serialized_start=3379
-  _globals['_RUNWHOLECOMPLETIONREQUEST']._serialized_end=3476
-  _globals['_RUNWHOLECOMPLETIONRESPONSE']._serialized_start=3478
-  _globals['_RUNWHOLECOMPLETIONRESPONSE']._serialized_end=3564
-  _globals['_LISTSTRATEGIESREQUEST']._serialized_start=3566
-  _globals['_LISTSTRATEGIESREQUEST']._serialized_end=3661
-  _globals['_LISTSTRATEGIESRESPONSE']._serialized_start=3664
-  _globals['_LISTSTRATEGIESRESPONSE']._serialized_end=3794
-  _globals['_LISTPROMPTPROCESSORSREQUEST']._serialized_start=3796
-  _globals['_LISTPROMPTPROCESSORSREQUEST']._serialized_end=3897
-  _globals['_LISTPROMPTPROCESSORSRESPONSE']._serialized_start=3900
-  _globals['_LISTPROMPTPROCESSORSRESPONSE']._serialized_end=4056
-  _globals['_ORCHESTRATORSERVICE']._serialized_start=4059
-  _globals['_ORCHESTRATORSERVICE']._serialized_end=4572
+  _globals['_ORCHESTRATORSERVICE'].methods_by_name['ValidateAssistant']._loaded_options = None
+  _globals['_ORCHESTRATORSERVICE'].methods_by_name['ValidateAssistant']._serialized_options = b'\220\002\001'
+  _globals['_ORCHESTRATORSERVICE'].methods_by_name['BatchValidateAssistants']._loaded_options = None
+  _globals['_ORCHESTRATORSERVICE'].methods_by_name['BatchValidateAssistants']._serialized_options = b'\220\002\001'
+  _globals['_STRATEGY']._serialized_start=312
+  _globals['_STRATEGY']._serialized_end=376
+  _globals['_PROMPTPROCESSOR']._serialized_start=378
+  _globals['_PROMPTPROCESSOR']._serialized_end=449
+  _globals['_VALIDATEASSISTANTREQUEST']._serialized_start=452
+  _globals['_VALIDATEASSISTANTREQUEST']._serialized_end=608
+  _globals['_VALIDATEASSISTANTRESPONSE']._serialized_start=611
+  _globals['_VALIDATEASSISTANTRESPONSE']._serialized_end=776
+  _globals['_BATCHVALIDATEASSISTANTSREQUEST']._serialized_start=778
+  _globals['_BATCHVALIDATEASSISTANTSREQUEST']._serialized_end=894
+  _globals['_BATCHVALIDATEASSISTANTSRESPONSE']._serialized_start=896
+  _globals['_BATCHVALIDATEASSISTANTSRESPONSE']._serialized_end=1010
+  _globals['_STATUS']._serialized_start=1013
+  _globals['_STATUS']._serialized_end=1155
+  _globals['_TOOLSTARTED']._serialized_start=1157
+  _globals['_TOOLSTARTED']._serialized_end=1281
+  _globals['_CALLEDFUNCTION']._serialized_start=1283
+  _globals['_CALLEDFUNCTION']._serialized_end=1374
+  _globals['_TOOLFINISHED']._serialized_start=1377
+  _globals['_TOOLFINISHED']._serialized_end=1702
+  _globals['_DECISION']._serialized_start=1705
+  _globals['_DECISION']._serialized_end=1977
+  _globals['_CHOICE']._serialized_start=1979
+  _globals['_CHOICE']._serialized_end=2071
+  _globals['_OUTPUT']._serialized_start=2073
+  _globals['_OUTPUT']._serialized_end=2163
+  _globals['_SOURCES']._serialized_start=2165
+  _globals['_SOURCES']._serialized_end=2255
+  _globals['_TRACE']._serialized_start=2258
+  _globals['_TRACE']._serialized_end=2617
+  _globals['_TRACE_STEP']._serialized_start=2421
+  _globals['_TRACE_STEP']._serialized_end=2617
+  _globals['_RUNEVENT']._serialized_start=2620
+  _globals['_RUNEVENT']._serialized_end=3458
+  _globals['_RUNCOMPLETIONREQUEST']._serialized_start=3461
+  _globals['_RUNCOMPLETIONREQUEST']._serialized_end=3887
+  _globals['_RUNCOMPLETIONRESPONSE']._serialized_start=3889
+  _globals['_RUNCOMPLETIONRESPONSE']._serialized_end=3970
+  _globals['_RUNWHOLECOMPLETIONREQUEST']._serialized_start=3972
+  _globals['_RUNWHOLECOMPLETIONREQUEST']._serialized_end=4069
+  _globals['_RUNWHOLECOMPLETIONRESPONSE']._serialized_start=4071
+  _globals['_RUNWHOLECOMPLETIONRESPONSE']._serialized_end=4157
+  _globals['_LISTSTRATEGIESREQUEST']._serialized_start=4159
+  _globals['_LISTSTRATEGIESREQUEST']._serialized_end=4254
+  _globals['_LISTSTRATEGIESRESPONSE']._serialized_start=4257
+  _globals['_LISTSTRATEGIESRESPONSE']._serialized_end=4387
+  _globals['_LISTPROMPTPROCESSORSREQUEST']._serialized_start=4389
+  _globals['_LISTPROMPTPROCESSORSREQUEST']._serialized_end=4490
+  _globals['_LISTPROMPTPROCESSORSRESPONSE']._serialized_start=4493
+  _globals['_LISTPROMPTPROCESSORSRESPONSE']._serialized_end=4649
+  _globals['_ORCHESTRATORSERVICE']._serialized_start=4652
+  _globals['_ORCHESTRATORSERVICE']._serialized_end=5438
 # @@protoc_insertion_point(module_scope)

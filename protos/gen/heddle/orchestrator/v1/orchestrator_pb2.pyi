@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
+from google.rpc import error_details_pb2 as _error_details_pb2
 from google.rpc import status_pb2 as _status_pb2
 from heddle.assistant.v1 import assistant_pb2 as _assistant_pb2
 from heddle.chat.v1 import chat_pb2 as _chat_pb2
@@ -75,6 +76,118 @@ class PromptProcessor(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PromptProcessor: _TypeAlias = PromptProcessor  # noqa: Y015
+
+@_typing.final
+class ValidateAssistantRequest(_message.Message):
+    """Request of `ValidateAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    STORED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def assistant(self) -> _assistant_pb2.Assistant:
+        """The assistant to check."""
+
+    @_builtins.property
+    def stored(self) -> _assistant_pb2.Assistant:
+        """The assistant before an edit. Its faults that the edit leaves unchanged are warnings."""
+
+    def __init__(
+        self,
+        *,
+        assistant: _assistant_pb2.Assistant | None = ...,
+        stored: _assistant_pb2.Assistant | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "stored", b"stored"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "stored", b"stored"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ValidateAssistantRequest: _TypeAlias = ValidateAssistantRequest  # noqa: Y015
+
+@_typing.final
+class ValidateAssistantResponse(_message.Message):
+    """Response of `ValidateAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VIOLATIONS_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def violations(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """All faults, each with its path, for example `assistant.tools[2].config.top_k`, in the order of
+        the fields. Empty if the assistant is valid.
+        """
+
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
+        """Faults of `stored` that are unchanged, and the fields that could not be checked; the
+        description of those begins with `not checked`.
+        """
+
+    def __init__(
+        self,
+        *,
+        violations: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
+        warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["violations", b"violations", "warnings", b"warnings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ValidateAssistantResponse: _TypeAlias = ValidateAssistantResponse  # noqa: Y015
+
+@_typing.final
+class BatchValidateAssistantsRequest(_message.Message):
+    """Request of `BatchValidateAssistants`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValidateAssistantRequest]:
+        """What to check. At most 500."""
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Iterable[Global___ValidateAssistantRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchValidateAssistantsRequest: _TypeAlias = BatchValidateAssistantsRequest  # noqa: Y015
+
+@_typing.final
+class BatchValidateAssistantsResponse(_message.Message):
+    """Response of `BatchValidateAssistants`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def responses(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValidateAssistantResponse]:
+        """The responses, in the order of the requests."""
+
+    def __init__(
+        self,
+        *,
+        responses: _abc.Iterable[Global___ValidateAssistantResponse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["responses", b"responses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchValidateAssistantsResponse: _TypeAlias = BatchValidateAssistantsResponse  # noqa: Y015
 
 @_typing.final
 class Status(_message.Message):

@@ -47,6 +47,16 @@ class OrchestratorServiceStub:
                 request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListPromptProcessorsRequest.SerializeToString,
                 response_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListPromptProcessorsResponse.FromString,
                 _registered_method=True)
+        self.ValidateAssistant = channel.unary_unary(
+                '/heddle.orchestrator.v1.OrchestratorService/ValidateAssistant',
+                request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ValidateAssistantRequest.SerializeToString,
+                response_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ValidateAssistantResponse.FromString,
+                _registered_method=True)
+        self.BatchValidateAssistants = channel.unary_unary(
+                '/heddle.orchestrator.v1.OrchestratorService/BatchValidateAssistants',
+                request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsRequest.SerializeToString,
+                response_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsResponse.FromString,
+                _registered_method=True)
         self.RunCompletion = channel.unary_stream(
                 '/heddle.orchestrator.v1.OrchestratorService/RunCompletion',
                 request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionRequest.SerializeToString,
@@ -74,6 +84,25 @@ class OrchestratorServiceServicer:
 
     def ListPromptProcessors(self, request, context):
         """Lists the prompt processors, ordered by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ValidateAssistant(self, request, context):
+        """Checks an assistant without running it: its connector and model, its strategy, its prompt
+        processor, and the name, the mode and the configuration of each tool, of disabled ones too.
+        Succeeds also if the assistant is invalid: the violations are the response. A connector or a
+        tool is checked as the caller's organisation can use it.
+
+        What cannot be checked, because a service cannot be reached, is a warning.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchValidateAssistants(self, request, context):
+        """Checks several assistants as `ValidateAssistant` does, with one call to each other service.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -155,6 +184,16 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     request_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListPromptProcessorsRequest.FromString,
                     response_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListPromptProcessorsResponse.SerializeToString,
             ),
+            'ValidateAssistant': grpc.unary_unary_rpc_method_handler(
+                    servicer.ValidateAssistant,
+                    request_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ValidateAssistantRequest.FromString,
+                    response_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ValidateAssistantResponse.SerializeToString,
+            ),
+            'BatchValidateAssistants': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchValidateAssistants,
+                    request_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsRequest.FromString,
+                    response_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsResponse.SerializeToString,
+            ),
             'RunCompletion': grpc.unary_stream_rpc_method_handler(
                     servicer.RunCompletion,
                     request_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionRequest.FromString,
@@ -223,6 +262,60 @@ class OrchestratorService:
             '/heddle.orchestrator.v1.OrchestratorService/ListPromptProcessors',
             heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListPromptProcessorsRequest.SerializeToString,
             heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListPromptProcessorsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ValidateAssistant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.orchestrator.v1.OrchestratorService/ValidateAssistant',
+            heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ValidateAssistantRequest.SerializeToString,
+            heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ValidateAssistantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchValidateAssistants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.orchestrator.v1.OrchestratorService/BatchValidateAssistants',
+            heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsRequest.SerializeToString,
+            heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsResponse.FromString,
             options,
             channel_credentials,
             insecure,

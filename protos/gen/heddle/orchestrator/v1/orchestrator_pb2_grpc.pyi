@@ -40,6 +40,16 @@ class OrchestratorServiceStub:
     """Lists the strategies, ordered by name."""
     ListPromptProcessors: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.ListPromptProcessorsRequest, _orchestrator_pb2.ListPromptProcessorsResponse]
     """Lists the prompt processors, ordered by name."""
+    ValidateAssistant: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.ValidateAssistantRequest, _orchestrator_pb2.ValidateAssistantResponse]
+    """Checks an assistant without running it: its connector and model, its strategy, its prompt
+    processor, and the name, the mode and the configuration of each tool, of disabled ones too.
+    Succeeds also if the assistant is invalid: the violations are the response. A connector or a
+    tool is checked as the caller's organisation can use it.
+
+    What cannot be checked, because a service cannot be reached, is a warning.
+    """
+    BatchValidateAssistants: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.BatchValidateAssistantsRequest, _orchestrator_pb2.BatchValidateAssistantsResponse]
+    """Checks several assistants as `ValidateAssistant` does, with one call to each other service."""
     RunCompletion: _grpc.UnaryStreamMultiCallable[_orchestrator_pb2.RunCompletionRequest, _orchestrator_pb2.RunCompletionResponse]
     """Answers a conversation. Each response carries the events that were ready together. The events
     of the stream follow
@@ -108,6 +118,16 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     """Lists the strategies, ordered by name."""
     ListPromptProcessors: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ListPromptProcessorsRequest, _orchestrator_pb2.ListPromptProcessorsResponse]  # type: ignore[assignment]
     """Lists the prompt processors, ordered by name."""
+    ValidateAssistant: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ValidateAssistantRequest, _orchestrator_pb2.ValidateAssistantResponse]  # type: ignore[assignment]
+    """Checks an assistant without running it: its connector and model, its strategy, its prompt
+    processor, and the name, the mode and the configuration of each tool, of disabled ones too.
+    Succeeds also if the assistant is invalid: the violations are the response. A connector or a
+    tool is checked as the caller's organisation can use it.
+
+    What cannot be checked, because a service cannot be reached, is a warning.
+    """
+    BatchValidateAssistants: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.BatchValidateAssistantsRequest, _orchestrator_pb2.BatchValidateAssistantsResponse]  # type: ignore[assignment]
+    """Checks several assistants as `ValidateAssistant` does, with one call to each other service."""
     RunCompletion: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.RunCompletionRequest, _orchestrator_pb2.RunCompletionResponse]  # type: ignore[assignment]
     """Answers a conversation. Each response carries the events that were ready together. The events
     of the stream follow
@@ -185,6 +205,28 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_orchestrator_pb2.ListPromptProcessorsResponse, _abc.Awaitable[_orchestrator_pb2.ListPromptProcessorsResponse]]:
         """Lists the prompt processors, ordered by name."""
+
+    @_abc_1.abstractmethod
+    def ValidateAssistant(
+        self,
+        request: _orchestrator_pb2.ValidateAssistantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_orchestrator_pb2.ValidateAssistantResponse, _abc.Awaitable[_orchestrator_pb2.ValidateAssistantResponse]]:
+        """Checks an assistant without running it: its connector and model, its strategy, its prompt
+        processor, and the name, the mode and the configuration of each tool, of disabled ones too.
+        Succeeds also if the assistant is invalid: the violations are the response. A connector or a
+        tool is checked as the caller's organisation can use it.
+
+        What cannot be checked, because a service cannot be reached, is a warning.
+        """
+
+    @_abc_1.abstractmethod
+    def BatchValidateAssistants(
+        self,
+        request: _orchestrator_pb2.BatchValidateAssistantsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_orchestrator_pb2.BatchValidateAssistantsResponse, _abc.Awaitable[_orchestrator_pb2.BatchValidateAssistantsResponse]]:
+        """Checks several assistants as `ValidateAssistant` does, with one call to each other service."""
 
     @_abc_1.abstractmethod
     def RunCompletion(

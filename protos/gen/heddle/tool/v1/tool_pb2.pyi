@@ -922,21 +922,25 @@ class ValidateToolConfigRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The tool's name."""
+    mode: _assistant_pb2.Mode.ValueType
+    """The mode to check. If not set, none is checked."""
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
-        """The configuration to check."""
+        """The configuration to check. An identifier, such as that of a collection, may be a number."""
 
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         config: _struct_pb2.Struct | None = ...,
+        mode: _assistant_pb2.Mode.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "mode", b"mode", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -952,7 +956,7 @@ class ValidateToolConfigResponse(_message.Message):
     EFFECTIVE_CONFIG_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def violations(self) -> _containers.RepeatedCompositeFieldContainer[_error_details_pb2.BadRequest.FieldViolation]:
-        """Everything that is wrong, each with its path, for example `config.top_k`. Empty if
+        """Everything that is wrong, each with its path, for example `config.top_k` or `mode`. Empty if
         the configuration is valid.
         """
 
@@ -973,6 +977,56 @@ class ValidateToolConfigResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ValidateToolConfigResponse: _TypeAlias = ValidateToolConfigResponse  # noqa: Y015
+
+@_typing.final
+class BatchValidateToolConfigsRequest(_message.Message):
+    """Request of `BatchValidateToolConfigs`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValidateToolConfigRequest]:
+        """What to check. At most 5,000."""
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Iterable[Global___ValidateToolConfigRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchValidateToolConfigsRequest: _TypeAlias = BatchValidateToolConfigsRequest  # noqa: Y015
+
+@_typing.final
+class BatchValidateToolConfigsResponse(_message.Message):
+    """Response of `BatchValidateToolConfigs`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def responses(self) -> _containers.RepeatedCompositeFieldContainer[Global___ValidateToolConfigResponse]:
+        """The responses, in the order of the requests, without `effective_config`. The field of the
+        violation of an unknown tool is `name`.
+        """
+
+    def __init__(
+        self,
+        *,
+        responses: _abc.Iterable[Global___ValidateToolConfigResponse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["responses", b"responses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchValidateToolConfigsResponse: _TypeAlias = BatchValidateToolConfigsResponse  # noqa: Y015
 
 @_typing.final
 class ListFunctionsRequest(_message.Message):

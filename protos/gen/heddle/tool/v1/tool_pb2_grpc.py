@@ -52,6 +52,11 @@ class ToolServiceStub:
                 request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigRequest.SerializeToString,
                 response_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigResponse.FromString,
                 _registered_method=True)
+        self.BatchValidateToolConfigs = channel.unary_unary(
+                '/heddle.tool.v1.ToolService/BatchValidateToolConfigs',
+                request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.BatchValidateToolConfigsRequest.SerializeToString,
+                response_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.BatchValidateToolConfigsResponse.FromString,
+                _registered_method=True)
         self.ListFunctions = channel.unary_unary(
                 '/heddle.tool.v1.ToolService/ListFunctions',
                 request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ListFunctionsRequest.SerializeToString,
@@ -97,6 +102,14 @@ class ToolServiceServicer:
     def ValidateToolConfig(self, request, context):
         """Checks a configuration without running the tool. Succeeds also when the
         configuration is wrong: the violations are the answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchValidateToolConfigs(self, request, context):
+        """Checks several configurations as `ValidateToolConfig` does. An unknown tool is a violation of
+        its request, and the call succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -159,6 +172,11 @@ def add_ToolServiceServicer_to_server(servicer, server):
                     servicer.ValidateToolConfig,
                     request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigRequest.FromString,
                     response_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigResponse.SerializeToString,
+            ),
+            'BatchValidateToolConfigs': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchValidateToolConfigs,
+                    request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.BatchValidateToolConfigsRequest.FromString,
+                    response_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.BatchValidateToolConfigsResponse.SerializeToString,
             ),
             'ListFunctions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListFunctions,
@@ -265,6 +283,33 @@ class ToolService:
             '/heddle.tool.v1.ToolService/ValidateToolConfig',
             heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigRequest.SerializeToString,
             heddle_dot_tool_dot_v1_dot_tool__pb2.ValidateToolConfigResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchValidateToolConfigs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.tool.v1.ToolService/BatchValidateToolConfigs',
+            heddle_dot_tool_dot_v1_dot_tool__pb2.BatchValidateToolConfigsRequest.SerializeToString,
+            heddle_dot_tool_dot_v1_dot_tool__pb2.BatchValidateToolConfigsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -44,6 +44,10 @@ class ToolServiceStub:
     """Checks a configuration without running the tool. Succeeds also when the
     configuration is wrong: the violations are the answer.
     """
+    BatchValidateToolConfigs: _grpc.UnaryUnaryMultiCallable[_tool_pb2.BatchValidateToolConfigsRequest, _tool_pb2.BatchValidateToolConfigsResponse]
+    """Checks several configurations as `ValidateToolConfig` does. An unknown tool is a violation of
+    its request, and the call succeeds.
+    """
     ListFunctions: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]
     """Returns the functions that tools offer to a model with the configurations of the request, for
     this caller and assistant. A tool may offer none; a call of it fails with `NOT_FOUND` then. An
@@ -84,6 +88,10 @@ class ToolServiceAsyncStub(ToolServiceStub):
     ValidateToolConfig: _aio.UnaryUnaryMultiCallable[_tool_pb2.ValidateToolConfigRequest, _tool_pb2.ValidateToolConfigResponse]  # type: ignore[assignment]
     """Checks a configuration without running the tool. Succeeds also when the
     configuration is wrong: the violations are the answer.
+    """
+    BatchValidateToolConfigs: _aio.UnaryUnaryMultiCallable[_tool_pb2.BatchValidateToolConfigsRequest, _tool_pb2.BatchValidateToolConfigsResponse]  # type: ignore[assignment]
+    """Checks several configurations as `ValidateToolConfig` does. An unknown tool is a violation of
+    its request, and the call succeeds.
     """
     ListFunctions: _aio.UnaryUnaryMultiCallable[_tool_pb2.ListFunctionsRequest, _tool_pb2.ListFunctionsResponse]  # type: ignore[assignment]
     """Returns the functions that tools offer to a model with the configurations of the request, for
@@ -140,6 +148,16 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_tool_pb2.ValidateToolConfigResponse, _abc.Awaitable[_tool_pb2.ValidateToolConfigResponse]]:
         """Checks a configuration without running the tool. Succeeds also when the
         configuration is wrong: the violations are the answer.
+        """
+
+    @_abc_1.abstractmethod
+    def BatchValidateToolConfigs(
+        self,
+        request: _tool_pb2.BatchValidateToolConfigsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tool_pb2.BatchValidateToolConfigsResponse, _abc.Awaitable[_tool_pb2.BatchValidateToolConfigsResponse]]:
+        """Checks several configurations as `ValidateToolConfig` does. An unknown tool is a violation of
+        its request, and the call succeeds.
         """
 
     @_abc_1.abstractmethod
