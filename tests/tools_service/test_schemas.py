@@ -184,7 +184,7 @@ def test_a_schema_that_contains_itself_ends() -> None:
         ("simple_rag", {"collections": ["1"], "top_k": 21}, ["config.top_k"]),
         ("simple_rag", {"collections": ["1"], "threshold": 1.1}, ["config.threshold"]),
         ("simple_rag", {}, ["config.collections"]),
-        ("simple_rag", {"collections": [4, "7"]}, ["config.collections[0]"]),
+        ("simple_rag", {"collections": [4.5, "7"]}, ["config.collections[0]"]),
         ("simple_rag", {"collections": ["1"], "topk": 3}, ["config.topk"]),
         ("rubric", {"rubric_id": "x", "format": "xml"}, ["config.format"]),
         ("rubric", {"rubric_id": True}, ["config.rubric_id"]),

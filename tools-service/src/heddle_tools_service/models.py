@@ -1,12 +1,14 @@
 """The models that authors of tools describe configurations and arguments with."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+IDENTIFIER = "identifier"
+"""The format of a schema whose texts clients may write as numbers."""
 _MAX_QUERY_CHARS = 10_000
 
 
@@ -21,6 +23,10 @@ class _PlainSchema(GenerateJsonSchema):
         if schema["cls"].model_config.get("title") is None:
             json_schema.pop("title", None)
         return json_schema
+
+
+Identifier = Annotated[str, Field(json_schema_extra={"format": IDENTIFIER})]
+"""The type of an option that holds an identifier. Numbers are accepted, and become texts."""
 
 
 class ToolConfig(BaseModel):

@@ -153,13 +153,24 @@ class Installed:
         message = f"The tool {self.name!r} cannot be bound in the mode {mode!r}, only in {modes}."
         return InvalidRequestError(message, [Violation("mode", "is none of the tool's")])
 
-    def validate(self, config: Struct) -> tuple[dict[str, Any], Sequence[Violation]]:
-        """Return a configuration with its defaults, and everything that is wrong with it."""
+    def validate(
+        self, config: Struct, mode: assistant_pb2.Mode.ValueType = assistant_pb2.MODE_UNSPECIFIED
+    ) -> tuple[dict[str, Any], Sequence[Violation]]:
+        """Return a configuration with its defaults, and everything that is wrong with a binding.
+
+        Args:
+            config: The configuration.
+            mode: The binding's mode. If not set, it is not checked.
+        """
+        wrong_mode = []
+        if mode and mode not in (_MODES[each] for each in self.tool.modes):
+            modes = " or ".join(map(repr, self.tool.modes))
+            wrong_mode = [Violation("mode", f"must be {modes} for the tool {self.name!r}")]
         try:
             effective, _, violations = self.configs.read(_members(config))
         except InvalidRequestError as error:
-            return {}, error.violations
-        return effective, violations
+            return {}, [*wrong_mode, *error.violations]
+        return effective, [*wrong_mode, *violations]
 
 
 class Registry:

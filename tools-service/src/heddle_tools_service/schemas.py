@@ -1,7 +1,7 @@
 """Checks configurations and arguments against a JSON Schema (2020-12) and fills in defaults."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heddle_runtime.errors import Violation
@@ -9,8 +9,15 @@ from heddle_runtime.json_schema import Schema, SchemaError, UncheckableError
 from pydantic import ValidationError
 
 from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.models import IDENTIFIER
 from heddle_tools_service.unsatisfiable import contradictions
-from heddle_tools_service.validation_errors import CONFIG, Noun, model_violations, validation_errors
+from heddle_tools_service.validation_errors import (
+    CONFIG,
+    REQUIRED,
+    Noun,
+    model_violations,
+    validation_errors,
+)
 
 _MAX_DEPTH = 32
 
@@ -56,6 +63,8 @@ class CompiledSchema:
         _fill(effective, self._schema, self._schema, 0)
         try:
             violations = validation_errors(self._validator.errors(effective), self._noun)
+            if self._noun is CONFIG:
+                violations += _blank(effective, self._schema, violations)
         except UncheckableError as error:
             return effective, None, [Violation(self._noun.root, f"cannot be checked: {error}")]
         if violations:
@@ -77,10 +86,36 @@ def _fill(value: object, schema: object, root: Mapping[str, Any], depth: int) ->
             if name not in value and isinstance(inner, Mapping) and "default" in inner:
                 value[name] = copy.deepcopy(inner["default"])
             if name in value:
+                value[name] = _identifier(value[name], inner, root)
                 _fill(value[name], inner, root, depth + 1)
     elif isinstance(value, list) and "items" in schema:
-        for item in value:
+        for index, item in enumerate(value):
+            value[index] = _identifier(item, schema["items"], root)
             _fill(item, schema["items"], root, depth + 1)
+
+
+def _identifier(value: object, schema: object, root: Mapping[str, Any]) -> object:
+    """Return an identifier as text: many clients, and LAMB, write it as a number."""
+    schema = _resolved(schema, root)
+    number = isinstance(value, int) and not isinstance(value, bool)
+    if number and isinstance(schema, Mapping) and schema.get("format") == IDENTIFIER:
+        return str(value)
+    return value
+
+
+def _blank(
+    config: Mapping[str, Any], schema: Mapping[str, Any], violations: Sequence[Violation]
+) -> list[Violation]:
+    """Return the required options that are empty texts, unless `violations` names them."""
+    required = schema.get("required")
+    names = [name for name in required if isinstance(name, str)] if required else []
+    fields = [
+        f"{CONFIG.root}.{name}"
+        for name in names
+        if isinstance(value := config.get(name), str) and not value.strip()
+    ]
+    reported = {violation.field for violation in violations}
+    return [Violation(field, REQUIRED) for field in fields if field not in reported]
 
 
 def _resolved(schema: object, root: Mapping[str, Any]) -> object:

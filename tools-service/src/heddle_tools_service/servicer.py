@@ -7,7 +7,7 @@ from google.rpc import error_details_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context, caller, remaining
-from heddle_runtime.errors import InvalidRequestError, Violation, from_status
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation, from_status
 from heddle_runtime.paging import page
 from heddle_runtime.struct_codec import to_struct
 
@@ -16,6 +16,9 @@ from heddle_tools_service.execution import running
 from heddle_tools_service.tool_runner import ToolRunner
 
 MAX_INVOCATIONS = 64
+MAX_CONFIGS = 5_000
+_YIELD_AFTER = 200
+"""Configurations that are checked without a pause, a few milliseconds' work."""
 _MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """Events beyond this size go into another message."""
 
@@ -53,17 +56,25 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         self, request: pb.ValidateToolConfigRequest, context: Context
     ) -> pb.ValidateToolConfigResponse:
         """Return the violations of a configuration; an invalid one is no error."""
-        effective, violations = self._registry.get(request.name).validate(request.config)
+        installed = self._registry.get(request.name)
+        effective, violations = installed.validate(request.config, request.mode)
         if not violations:
             return pb.ValidateToolConfigResponse(effective_config=to_struct(effective))
-        return pb.ValidateToolConfigResponse(
-            violations=[
-                error_details_pb2.BadRequest.FieldViolation(
-                    field=violation.field, description=violation.description
-                )
-                for violation in violations
-            ]
-        )
+        return _invalid(violations)
+
+    async def BatchValidateToolConfigs(
+        self, request: pb.BatchValidateToolConfigsRequest, context: Context
+    ) -> pb.BatchValidateToolConfigsResponse:
+        """Return the violations of each configuration; an unknown tool is one, too."""
+        if len(request.requests) > MAX_CONFIGS:
+            violation = Violation("requests", f"must have at most {MAX_CONFIGS} items")
+            raise InvalidRequestError("The batch is too large.", [violation])
+        responses: list[pb.ValidateToolConfigResponse] = []
+        for index, each in enumerate(request.requests):
+            if index % _YIELD_AFTER == _YIELD_AFTER - 1:
+                await asyncio.sleep(0)  # other calls must not wait for a large batch
+            responses.append(self._checked(each))
+        return pb.BatchValidateToolConfigsResponse(responses=responses)
 
     async def ListFunctions(
         self, request: pb.ListFunctionsRequest, context: Context
@@ -121,6 +132,24 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
             while events := await outbox.take():
                 for batch in _batches(events):
                     yield pb.ExecuteToolsResponse(events=batch)
+
+    def _checked(self, request: pb.ValidateToolConfigRequest) -> pb.ValidateToolConfigResponse:
+        try:
+            installed = self._registry.get(request.name)
+        except NotFoundError as error:
+            return _invalid([Violation("name", error.message)])
+        return _invalid(installed.validate(request.config, request.mode)[1])
+
+
+def _invalid(violations: Iterable[Violation]) -> pb.ValidateToolConfigResponse:
+    return pb.ValidateToolConfigResponse(
+        violations=[
+            error_details_pb2.BadRequest.FieldViolation(
+                field=violation.field, description=violation.description
+            )
+            for violation in violations
+        ]
+    )
 
 
 def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:

@@ -28,6 +28,7 @@ from heddle_runtime.frontend_payloads import Error, Response, Result, Status, To
 
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
+    Identifier,
     NoArguments,
     NoOptions,
     Query,
@@ -76,6 +77,7 @@ __all__ = [
     "Function",
     "FunctionOffer",
     "HeldBackFunction",
+    "Identifier",
     "Mode",
     "NoArguments",
     "NoOptions",

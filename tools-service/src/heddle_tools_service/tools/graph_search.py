@@ -19,6 +19,7 @@ from heddle_tools_service.capabilities.passages import Passage, stored_attribute
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import (
     Example,
+    Identifier,
     Source,
     ToolArguments,
     ToolCall,
@@ -56,7 +57,7 @@ _CAUTION = (
 class GraphConfig(ToolConfig):
     """Which graphs, and how much of them."""
 
-    collections: tuple[str, ...] = Field(
+    collections: tuple[Identifier, ...] = Field(
         max_length=MAX_COLLECTIONS,
         description="Collections to ask; those that were made with a graph",
         examples=[["kb-1"]],

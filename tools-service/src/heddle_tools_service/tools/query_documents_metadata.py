@@ -18,6 +18,7 @@ from heddle_tools_service.capabilities.document_queries import (
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import (
     Example,
+    Identifier,
     ToolArguments,
     ToolCall,
     ToolConfig,
@@ -59,7 +60,7 @@ _BEGIN = re.compile(r"\b(?:SELECT|WITH)\b", re.IGNORECASE)
 class DocumentsConfig(ToolConfig):
     """Which documents, and how much of the answer."""
 
-    collections: tuple[str, ...] = Field(
+    collections: tuple[Identifier, ...] = Field(
         max_length=MAX_COLLECTIONS,
         description="Collections whose documents can be asked about",
         examples=[["kb-1"]],

@@ -15,6 +15,7 @@ from heddle_tools_service.capabilities.passages import (
     SearchOptions,
 )
 from heddle_tools_service.sdk import (
+    Identifier,
     OfferContext,
     ToolArguments,
     ToolCall,
@@ -39,7 +40,7 @@ _NO_QUERY = "No user message found for query"
 class KnowledgeBaseConfig(ToolConfig):
     """Where to look, and how much to bring."""
 
-    collections: tuple[str, ...] = Field(
+    collections: tuple[Identifier, ...] = Field(
         max_length=MAX_COLLECTIONS,
         description="List of collection IDs to query",
         examples=[["kb-1"]],
@@ -56,7 +57,7 @@ class KnowledgeBaseConfig(ToolConfig):
 class ManualConfig(ToolConfig):
     """Where to look."""
 
-    collections: tuple[str, ...] = Field(
+    collections: tuple[Identifier, ...] = Field(
         default=(ASSET_MANUAL,),
         min_length=1,
         max_length=MAX_COLLECTIONS,
