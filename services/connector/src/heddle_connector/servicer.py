@@ -56,15 +56,16 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         The first page also lists the plugins that did not load.
         """
         plugins = self._registry.plugins
-        names = await self._tenants.available(caller().identity.organization)
+        connectors = await self._tenants.available(caller().identity.organization)
         page_of_connectors, next_page_token = page(
             [
                 pb.Connector(
                     name=name,
                     description=plugins.loaded[name].description,
                     origin=plugins.origins[name],
+                    models=models,
                 )
-                for name in names
+                for name, models in connectors.items()
             ],
             lambda item: item.name,
             request.page_size,

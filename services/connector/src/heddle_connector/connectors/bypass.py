@@ -32,6 +32,11 @@ _EXAMPLE = Example(model="simple-bypass", answer="Say hello.")
 class Bypass(Connector[NoSettings]):
     """Shows the finished prompt instead of calling a model; costs no tokens."""
 
+    @property
+    def only_models(self) -> Sequence[str]:
+        """The names of the three views of a prompt."""
+        return list(_VIEWS)
+
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the three views of a prompt."""
         return [Model(name) for name in _VIEWS]

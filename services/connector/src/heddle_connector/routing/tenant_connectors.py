@@ -114,17 +114,20 @@ class TenantConnectors:
             return None
         return name, model, self._create(name, provider, settings)
 
-    async def available(self, organization: str) -> Sequence[str]:
-        """Return the names of the connectors that an organisation can use or set up.
+    async def available(self, organization: str) -> Mapping[str, Sequence[str]]:
+        """Return the connectors that an organisation can use or set up, and their only models.
 
-        Without an organisation these are all connectors, as for the operator.
+        Without an organisation these are all connectors, as for the operator. A connector that may
+        have other models has none here.
         """
-        names = list(self._registry.connectors)
-        undeclared = self._plugins.keys() - self._supplied
-        if not (organization and undeclared.intersection(names)):
-            return names
+        models = {name: each.only_models for name, each in self._registry.connectors.items()}
+        if not (organization and self._plugins.keys() & models.keys()):
+            return models
         settings = await self._settings.of(organization, "")
-        return names if settings.system else [name for name in names if name not in undeclared]
+        providers = self._providers(settings)
+        models |= {name: list(providers[name].models) for name in providers.keys() & models.keys()}
+        undeclared = set() if settings.system else self._plugins.keys() - self._supplied
+        return {name: each for name, each in models.items() if name not in undeclared}
 
     async def accessible(self, organization: str, connector: str) -> Mapping[str, Access]:
         """Return by name which connectors an organisation may use.

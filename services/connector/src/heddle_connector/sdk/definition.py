@@ -91,6 +91,14 @@ class Connector(ABC, Generic[SettingsT]):
         self.http = http
         """The HTTP client. All connectors share its connection pool."""
 
+    @property
+    def only_models(self) -> Sequence[str]:
+        """The names of all models, if they are known without asking the provider; otherwise none.
+
+        An assistant with another model is refused when it is stored.
+        """
+        return ()
+
     @abstractmethod
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models that are ready to answer, within `seconds`.

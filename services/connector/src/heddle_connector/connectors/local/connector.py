@@ -97,6 +97,11 @@ class Local(Connector[LocalSettings]):
         # One thread per slot: the engine releases Python's lock, so the threads only wait.
         self._threads = ThreadPoolExecutor(settings.slots, "heddle-local")
 
+    @property
+    def only_models(self) -> Sequence[str]:
+        """The name of the model."""
+        return [self._name]
+
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the model, if its file and the engine are installed."""
         _installed(self.settings)
