@@ -87,7 +87,7 @@ def test_names_of_the_simple_prompt_processor_are_understood_and_kept(name: str)
 def test_other_names_are_handed_on() -> None:
     assistant = read(connector="openai_tools", prompt_processor="moodle_augment", llm="gpt-4.1")
 
-    assert assistant.model.connector == "openai_tools"
+    assert assistant.model.connector == "openai"
     assert assistant.prompt_processor == "moodle_augment"
     assert assistant.model.model == "gpt-4.1"
 

@@ -5,7 +5,9 @@ contract needs no change here. Members that the contract does not model are in `
 """
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from google.api import field_behavior_pb2
@@ -25,6 +27,11 @@ from heddle_conversion.json_text import checked
 FORMAT_VERSION = 2
 VERSION_MEMBER = "_format_version"
 PUBLISHED_MEMBER = "published"
+WARNINGS_MEMBER = "warnings"
+MALFORMED_MEMBER = "malformed_metadata"
+_IGNORED = (PUBLISHED_MEMBER, WARNINGS_MEMBER, MALFORMED_MEMBER)
+"""Members of responses beside those of the assistant. Clients may send them back."""
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _MIN_TIMEOUT_SECONDS = 0.001
 _MAX_INT = 2**31 - 1
 _MEMBERS = {"tool": "type", "disabled": "enabled", "create_time": "created", "extra_json": "extra"}
@@ -52,30 +59,86 @@ class FieldError(ValueError):
         self.problem = problem
 
     def __str__(self) -> str:
-        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        return f"{''.join(steps).removeprefix('.') or 'The document'} {self.problem}"
+        return f"{path_text(self.path) or 'The document'} {self.problem}"
+
+
+class _Reader:
+    """What one document is read with."""
+
+    def __init__(self, exact_text: ExactText) -> None:
+        self.exact_text = exact_text
+        self.errors: list[FieldError] = []
+
+    @contextmanager
+    def field(self) -> Iterator[None]:
+        """Collect the error of a member instead of raising it."""
+        try:
+            yield
+        except FieldError as error:
+            self.errors.append(error)
+
+
+def path_text(path: Path) -> str:
+    """Return a path as text, for example `tools[2].config.top_k`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def contains(fields: Collection[str], field: str) -> bool:
+    """Return whether a field is one of `fields`, or is a part of one."""
+    return any(field == each or field.startswith((f"{each}.", f"{each}[")) for each in fields)
+
+
+def parse_path(field: str) -> Path:
+    """Return the path in the JSON form of a field of `heddle.assistant.v1.Assistant`.
+
+    For example `assistant.tools[0].tool` is the path `tools[0].type`.
+    """
+    steps: list[str | int] = [
+        int(index) if index else name
+        for name, index in _STEP.findall(field.removeprefix("assistant"))
+    ]
+    # Names below a configuration are those of the tool.
+    depth = steps.index("config") if "config" in steps else len(steps)
+    own = (_MEMBERS.get(step, step) if isinstance(step, str) else step for step in steps[:depth])
+    return (*own, *steps[depth:])
 
 
 def read_assistant(
     document: object, exact_text: ExactText = lambda _, value: json.dumps(value)
 ) -> pb.Assistant:
-    """Return the assistant that a document describes. A member that it lacks is not set.
-
-    Args:
-        document: The document; whether it is published is ignored.
-        exact_text: Returns the text of a value of `extra`.
+    """Return the assistant that a document describes, as `read_fields` does.
 
     Raises:
-        FieldError: The document is wrong.
+        FieldError: The document is wrong; the first error.
     """
-    members = dict(_mapping(document, ()))
-    if (version := members.pop(VERSION_MEMBER, None)) not in (None, FORMAT_VERSION):
-        problem = f"must be {FORMAT_VERSION}, not {str(version)[:20]}"
-        raise FieldError((VERSION_MEMBER,), problem)
-    members.pop(PUBLISHED_MEMBER, None)
-    assistant = pb.Assistant()
-    _read(assistant, members, (), exact_text)
+    assistant, errors = read_fields(document, exact_text)
+    if errors:
+        raise errors[0]
     return assistant
+
+
+def read_fields(
+    document: object, exact_text: ExactText = lambda _, value: json.dumps(value)
+) -> tuple[pb.Assistant, list[FieldError]]:
+    """Return the assistant that a document describes, and everything that is wrong with it.
+
+    A member that the document lacks, or that is wrong, is not set.
+
+    Args:
+        document: The document; members that only responses have are ignored.
+        exact_text: Returns the text of a value of `extra`.
+    """
+    assistant, reader = pb.Assistant(), _Reader(exact_text)
+    with reader.field():
+        members = dict(_mapping(document, ()))
+        if (version := members.pop(VERSION_MEMBER, None)) not in (None, FORMAT_VERSION):
+            problem = f"must be {FORMAT_VERSION}, not {str(version)[:20]}"
+            reader.errors.append(FieldError((VERSION_MEMBER,), problem))
+        for name in _IGNORED:
+            members.pop(name, None)
+        _read(assistant, members, (), reader)
+    return assistant, reader.errors
 
 
 def write_assistant(
@@ -93,32 +156,39 @@ def write_assistant(
     return document
 
 
-def _read(message: Message, members: Mapping[str, Any], path: Path, exact: ExactText) -> None:
+def _read(message: Message, members: Mapping[str, Any], path: Path, reader: _Reader) -> None:
     fields = {_MEMBERS.get(field.name, field.name): field for field in message.DESCRIPTOR.fields}
-    for name in members:
-        if name not in fields:
-            raise FieldError((*path, str(name)), _UNKNOWN)
+    reader.errors += [
+        FieldError((*path, str(name)), _UNKNOWN) for name in members if name not in fields
+    ]
     for name, field in fields.items():
-        value = members.get(name)
-        required = (
-            field_behavior_pb2.REQUIRED
-            in field.GetOptions().Extensions[field_behavior_pb2.field_behavior]
-        )
-        if value is None and not required:
-            continue
-        at = (*path, name)
-        if field.name == "extra_json":
-            setattr(message, field.name, exact(at, _mapping(value, at)))
-        elif field.is_repeated:
-            for index, item in enumerate(_items(value, at, field)):
-                _read_message(getattr(message, field.name).add(), item, (*at, index), exact)
-        elif field.type == FieldDescriptor.TYPE_MESSAGE:
-            _read_message(getattr(message, field.name), value, at, exact)
-        else:
-            setattr(message, field.name, _scalar(field, value, at, required=required))
+        with reader.field():
+            _read_field(message, field, members.get(name), (*path, name), reader)
 
 
-def _read_message(message: Message, value: object, path: Path, exact: ExactText) -> None:
+def _read_field(
+    message: Message, field: "Descriptor", value: object, path: Path, reader: _Reader
+) -> None:
+    behaviour = field.GetOptions().Extensions[field_behavior_pb2.field_behavior]
+    required = field_behavior_pb2.REQUIRED in behaviour
+    if value is None:
+        if required:
+            raise FieldError(path, "is required")
+        return
+    if field.name == "extra_json":
+        setattr(message, field.name, reader.exact_text(path, _mapping(value, path)))
+    elif field.is_repeated:
+        for index, item in enumerate(_items(value, path, field)):
+            added = getattr(message, field.name).add()
+            with reader.field():
+                _read_message(added, item, (*path, index), reader)
+    elif field.type == FieldDescriptor.TYPE_MESSAGE:
+        _read_message(getattr(message, field.name), value, path, reader)
+    else:
+        setattr(message, field.name, _scalar(field, value, path, required=required))
+
+
+def _read_message(message: Message, value: object, path: Path, reader: _Reader) -> None:
     match message:
         case Struct():
             message.CopyFrom(read_struct(value, path))
@@ -129,7 +199,7 @@ def _read_message(message: Message, value: object, path: Path, exact: ExactText)
             message.FromSeconds(_whole(value, path, LAST_SECOND))
         case _:
             message.SetInParent()
-            _read(message, _mapping(value, path), path, exact)
+            _read(message, _mapping(value, path), path, reader)
 
 
 def _scalar(field: "Descriptor", value: object, path: Path, *, required: bool) -> object:
@@ -144,17 +214,23 @@ def _scalar(field: "Descriptor", value: object, path: Path, *, required: bool) -
                 raise FieldError(path, f"must be one of {', '.join(values)}")
             return values[value]
         case FieldDescriptor.TYPE_STRING:
-            if not isinstance(value, str):
-                raise FieldError(path, "must be a string")
-            if required and not value:
-                raise FieldError(path, "must not be empty")
-            if "\0" in value:  # PostgreSQL cannot store it
-                raise FieldError(path, "must not contain the character NUL")
-            return value
+            return _text(field, value, path, required=required)
         case FieldDescriptor.TYPE_INT32 | FieldDescriptor.TYPE_INT64:
             return _whole(value, path, _MAXIMA.get(field.name, _MAX_INT))
         case _:
             raise NotImplementedError(field.full_name)
+
+
+def _text(field: "Descriptor", value: object, path: Path, *, required: bool) -> str:
+    if field.name == "id" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise FieldError(path, "must be a string")
+    if required and not value.strip():
+        raise FieldError(path, "must not be empty")
+    if "\0" in value:  # PostgreSQL cannot store it
+        raise FieldError(path, "must not contain the character NUL")
+    return value
 
 
 def _write(message: Message, embed: Callable[[str], Any]) -> dict[str, Any]:

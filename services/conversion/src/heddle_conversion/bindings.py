@@ -32,13 +32,18 @@ class Tools:
     notes: Notes
 
 
-def normal(tools: object) -> Tools:
-    """Return the bindings that the value of `metadata.tools` describes."""
+def normal(tools: object, *, exact: bool = True) -> Tools:
+    """Return the bindings that the value of `metadata.tools` describes.
+
+    Args:
+        tools: The value.
+        exact: Whether a number of results beyond the bounds stays as it is. LAMB has no bounds.
+    """
     if tools is None:
         return Tools([], {}, ())
     if not isinstance(tools, list):
         return Tools([], {"tools": tools}, ("tools is not a list; it was set aside.",))
-    read = [_binding(entry) for entry in tools]
+    read = [_binding(entry, exact=exact) for entry in tools]
     odd = [entry for entry, (binding, _) in zip(tools, read, strict=True) if binding is None]
     notes = tuple(note for _, binding_notes in read for note in binding_notes)
     if odd:
@@ -72,7 +77,7 @@ def _free(kind: str, taken: Container[str], numbers: Counter[str]) -> str:
             return name
 
 
-def _binding(entry: object) -> tuple[dict[str, Any] | None, Notes]:
+def _binding(entry: object, *, exact: bool) -> tuple[dict[str, Any] | None, Notes]:
     if isinstance(entry, str) and entry.strip():
         binding = {"type": entry.strip(), "mode": "function", "enabled": True, "config": {}}
         return binding, ()
@@ -84,7 +89,7 @@ def _binding(entry: object) -> tuple[dict[str, Any] | None, Notes]:
         return None, ()
     notes = _slot(binding, odd)
     _settle(binding, odd)
-    notes += _configure(binding, odd)
+    notes += _configure(binding, odd, exact=exact)
     set_aside(binding, odd)
     if odd:
         notes += (f"Members of {_shown(binding)} had values of the wrong kind.",)
@@ -150,8 +155,8 @@ def _settle(binding: dict[str, Any], odd: dict[str, Any]) -> None:
     binding["enabled"] = enabled
 
 
-def _configure(binding: dict[str, Any], odd: dict[str, Any]) -> Notes:
-    """Give a binding its configuration, within the bounds of tools that search."""
+def _configure(binding: dict[str, Any], odd: dict[str, Any], *, exact: bool) -> Notes:
+    """Give a binding its configuration; unless `exact`, within the bounds of tools that search."""
     config = binding.get("config")
     if not isinstance(config, dict):
         if config is not None:
@@ -163,20 +168,27 @@ def _configure(binding: dict[str, Any], odd: dict[str, Any]) -> Notes:
     if named in binding and named not in config:
         config[named] = binding.pop(named)
         notes += (f"No tool {binding['type']!r} comes with Heddle yet.",)
+    config |= text_identifiers(config)
+    collections = config.get("collections")
     if binding["type"] not in KNOWLEDGE:
         return notes
-    if isinstance(collections := config.get("collections"), list):
-        config["collections"] = [_identifier(each) for each in collections]
-        if len(collections) > MOST_COLLECTIONS:
-            notes += (f"{_shown(binding)} has more than {MOST_COLLECTIONS} collections.",)
-    if "top_k" in config:
+    if isinstance(collections, list) and len(collections) > MOST_COLLECTIONS:
+        notes += (f"{_shown(binding)} has more than {MOST_COLLECTIONS} collections.",)
+    if "top_k" in config and not exact:
         config["top_k"], bounded = top_k_of(config["top_k"])
         notes += bounded
     return notes
 
 
+def text_identifiers(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the collections of a configuration as texts, if it names any; many are numbers."""
+    collections = config.get("collections")
+    if not isinstance(collections, list):
+        return {}
+    return {"collections": [_identifier(each) for each in collections]}
+
+
 def _identifier(value: object) -> object:
-    """Return a collection's id as tools take it; LAMB's are often numbers."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

@@ -18,13 +18,15 @@ class LegacyColumns:
     """`RAG_Top_k`. None if the row or the request does not tell."""
     collections: str | None = None
     """`RAG_collections`, separated by commas. None if the row or the request does not tell."""
+    exact: bool = False
+    """Whether values beyond the bounds stay as they are: those of a request are refused later."""
 
 
-def collections_of(column: object) -> tuple[list[str], Notes]:
-    """Return the collections that a column names, as many as a search may have."""
+def collections_of(column: object, *, exact: bool = False) -> tuple[list[str], Notes]:
+    """Return the collections that a column names; unless `exact`, as many as a search may have."""
     text = str(column) if isinstance(column, str | int) else ""
     named = [name for part in text.split(",") if (name := part.strip())]
-    if len(named) > MOST_COLLECTIONS:
+    if len(named) > MOST_COLLECTIONS and not exact:
         note = f"RAG_collections names more than {MOST_COLLECTIONS}; the first ones are searched."
         return named[:MOST_COLLECTIONS], (note,)
     return named, ()
@@ -41,6 +43,14 @@ def top_k_of(value: object) -> tuple[int, Notes]:
     if number > MOST_RESULTS:
         return MOST_RESULTS, ("The number of results is above 20; it is 20 now.",)
     return (number, ()) if number >= 1 else (TOP_K, ())
+
+
+def exact_top_k(value: object) -> object:
+    """Return how many results a request asks for; what is no whole number stays as it is."""
+    if value is None or value == "":
+        return TOP_K
+    number = _whole(value)
+    return value if number is None else number
 
 
 def _whole(value: object) -> int | None:

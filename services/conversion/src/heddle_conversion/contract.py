@@ -19,6 +19,7 @@ from heddle_conversion.bindings import normal
 from heddle_conversion.contract_tools import text
 from heddle_conversion.identifiers import timestamp
 from heddle_conversion.json_text import dump, parse, same
+from heddle_conversion.processors import current_connector
 from heddle_conversion.unmapped_fields import set_aside
 from heddle_conversion.versions import VERSION_KEY
 
@@ -126,7 +127,7 @@ def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
     return pb.Assistant(
         **plain,
         model=pb.ModelRef(
-            connector=text_or_default(metadata, "connector", CONNECTOR),
+            connector=current_connector(text_or_default(metadata, "connector", CONNECTOR)),
             model=text_or_default(metadata, "llm", MODEL),
         ),
         tools=contract_tools.to_contract(metadata.get("tools")),

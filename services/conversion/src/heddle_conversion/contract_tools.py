@@ -8,7 +8,7 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.limits import MAX_TOOL_SECONDS
 from heddle_runtime.struct_codec import from_struct, to_struct
 
-from heddle_conversion.bindings import normal, numbered
+from heddle_conversion.bindings import normal, numbered, text_identifiers
 from heddle_conversion.json_text import dump, parse, same
 
 _LARGEST_EXACT = 2**53
@@ -123,11 +123,12 @@ def _document(binding: pb.ToolBinding) -> dict[str, Any]:
 
 def _members(binding: pb.ToolBinding) -> dict[str, Any]:
     """Return what the modelled fields tell."""
+    config = from_struct(binding.config)
     document: dict[str, Any] = {
         "type": binding.tool,
         "mode": _MODE_NAMES.get(binding.mode, "augment"),
         "enabled": not binding.disabled,
-        "config": from_struct(binding.config),
+        "config": config | text_identifiers(config),
     }
     if binding.id:
         document["id"] = binding.id

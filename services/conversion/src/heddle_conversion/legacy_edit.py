@@ -6,10 +6,11 @@ Only what differs from that is an edit: everything the client never understood s
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from heddle_conversion.bindings import normal, numbered
-from heddle_conversion.columns import LegacyColumns, collections_of, top_k_of
+from heddle_conversion.columns import LegacyColumns, collections_of, exact_top_k
 from heddle_conversion.contract_tools import overlaid
 from heddle_conversion.errors import NewerFormatError
 from heddle_conversion.json_text import checked, same
@@ -72,7 +73,7 @@ def legacy_edit(
         _replace_tools(edited, changed["tools"])
         if not _names_functions(changed["tools"]):
             return edited
-    columns = legacy_columns(stored, stored_columns)
+    columns = replace(legacy_columns(stored, stored_columns), exact=True)
     edited_columns = _edited_columns(columns, body_columns)
     if edited_columns != columns or changed.keys() & {*LEGACY_KEYS, *_LIBRARY_KEYS}:
         _replace_processor(stored, edited, changed, columns, edited_columns)
@@ -97,12 +98,12 @@ def legacy_new(body: dict[str, Any] | None, columns: LegacyColumns) -> dict[str,
 def _edited_columns(shown: LegacyColumns, sent: LegacyColumns) -> LegacyColumns:
     """Return what the columns say now; what means the same is not a change."""
     top_k, collections = shown.top_k, shown.collections
-    if sent.top_k is not None and top_k_of(sent.top_k)[0] != top_k_of(top_k)[0]:
+    if sent.top_k is not None and exact_top_k(sent.top_k) != exact_top_k(top_k):
         top_k = sent.top_k
-    named = collections_of(sent.collections)[0]
-    if sent.collections is not None and named != collections_of(collections)[0]:
+    named = collections_of(sent.collections, exact=True)[0]
+    if sent.collections is not None and named != collections_of(collections, exact=True)[0]:
         collections = sent.collections
-    return LegacyColumns(top_k, collections)
+    return LegacyColumns(top_k, collections, exact=True)
 
 
 def _names_functions(tools: object) -> bool:

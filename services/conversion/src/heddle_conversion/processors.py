@@ -9,6 +9,7 @@ from heddle_conversion.columns import (
     LegacyColumns,
     Notes,
     collections_of,
+    exact_top_k,
     top_k_of,
 )
 from heddle_conversion.json_text import same
@@ -32,6 +33,7 @@ _OLD_NAMES = {tool: processor for processor, tool in RENAMED.items()}
 _OURS = frozenset({"simple_rag", "context_aware_rag", "hierarchical_rag", *RENAMED.values()})
 _KNOWN = frozenset({*KNOWLEDGE, *RENAMED, *RENAMED.values(), "library_file_rag"})
 _FORMATS = ("markdown", "json")
+_CONNECTORS = {"openai_tools": "openai"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ def tool_of(processor: str) -> str:
     if plain in ("", NO_PROCESSOR):
         return ""
     return RENAMED.get(plain, plain) if plain in _KNOWN else processor.strip()
+
+
+def current_connector(name: str) -> str:
+    """Return the present name of a connector: LAMB's `openai_tools` is `openai`."""
+    return _CONNECTORS.get(name, name)
 
 
 def processor_of(tool: str) -> str:
@@ -103,7 +110,9 @@ def _config(
     tool: str, old: Mapping[str, Any], columns: LegacyColumns
 ) -> tuple[dict[str, Any], Notes]:
     if tool in KNOWLEDGE:
-        collections, cut = collections_of(columns.collections)
+        collections, cut = collections_of(columns.collections, exact=columns.exact)
+        if columns.exact:
+            return {"collections": collections, "top_k": exact_top_k(columns.top_k)}, cut
         top_k, bounded = top_k_of(columns.top_k)
         return {"collections": collections, "top_k": top_k}, cut + bounded
     if tool == "rubric":

@@ -21,7 +21,7 @@ def to_version_2(
     metadata: Mapping[str, Any], columns: LegacyColumns
 ) -> tuple[dict[str, Any], Notes]:
     """Return `metadata` with its processor and every shape of `tools` as bindings."""
-    tools = normal(metadata.get("tools"))
+    tools = normal(metadata.get("tools"), exact=columns.exact)
     document, unread = document_binding(metadata)
     bindings = tools.bindings if document is None else [document, *tools.bindings]
     converted = {key: value for key, value in metadata.items() if key not in LEGACY_KEYS}
