@@ -29,6 +29,7 @@ from heddle_orchestrator.functions import Functions, Limits, ToolCatalog
 from heddle_orchestrator.metering.flushing import flushing
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.servicer import OrchestratorServicer
+from heddle_orchestrator.validation import Validator
 
 if TYPE_CHECKING:  # the generated asynchronous stubs exist only in the type files
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
@@ -151,7 +152,8 @@ async def app(
     )
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
     async with flushing(clients.usage, meter, credentials, settings.usage_flush_seconds):
-        yield [bind(register, OrchestratorServicer(completions))]
+        validator = Validator(clients.tools, clients.connectors)
+        yield [bind(register, OrchestratorServicer(completions, validator))]
 
 
 def _limits(settings: OrchestratorSettings) -> Limits:

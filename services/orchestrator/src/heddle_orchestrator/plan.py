@@ -24,10 +24,12 @@ from heddle_orchestrator.tools.bindings import (
     BoundTool,
     all_searches_empty,
     bound_for,
+    is_unnamed,
     stop_on_failure,
 )
 
 ValueT = TypeVar("ValueT")
+_UNNAMED = "A tool of this assistant has no name, and was skipped. Tell the assistant's author."
 
 
 @dataclass(slots=True)
@@ -84,9 +86,12 @@ class Plan:
 
     def warnings(self) -> list[pb.RunEvent]:
         """Return what the user should know about the answer before it begins."""
+        warnings = []
+        if any(is_unnamed(binding) for binding in self.assistant.tools):
+            warnings.append(pb.RunEvent(warning=_UNNAMED))
         if withholds(self.assistant, self.request.messages):
-            return [pb.RunEvent(warning=WITHHELD)]
-        return []
+            warnings.append(pb.RunEvent(warning=WITHHELD))
+        return warnings
 
     def stop_on_failure(self) -> None:
         """Raise the failure of the first tool whose policy is `fail`."""
@@ -135,6 +140,10 @@ def plan(
         InvalidRequestError: The assistant is not valid.
         PermissionDeniedError: The caller asks for a trace, and may not read the assistant.
     """
+    missing = [name for name in ("connector", "model") if not getattr(assistant.model, name)]
+    if missing:
+        violations = [Violation(f"assistant.model.{name}", "is required") for name in missing]
+        raise InvalidRequestError("The assistant has no model.", violations)
     processor = _named(
         "prompt_processor", assistant.prompt_processor or prompts.DEFAULT, PROMPT_PROCESSORS
     )

@@ -11,13 +11,15 @@ from heddle_runtime.paging import page
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
+from heddle_orchestrator.validation import Validator
 
 
 class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
     """Implements the contract."""
 
-    def __init__(self, completions: Completions) -> None:
+    def __init__(self, completions: Completions, validator: Validator) -> None:
         self._completions = completions
+        self._validator = validator
 
     async def ListStrategies(
         self, request: pb.ListStrategiesRequest, context: Context
@@ -47,6 +49,20 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
             ],
             next_page_token=token,
         )
+
+    async def ValidateAssistant(
+        self, request: pb.ValidateAssistantRequest, context: Context
+    ) -> pb.ValidateAssistantResponse:
+        """Return the faults of an assistant."""
+        [response] = await self._validator.check([request], context)
+        return response
+
+    async def BatchValidateAssistants(
+        self, request: pb.BatchValidateAssistantsRequest, context: Context
+    ) -> pb.BatchValidateAssistantsResponse:
+        """Return the faults of several assistants."""
+        responses = await self._validator.check(request.requests, context)
+        return pb.BatchValidateAssistantsResponse(responses=responses)
 
     def RunCompletion(
         self, request: pb.RunCompletionRequest, context: Context

@@ -6,7 +6,7 @@ so that no other code handles gRPC codes. The reasons are those of
 `heddle.error.v1.ErrorReason`, without its prefix.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
@@ -22,6 +22,7 @@ from heddle_runtime.redaction import redact
 DOMAIN = "heddle"
 DETAILS_KEY = "grpc-status-details-bin"
 _MAX_MESSAGE_BYTES = 3_000  # sent twice, once with every non-ASCII character escaped
+_MAX_VIOLATIONS_BYTES = 4_000  # sent as base64
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,17 +215,29 @@ def failed_rpc(status: status_pb2.Status) -> grpc.aio.AioRpcError:
     return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, status.message)
 
 
+def _field_violations(
+    violations: Sequence[Violation],
+) -> list[error_details_pb2.BadRequest.FieldViolation]:
+    """Return violations as messages, as many as fit into gRPC's trailers."""
+    messages: list[error_details_pb2.BadRequest.FieldViolation] = []
+    size = 0
+    for each in violations:
+        message = error_details_pb2.BadRequest.FieldViolation(
+            field=each.field, description=each.description
+        )
+        size += message.ByteSize()
+        if size > _MAX_VIOLATIONS_BYTES:
+            message.field = ""
+            message.description = f"{len(violations) - len(messages)} further fields are invalid"
+            return [*messages, message]
+        messages.append(message)
+    return messages
+
+
 def _details(error: HeddleError) -> Iterable[Message]:
     yield error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)
     if error.violations:
-        yield error_details_pb2.BadRequest(
-            field_violations=[
-                error_details_pb2.BadRequest.FieldViolation(
-                    field=violation.field, description=violation.description
-                )
-                for violation in error.violations
-            ]
-        )
+        yield error_details_pb2.BadRequest(field_violations=_field_violations(error.violations))
     if error.retry_after is not None:
         retry = error_details_pb2.RetryInfo()
         retry.retry_delay.FromTimedelta(timedelta(seconds=error.retry_after))

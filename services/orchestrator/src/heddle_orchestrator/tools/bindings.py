@@ -108,7 +108,7 @@ def bound_for(
     max_seconds = remaining(context) / 2
     bound: list[BoundTool] = []
     for binding, name in zip(assistant.tools, _ids(assistant.tools), strict=True):
-        if binding.disabled or (binding.mode or pb.MODE_AUGMENT) != mode:
+        if binding.disabled or (binding.mode or pb.MODE_AUGMENT) != mode or is_unnamed(binding):
             continue
         limit = tool_timeout
         if binding.HasField("timeout"):
@@ -125,6 +125,11 @@ def bound_for(
             )
         )
     return bound
+
+
+def is_unnamed(binding: pb.ToolBinding) -> bool:
+    """Return whether a binding names no tool. Runs skip it."""
+    return not binding.tool.strip()
 
 
 def all_searches_empty(bound: Sequence[BoundTool]) -> bool:

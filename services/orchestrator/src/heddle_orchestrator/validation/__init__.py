@@ -1,0 +1,9 @@
+"""Checks assistants against what is installed, before they are stored.
+
+`validator` asks the other services, `installed` stores their answers, and `faults` finds the faults
+and compares them with those of the assistant before an edit.
+"""
+
+from heddle_orchestrator.validation.validator import Validator
+
+__all__ = ["Validator"]

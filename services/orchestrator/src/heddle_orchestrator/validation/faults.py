@@ -1,0 +1,140 @@
+"""Finds the faults of an assistant, and those that an edit introduces. Pure functions."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle_runtime.errors import Violation
+from heddle_runtime.limits import MAX_TOOL_ROUNDS
+from heddle_runtime.struct_codec import from_struct
+
+from heddle_orchestrator.prompts import PROMPT_PROCESSORS
+from heddle_orchestrator.strategies import STRATEGIES
+from heddle_orchestrator.validation.installed import Installed, key_of, tool_request
+
+NOT_CHECKED = "not checked"
+REQUIRED = "is required"
+_MAX_NAME = 80
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of an assistant."""
+
+    violation: Violation
+    subject: str
+    """What is wrong. An edit that leaves it unchanged leaves this unchanged, too."""
+
+
+def compare(
+    faults: Sequence[Fault], stored: Sequence[Fault]
+) -> tuple[list[Violation], list[Violation]]:
+    """Return the faults that an edit introduces, and those that were stored before.
+
+    Args:
+        faults: Of the assistant after the edit.
+        stored: Of the assistant before the edit.
+    """
+    known = Counter(fault.subject for fault in stored)
+    introduced: list[Violation] = []
+    unchanged: list[Violation] = []
+    for fault in faults:
+        known[fault.subject] -= 1
+        (unchanged if known[fault.subject] >= 0 else introduced).append(fault.violation)
+    return introduced, unchanged
+
+
+def faults_of(assistant: assistant_pb2.Assistant, installed: Installed) -> list[Fault]:
+    """Return everything that is wrong with an assistant, as far as it can be checked."""
+    faults = list(_of_model(assistant.model, installed.connectors))
+    for field, known in (("strategy", STRATEGIES), ("prompt_processor", PROMPT_PROCESSORS)):
+        name = getattr(assistant, field)
+        if name and name not in known:
+            faults.append(_fault(field, f"must be one of {', '.join(sorted(known))}", name))
+    if not 0 <= assistant.max_tool_rounds <= MAX_TOOL_ROUNDS:
+        limits = f"must be a whole number from 0 to {MAX_TOOL_ROUNDS}"
+        faults.append(_fault("max_tool_rounds", limits, str(assistant.max_tool_rounds)))
+    for index, binding in enumerate(assistant.tools):
+        faults += _of_binding(binding, f"tools[{index}]", installed)
+    return faults
+
+
+def unchecked(assistant: assistant_pb2.Assistant, installed: Installed) -> Iterator[Violation]:
+    """Yield a warning for each part of an assistant that could not be checked."""
+    if installed.connectors is None:
+        problem = f"{NOT_CHECKED}: the connector service cannot be reached"
+        yield Violation("assistant.model", problem)
+    if installed.bindings is None and assistant.tools:
+        problem = f"{NOT_CHECKED}: the tools service cannot be reached"
+        yield Violation("assistant.tools", problem)
+
+
+def _of_model(
+    model: assistant_pb2.ModelRef, connectors: Mapping[str, Sequence[str]] | None
+) -> Iterator[Fault]:
+    missing = [name for name in ("connector", "model") if not getattr(model, name).strip()]
+    yield from (_fault(f"model.{name}", REQUIRED, "") for name in missing)
+    if connectors is None or "connector" in missing:
+        return
+    if model.connector not in connectors:
+        names = ", ".join(sorted(connectors)) or "none"
+        problem = f"No connector is named {_shown(model.connector)}. There are: {names}."
+        yield _fault("model.connector", problem, model.connector)
+        return
+    models = connectors[model.connector]
+    if models and "model" not in missing and model.model not in models:
+        problem = f"{model.connector} has no model {_shown(model.model)}, only {', '.join(models)}."
+        yield _fault("model.model", problem, model.model)
+
+
+def _of_binding(
+    binding: assistant_pb2.ToolBinding, field: str, installed: Installed
+) -> Iterator[Fault]:
+    if not binding.tool.strip():
+        yield _fault(f"{field}.tool", REQUIRED, "", "tool")
+        return
+    if binding.mode not in assistant_pb2.Mode.values():
+        yield _fault(f"{field}.mode", "is unknown", str(binding.mode), binding.tool)
+    if installed.bindings is None:
+        return
+    for violation in installed.bindings[key_of(tool_request(binding))]:
+        match violation.field:
+            case "name":
+                path, value = "tool", binding.tool
+            case "mode":
+                path, value = "mode", assistant_pb2.Mode.Name(binding.mode)
+            case path:
+                value = _value_at(binding, path)
+        subject = f"{binding.tool} {path}"
+        yield _fault(f"{field}.{path}", violation.description, value, subject)
+
+
+def _fault(field: str, description: str, value: str, subject: str = "") -> Fault:
+    identity = json.dumps([subject or field, description, value])
+    return Fault(Violation(f"assistant.{field}", description), identity)
+
+
+def _value_at(binding: assistant_pb2.ToolBinding, path: str) -> str:
+    """Return the JSON text of the value at a path that begins with `config`.
+
+    If there is no value, for example because an option is missing, it is the text of `null`.
+    """
+    try:
+        value: Any = from_struct(binding.config)
+    except ValueError:  # a number that JSON does not have
+        return "?"
+    for name, index in _STEP.findall(path.removeprefix("config")):
+        try:
+            value = value[name] if name else value[int(index)]
+        except (KeyError, IndexError, TypeError):
+            return "null"
+    return json.dumps(value, sort_keys=True)
+
+
+def _shown(name: str) -> str:
+    return repr(name[:_MAX_NAME])
