@@ -19,6 +19,7 @@ import uvloop
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 from heddle_assistants.app import AssistantsSettings, app
+from heddle_assistants.validation import OrchestratorClient
 from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, new_request_id
 from heddle_runtime.client import channel
 from heddle_runtime.identity import Identity, TokenSigner
@@ -119,7 +120,7 @@ async def _getting(service: Service) -> AsyncGenerator[Read]:
 async def _getting_locally(settings: Mapping[str, str]) -> AsyncGenerator[Read]:
     os.environ.update(settings)
     local = InProcessChannel()
-    async with app(AssistantsSettings()) as bindings:
+    async with app(AssistantsSettings(), OrchestratorClient()) as bindings:
         for binding in bindings:
             binding.register(local)
         yield _get(AssistantServiceStub(cast("grpc.aio.Channel", local)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import heddle_assistants.app
 import heddle_migration_service.app
 from heddle_assistants.app import AssistantsSettings
+from heddle_assistants.validation import OrchestratorClient
 from heddle_migration_service.app import MigrationSettings
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.server import Binding
@@ -29,7 +30,7 @@ async def both_services(
         }
     )
     within = InProcessChannel()
-    async with heddle_assistants.app.app(settings) as bindings:
+    async with heddle_assistants.app.app(settings, OrchestratorClient()) as bindings:
         for binding in bindings:
             binding.register(within)
         to_assistants = cast("grpc.aio.Channel", within)

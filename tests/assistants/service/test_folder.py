@@ -7,11 +7,16 @@ import pytest
 from assistants.serving import ADA, ADMIN, MODEL, Service, serving
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_assistants.folder import FolderAssistants
+from heddle_assistants.folder_checks import FolderChecks
+from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError
 from heddle_runtime.identity import Identity
+from heddle_runtime.service_credentials import ServiceCredentials
 from structlog.testing import capture_logs
 
 DOCUMENT = "model: {connector: local, model: m}\n"
+VALIDATION = Validation(OrchestratorClient(), ServiceCredentials("assistants", None))
+CHECKS = FolderChecks(VALIDATION)
 EVE = Identity("eve@college.example", "college")
 
 
@@ -72,13 +77,14 @@ async def test_a_list_has_both_numbers_first(beside: Service) -> None:
     ],
     ids=["endless", "number as a name", "date", "itself", "deep"],
 )
-async def test_a_file_that_is_wrong_is_told_and_left_out(tmp_path: Path, more: str) -> None:
+async def test_what_is_wrong_in_a_file_is_reported_and_left_out(tmp_path: Path, more: str) -> None:
     write(tmp_path, "good")
     write(tmp_path, "bad", more)
     (tmp_path / ".#good.yaml").symlink_to("emacs@host.1")  # while somebody edits it
     with capture_logs() as logs:
-        contents = await FolderAssistants(tmp_path).contents()
-    assert contents.by_id.keys() == {"good"}
+        contents = await FolderAssistants(tmp_path, CHECKS).contents()
+    # Without the member that cannot be read, if the file is YAML at all.
+    assert contents.by_id.keys() == {"good"} if more.startswith("title") else {"good", "bad"}
     assert {each["file"] for each in logs} == {"bad.yaml", ".#good.yaml"}
 
 
@@ -146,4 +152,7 @@ async def test_a_slot_that_templates_can_name_is_taken(tmp_path: Path) -> None:
     write(tmp_path, "1", "tools: [{type: a, slot: 1_context}]\n")
     write(tmp_path, "2", "tools: [{type: a, slot: user_input}]\n")
     async with serving(f"sqlite:///{tmp_path}/heddle.db", folder=tmp_path) as service:
-        assert [each.id for each in await service.as_(ADA).listed()] == ["1"]
+        slots = [(await service.as_(ADMIN).get(number)).assistant.tools[0].slot for number in "12"]
+        assert slots == ["1_context", ""]
+        warnings = (await service.as_(ADMIN).get("2")).warnings
+        assert [each.field for each in warnings] == ["tools[0].slot"]

@@ -11,13 +11,16 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.folder import FolderAssistants
+from heddle_assistants.folder_checks import FolderChecks
 from heddle_assistants.repository.migrating import Migrations
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
+from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
+from heddle_runtime.service_credentials import ServiceCredentials
 
 
 async def pages(caller: Caller, size: int, **members: object) -> list[list[str]]:
@@ -59,7 +62,9 @@ async def test_a_small_page_reads_no_more_often_than_a_large_one(
 ) -> None:
     await keep_many(database, [{"name": f"a{number}"} for number in range(500)])
     rows = Counted(database)
-    catalog = Catalog(FolderAssistants(tmp_path), rows, Reader(rows, Migrations(database)))
+    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants", None))
+    folder = FolderAssistants(tmp_path, FolderChecks(validation))
+    catalog = Catalog(folder, rows, Reader(rows, Migrations(database)))
     # Any letter may be the one that only Python knows the small form of.
     assert await catalog.listed(ADA, pb.SELECTION_OWN, "Ü", "", 2) == []
     assert rows.reads < 10

@@ -24,7 +24,7 @@ WRONG: dict[str, tuple[str, dict[str, object]]] = {
     "NUL": ("assistant.description", {"description": "a\0b"}),
     "NUL in a title": ("assistant.title", {"title": "a\0b"}),
     "no connector": ("assistant.model.connector", {"model": pb.ModelRef(model="m")}),
-    "no model": ("assistant.model", {"model": None}),
+    "no model": ("assistant.model.model", {"model": None}),
     "a blank model": ("assistant.model.model", {"model": pb.ModelRef(connector="c", model=" ")}),
     "many tools": ("assistant.tools", {"tools": [pb.ToolBinding(tool="weather")] * 65}),
     "no tool": ("assistant.tools[0].tool", {"tools": [pb.ToolBinding()]}),

@@ -14,6 +14,7 @@ from heddle_assistants.database.schema import metadata
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.rows.batch_servicer import RowBatchServicer
+from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
 from heddle_runtime.egress import Egress
@@ -80,7 +81,9 @@ async def run(
 def row_batches(database: Database, egress: Egress) -> RowBatches:
     """Return the way to an assistants service of this process."""
     within = InProcessChannel()
-    servicer = RowBatchServicer(Batches(database, migrates=True), RowImport(database, KEYS, egress))
+    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants", None))
+    importer = RowImport(database, KEYS, egress, validation)
+    servicer = RowBatchServicer(Batches(database, migrates=True), importer)
     rows_pb2_grpc.add_RowBatchServiceServicer_to_server(servicer, cast("grpc.aio.Server", within))
     stub = rows_pb2_grpc.RowBatchServiceStub(cast("grpc.aio.Channel", within))
     return RowBatches(stub, ServiceCredentials("migration", None))

@@ -2,9 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from heddle.assistant.v1 import rows_pb2
@@ -12,9 +11,15 @@ from heddle.migration.v1 import record_pb2 as pb
 from heddle.migration.v1 import record_pb2_grpc as pb_grpc
 from heddle_conversion import dump, legacy_edit, legacy_new, parse
 from heddle_runtime.call_metadata import Context, call_options
-from heddle_runtime.errors import ConflictError, HeddleError, Violation, from_rpc
+from heddle_runtime.errors import (
+    ConflictError,
+    InvalidRequestError,
+    MalformedAssistantError,
+    from_rpc,
+)
 
 from heddle_migration_service.batch_jobs.migrate import legacy_columns
+from heddle_migration_service.records.fields import RecordFields, errors_about_records
 from heddle_migration_service.records.view import (
     changed_columns,
     columns_of_request,
@@ -41,7 +46,10 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
     ) -> pb.GetRecordResponse:
         """Return one record. A forbidden one gets the same answer as a missing one."""
         row_request = rows_pb2.GetRowRequest(id=request.id)
-        response = await self._rows.GetRow(row_request, **call_options(context))
+        try:
+            response = await self._rows.GetRow(row_request, **call_options(context))
+        except grpc.aio.AioRpcError as error:
+            response = await self._malformed_row(request.id, error, context)
         return pb.GetRecordResponse(record=record_of_row(response.row), etag=response.etag)
 
     async def ListRecords(
@@ -64,14 +72,29 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         """Create an assistant."""
         row = columns_of_request(request.record)
         row.owner = request.record.owner
-        with wrong_metadata():
-            document = legacy_new(metadata_of_request(request.record), legacy_columns(row))
-        row.metadata = dump(document)
-        with _errors_about_records():
+        columns = replace(legacy_columns(row), exact=not request.imported)
+        place = RecordFields({}, None)
+        try:
+            metadata = metadata_of_request(request.record)
+            with wrong_metadata():
+                document = legacy_new(metadata, columns)
+        except InvalidRequestError:
+            if not request.imported:
+                raise
+            row.metadata = request.record.metadata_json
+        else:
+            row.metadata = dump(document)
+            place = RecordFields(document, metadata)
+        with errors_about_records(place):
             response = await self._rows.CreateRow(
-                rows_pb2.CreateRowRequest(row=row), **call_options(context)
+                rows_pb2.CreateRowRequest(row=row, imported=request.imported),
+                **call_options(context),
             )
-        return pb.CreateRecordResponse(record=record_of_row(response.row), etag=response.etag)
+        return pb.CreateRecordResponse(
+            record=record_of_row(response.row),
+            etag=response.etag,
+            warnings=place.warnings(response.warnings),
+        )
 
     async def UpdateRecord(
         self, request: pb.UpdateRecordRequest, context: Context
@@ -79,8 +102,7 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         """Change what the request sets, again if the assistant changes at the same time."""
         for _ in range(_MAX_TRIES):
             try:
-                with _errors_about_records():
-                    return await self._update(request, context)
+                return await self._update(request, context)
             except ConflictError:
                 if request.etag:
                     raise
@@ -91,40 +113,61 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
     async def _update(
         self, request: pb.UpdateRecordRequest, context: Context
     ) -> pb.UpdateRecordResponse:
+        metadata = metadata_of_request(request.record)
         row_request = rows_pb2.GetRowRequest(id=request.id, to_change=True)
-        before = await self._rows.GetRow(row_request, **call_options(context))
-        stored = parse(before.row.metadata)
-        row = changed_columns(columns_of_request(request.record), before.row, stored)
-        row.id = request.id
-        with wrong_metadata():
-            document = legacy_edit(
-                stored,
-                legacy_columns(before.row),
-                metadata_of_request(request.record),
-                legacy_columns(row),
-            )
-        row.metadata = dump(document)
+        try:
+            with errors_about_records(RecordFields({}, None)):
+                before = await self._rows.GetRow(row_request, **call_options(context))
+        except MalformedAssistantError as error:
+            if metadata is None:
+                message = f"{error.message} Send its metadata, too, to repair it."
+                raise MalformedAssistantError(message, error.violations) from error
+            before = await self._malformed_row(request.id, error, context)
+            row, document = _repaired(request.record, metadata, before.row)
+        else:
+            stored = parse(before.row.metadata)
+            row = changed_columns(columns_of_request(request.record), before.row, stored)
+            with wrong_metadata():
+                columns = legacy_columns(before.row)
+                document = legacy_edit(stored, columns, metadata, legacy_columns(row))
+        row.id, row.metadata = request.id, dump(document)
+        place = RecordFields(document, metadata)
         update = rows_pb2.UpdateRowRequest(row=row, etag=request.etag or before.etag)
-        response = await self._rows.UpdateRow(update, **call_options(context))
-        return pb.UpdateRecordResponse(record=record_of_row(response.row), etag=response.etag)
+        with errors_about_records(place):
+            response = await self._rows.UpdateRow(update, **call_options(context))
+        return pb.UpdateRecordResponse(
+            record=record_of_row(response.row),
+            etag=response.etag,
+            warnings=place.warnings(response.warnings),
+        )
+
+    async def _malformed_row(
+        self, identifier: str, error: Exception, context: Context
+    ) -> rows_pb2.GetRowResponse:
+        """Return a row whose metadata is malformed, as it is stored.
+
+        Raises:
+            Exception: `error`, if it is another one, or if the caller may not read the row.
+        """
+        failure = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
+        if not isinstance(failure, MalformedAssistantError):
+            raise error
+        request = rows_pb2.GetRowRequest(id=identifier, as_stored=True)
+        try:
+            return await self._rows.GetRow(request, **call_options(context))
+        except grpc.aio.AioRpcError:
+            raise error from None
 
 
-@contextmanager
-def _errors_about_records() -> Iterator[None]:
-    """Let errors of the assistants service name the fields of the caller's request."""
-    try:
-        yield
-    except grpc.aio.AioRpcError as rpc_error:
-        error = from_rpc(rpc_error)
-        if any(each.field.startswith("row.") for each in error.violations):
-            violations = [
-                Violation(f"record.{each.field.removeprefix('row.')}", each.description)
-                for each in error.violations
-            ]
-            error = _with_violations(error, violations)
-        raise error from rpc_error
-
-
-def _with_violations(error: HeddleError, violations: list[Violation]) -> HeddleError:
-    kind = type(error)
-    return kind(error.message, violations, retry_after=error.retry_after, **error.metadata)
+def _repaired(
+    record: pb.Record, metadata: dict[str, Any], stored: rows_pb2.AssistantRow
+) -> tuple[rows_pb2.AssistantRow, dict[str, Any]]:
+    """Return the columns and the metadata that replace those of a malformed row."""
+    row = columns_of_request(record)
+    columns, old = legacy_columns(row), legacy_columns(stored)
+    if columns.top_k is None:
+        columns = replace(columns, top_k=old.top_k)
+    if columns.collections is None:
+        columns = replace(columns, collections=old.collections)
+    with wrong_metadata():
+        return row, legacy_new(metadata, replace(columns, exact=True))

@@ -1,15 +1,25 @@
 """`python -m heddle_assistants`."""
 
-from heddle_runtime.server import run
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from heddle_runtime.server import Binding, run
 from heddle_runtime.settings import read
 
-from heddle_assistants.app import AssistantsSettings, app
+from heddle_assistants.app import AssistantsSettings, app, connect
+
+
+@asynccontextmanager
+async def connected(settings: AssistantsSettings) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield the service with a client of the orchestrator."""
+    async with connect(settings) as orchestrator, app(settings, orchestrator) as bindings:
+        yield bindings
 
 
 def main() -> None:
     """Serve until stopped."""
     settings = read(AssistantsSettings)
-    run(app(settings), settings, "assistants")
+    run(connected(settings), settings, "assistants")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc
+from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2_grpc
 from heddle_runtime import addresses
+from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.server import Binding, bind
+from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
@@ -23,6 +26,7 @@ from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_assistants.folder import FolderAssistants
+from heddle_assistants.folder_checks import FolderChecks
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.repository.migrating import Migrations
@@ -39,6 +43,7 @@ from heddle_assistants.usage.prices import prices_of_file
 from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Reports
 from heddle_assistants.usage.servicer import UsageServicer
+from heddle_assistants.validation import OrchestratorClient, Validation
 
 
 class AssistantsSettings(AccountSettings):
@@ -62,6 +67,7 @@ class AssistantsSettings(AccountSettings):
         description="Folder of further assistants, one YAML or JSON file each. No call can change "
         "them. A file is read again when it changes.",
     )
+    orchestrator_address: addresses.OrchestratorAddress = addresses.ORCHESTRATOR
     migrate_on_read: bool = Field(
         default=True,
         description="Migrate an assistant of LAMB's format to the newest one when it is first "
@@ -77,26 +83,46 @@ class AssistantsSettings(AccountSettings):
 
 
 @asynccontextmanager
-async def app(settings: AssistantsSettings) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield what the service serves."""
+async def connect(settings: AssistantsSettings) -> AsyncGenerator[OrchestratorClient]:
+    """Yield the client of the orchestrator at the address of `settings`."""
+    services = orchestrator_pb2.DESCRIPTOR.services_by_name.values()
+    async with channel(settings.orchestrator_address, *services) as orchestrator:
+        yield OrchestratorClient(orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator))
+
+
+@asynccontextmanager
+async def app(
+    settings: AssistantsSettings, orchestrator: OrchestratorClient
+) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield what the service serves, with the orchestrator that checks assistants."""
+    secret = settings.identity_secret
+    credentials = ServiceCredentials("assistants", secret.get_secret_value() if secret else None)
+    validation = Validation(orchestrator, credentials)
     prices = prices_of_file(settings.prices)
-    async with open_database(settings.database) as database:
+    async with (
+        open_database(settings.database) as database,
+        FolderChecks(validation).running() as checks,
+    ):
         await upgrade(database)
         keys = encryption_keys(settings.database, settings)
         rows, writer = Rows(database), Writer(database)
         reader = Reader(rows, Migrations(database, enabled=settings.migrate_on_read))
-        catalog = Catalog(FolderAssistants(settings.assistants_dir), rows, reader)
+        folder = FolderAssistants(settings.assistants_dir, checks)
+        await folder.contents()  # its faults are logged now
+        catalog = Catalog(folder, rows, reader)
         price_lookup = PriceLookup(database, keys, prices)
         batches = Batches(database, migrates=settings.migrate_on_read)
-        importer = RowImport(database, keys, Egress(settings.private_networks))
+        importer = RowImport(database, keys, Egress(settings.private_networks), validation)
         yield [
             bind(
                 assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
-                AssistantServicer(catalog, writer, Budgets(database, price_lookup)),
+                AssistantServicer(
+                    catalog, reader, writer, Budgets(database, price_lookup), validation
+                ),
             ),
             bind(
                 rows_pb2_grpc.add_RowServiceServicer_to_server,
-                RowServicer(catalog, rows, reader, writer),
+                RowServicer(catalog, rows, reader, writer, validation),
             ),
             bind(
                 rows_pb2_grpc.add_RowBatchServiceServicer_to_server,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from heddle_conversion.identifiers import DELETED_OWNER
+from heddle_conversion.processors import current_connector
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.limits import MAX_OWNER_CHARACTERS
 
@@ -14,15 +15,29 @@ NO_USER = "is not the e-mail address of a user"
 _NUL = "must not contain the character NUL"
 
 
-def require_name(name: str, field: str) -> None:
-    """Refuse a new name that breaks the rule. What has a name keeps it, whatever it is.
+def name_violations(name: str, field: str) -> list[Violation]:
+    """Return what is wrong with a new name. What has a name keeps it, whatever it is."""
+    if re.fullmatch(NAME, name, re.ASCII):
+        return []
+    return [Violation(field, _RULE if name else "is required")]
 
-    Raises:
-        InvalidRequestError: It breaks it.
+
+def nul_violations(texts: Mapping[str, object], prefix: str) -> list[Violation]:
+    """Return the texts that PostgreSQL cannot store.
+
+    Args:
+        texts: By the name of the field; what is no text is passed over.
+        prefix: What stands before that name in the request.
     """
-    if not re.fullmatch(NAME, name, re.ASCII):
-        violation = Violation(field, _RULE if name else "is required")
-        raise InvalidRequestError("The assistant's name is not valid.", [violation])
+    wrong = [name for name, text in texts.items() if isinstance(text, str) and "\0" in text]
+    return [Violation(f"{prefix}{name}", _NUL) for name in wrong]
+
+
+def deprecated_connector(name: object, field: str) -> list[Violation]:
+    """Return a warning about a connector's old name."""
+    if not isinstance(name, str) or (current := current_connector(name)) == name:
+        return []
+    return [Violation(field, f"is the deprecated name of the connector {current!r}")]
 
 
 def may_be_user(owner: str) -> bool:
@@ -40,7 +55,5 @@ def refuse_nul(texts: Mapping[str, object], prefix: str) -> None:
     Raises:
         InvalidRequestError: One does.
     """
-    wrong = [name for name, text in texts.items() if isinstance(text, str) and "\0" in text]
-    if wrong:
-        violations = [Violation(f"{prefix}{name}", _NUL) for name in wrong]
+    if violations := nul_violations(texts, prefix):
         raise InvalidRequestError("A text cannot be kept.", violations)

@@ -7,19 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
-import yaml
-from google.protobuf import json_format
-from heddle_conversion.assistant_json import PUBLISHED_MEMBER, FieldError, read_assistant
-from heddle_runtime.errors import InvalidRequestError
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion.assistant_file import AssistantFile, AssistantFileError, FileFault, read_file
+from heddle_conversion.bindings import fillable
+from heddle_conversion.processors import current_connector
 
-from heddle_assistants.assistants.checking import check_file_assistant, with_defaults
+from heddle_assistants.assistants.checking import file_violations, violations_of, with_defaults
+from heddle_assistants.field_checks import deprecated_connector
+from heddle_assistants.folder_checks import (
+    CheckedFile,
+    FolderChecks,
+    report,
+    warning_of,
+)
 from heddle_assistants.store import StoredAssistant
 
 log = structlog.get_logger(__name__)
 _ENDINGS = {".yaml", ".yml", ".json"}
-# An endless number, a member whose name is a number, lists in lists without an end.
-_ODD = (OverflowError, TypeError, RecursionError)
-_UNREADABLE = (OSError, ValueError, yaml.YAMLError, json_format.Error, InvalidRequestError, *_ODD)
+_ACCESS = {"owner", "organization", "published"}
+"""Members that say who may use an assistant."""
 _LOOK_AGAIN = 1.0  # seconds between two looks at the folder
 State = tuple[int, int]
 """A file's time of change in nanoseconds, and its size."""
@@ -27,9 +33,10 @@ State = tuple[int, int]
 
 @dataclass(slots=True)
 class Contents:
-    """The folder as it was read last. Nobody changes it."""
+    """The folder as it was read last."""
 
-    files: dict[Path, State | None] = field(default_factory=dict)
+    states: dict[Path, State | None] = field(default_factory=dict)
+    files: list[CheckedFile] = field(default_factory=list)
     by_id: dict[str, StoredAssistant] = field(default_factory=dict)
     by_name: dict[str, StoredAssistant] = field(default_factory=dict)
 
@@ -37,11 +44,13 @@ class Contents:
 class FolderAssistants:
     """Reads the folder when something in it changed, at most once a second.
 
-    A file that cannot be read is logged and left out; the others stay.
+    What is wrong with a file is logged. Its assistant is available without the members that cannot
+    be read. A file that is not YAML, or has no id or name, is left out.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, checks: FolderChecks) -> None:
         self._folder = folder
+        self._checks = checks
         self._contents = Contents()
         self._looked = -_LOOK_AGAIN
         self._reading = asyncio.Lock()
@@ -50,27 +59,31 @@ class FolderAssistants:
         """Return what is in the folder."""
         async with self._reading:
             if time.monotonic() - self._looked >= _LOOK_AGAIN:
-                self._contents = await asyncio.to_thread(_read, self._folder, self._contents)
+                contents = await asyncio.to_thread(_read, self._folder, self._contents)
                 self._looked = time.monotonic()
+                if contents is not self._contents:
+                    self._checks.start(contents.files)
+                    self._contents = contents
         return self._contents
 
 
 def _read(folder: Path, known: Contents) -> Contents:
-    files = {path: _state(path) for path in sorted(folder.glob("*")) if path.suffix in _ENDINGS}
-    if files == known.files:
+    states = {path: _state(path) for path in sorted(folder.glob("*")) if path.suffix in _ENDINGS}
+    if states == known.states:
         return known
-    contents = Contents(files)
-    for path in files:
+    contents = Contents(states)
+    for path in states:
         try:
-            stored = _parse(path)
-        except _UNREADABLE as error:
-            log.error("assistant skipped", file=path.name, problem=_explain(error))  # noqa: TRY400 - the file is at fault, a traceback says nothing
+            checked = _parse(path)
+        except (OSError, AssistantFileError) as error:
+            log.error("assistant skipped", file=path.name, problem=str(error))  # noqa: TRY400 - the file is at fault, a traceback says nothing
             continue
-        assistant = stored.assistant
-        if assistant.id in contents.by_id or assistant.name in contents.by_name:
+        stored = checked.stored
+        if stored.assistant.id in contents.by_id or stored.assistant.name in contents.by_name:
             log.error("assistant skipped", file=path.name, problem="its id or name is taken")
             continue
-        contents.by_id[assistant.id] = contents.by_name[assistant.name] = stored
+        contents.files.append(checked)
+        contents.by_id[stored.assistant.id] = contents.by_name[stored.assistant.name] = stored
     return contents
 
 
@@ -82,21 +95,35 @@ def _state(path: Path) -> State | None:
     return stat.st_mtime_ns, stat.st_size
 
 
-def _parse(path: Path) -> StoredAssistant:
+def _parse(path: Path) -> CheckedFile:
     data = path.read_bytes()
-    document = yaml.safe_load(data)  # JSON is YAML
-    assistant = read_assistant(document)
-    check_file_assistant(assistant)
-    published = document.get(PUBLISHED_MEMBER, True)
-    if not isinstance(published, bool):
-        raise FieldError((PUBLISHED_MEMBER,), "must be true or false")
+    file = read_file(data)
+    if unusable := file_violations(file.assistant):
+        problems = (*file.faults, *(file.fault(v.field, v.description) for v in unusable))
+        raise AssistantFileError("; ".join(map(str, problems)))
+    faults = _faults(file)
+    report(path, faults)
+    model = file.assistant.model
+    model.connector = current_connector(model.connector)
+    assistant = pb.Assistant()
+    assistant.CopyFrom(file.assistant)
+    del assistant.tools[:]
+    assistant.tools.extend(each for each in file.assistant.tools if each.tool.strip())
+    for binding in assistant.tools:
+        if not fillable(binding.slot):
+            binding.slot = ""
+    # If it is not known who may use the assistant, only the operator may.
+    published = file.published and not any(fault.field in _ACCESS for fault in faults)
     etag = hashlib.sha256(data).hexdigest()[:32]
-    return StoredAssistant(with_defaults(assistant), etag, published)
+    warnings = list(map(warning_of, faults))
+    stored = StoredAssistant(with_defaults(assistant), etag, published, warnings)
+    return CheckedFile(path, file, stored)
 
 
-def _explain(error: Exception) -> str:
-    if isinstance(error, InvalidRequestError):
-        return "; ".join(f"{each.field} {each.description}" for each in error.violations)
-    if isinstance(error, _ODD):
-        return f"a tool's settings are none that JSON can hold: {error}"
-    return str(error)
+def _faults(file: AssistantFile) -> list[FileFault]:
+    """Return what is wrong with a file, whatever is installed."""
+    assistant = file.assistant
+    deprecated = deprecated_connector(assistant.model.connector, "assistant.model.connector")
+    violations = (*violations_of(assistant), *deprecated)
+    more = [file.fault(each.field, each.description) for each in violations]
+    return [*file.faults, *file.without_unread(more)]

@@ -1,8 +1,9 @@
 """An assistant as every store returns it, and the ways to refer to one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.errors import Violation
 
 _ID_PREFIX = "lamb_assistant."
 _NAME_PREFIX = "LAMB:"
@@ -15,6 +16,8 @@ class StoredAssistant:
     assistant: pb.Assistant
     etag: str
     published: bool
+    warnings: list[Violation] = field(default_factory=list)
+    """Faults of a file; some are found later, in the background."""
 
     @property
     def owner(self) -> str:

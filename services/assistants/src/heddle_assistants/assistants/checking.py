@@ -16,53 +16,48 @@ from heddle_conversion import (
 from heddle_conversion.bindings import fillable, numbered
 from heddle_conversion.contract import PROMPT_PROCESSOR
 from heddle_conversion.json_text import checked, same
-from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.errors import Violation
 from heddle_runtime.limits import MAX_TOOL_SECONDS, MAX_TOOLS
 from heddle_runtime.struct_codec import from_struct
 
-from heddle_assistants.field_checks import NO_USER, may_be_user, refuse_nul, require_name
+from heddle_assistants.field_checks import (
+    NO_USER,
+    may_be_user,
+    name_violations,
+    nul_violations,
+)
 
 _FILE_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}"
 _TEXTS = ("name", "title", "description", "owner", "system_prompt", "prompt_template")
 
 
-def document_of(assistant: pb.Assistant) -> dict[str, Any]:
-    """Return the metadata of an assistant that a request carries.
+def document_of(assistant: pb.Assistant) -> tuple[dict[str, Any] | None, list[Violation]]:
+    """Return the metadata of an assistant that a request carries, and everything that is wrong.
 
-    Raises:
-        InvalidRequestError: It is wrong; each violation says where.
+    The metadata is None if the assistant cannot be stored at all.
     """
-    refuse_nul({name: getattr(assistant, name) for name in _TEXTS}, "assistant.")
-    violations = list(_violations(assistant))
-    document: dict[str, Any] = {}
-    if not violations:
-        try:
-            document = checked(from_contract(_completed(assistant)))
-        except MalformedMetadataError as error:
-            violations = [
-                Violation("assistant.extra_json", v.description) for v in error.violations
-            ]
-        else:
-            if not same(document[VERSION_KEY], newest()):
-                what = f"must not have another {VERSION_KEY} than {newest()}"
-                violations = [Violation("assistant.extra_json", what)]
-    if violations:
-        raise InvalidRequestError("The assistant is not valid.", violations)
-    return document
+    texts = {name: getattr(assistant, name) for name in _TEXTS}
+    unstorable = nul_violations(texts, "assistant.")
+    document: dict[str, Any] | None = None
+    try:
+        document = checked(from_contract(_completed(assistant)))
+    except MalformedMetadataError as error:
+        unstorable += [Violation("assistant.extra_json", v.description) for v in error.violations]
+    except (ValueError, json_format.Error):
+        pass  # a number that JSON does not have, which is a violation of its binding
+    else:
+        if not same(document[VERSION_KEY], newest()):
+            what = f"must not have another {VERSION_KEY} than {newest()}"
+            unstorable.append(Violation("assistant.extra_json", what))
+    return None if unstorable else document, [*unstorable, *violations_of(assistant)]
 
 
-def check_file_assistant(assistant: pb.Assistant) -> None:
-    """Check an assistant of the folder.
-
-    Raises:
-        InvalidRequestError: It is wrong; each violation says where.
-    """
-    require_name(assistant.name, "assistant.name")
-    violations = list(_violations(assistant))
+def file_violations(assistant: pb.Assistant) -> list[Violation]:
+    """Return why an assistant of the folder cannot be used."""
+    violations = name_violations(assistant.name, "assistant.name")
     if not re.fullmatch(_FILE_ID, assistant.id, re.ASCII):
         violations.append(Violation("assistant.id", f"must match {_FILE_ID}"))
-    if violations:
-        raise InvalidRequestError("The assistant is not valid.", violations)
+    return violations
 
 
 def with_defaults(assistant: pb.Assistant) -> pb.Assistant:
@@ -88,14 +83,15 @@ def _completed(assistant: pb.Assistant) -> pb.Assistant:
     return checked
 
 
-def _violations(assistant: pb.Assistant) -> Iterator[Violation]:
+def violations_of(assistant: pb.Assistant) -> Iterator[Violation]:
+    """Yield what is wrong with an assistant, whatever is installed."""
     if not may_be_user(assistant.owner):
         yield Violation("assistant.owner", NO_USER)
     for name in ("connector", "model"):
         if not getattr(assistant.model, name).strip():
             yield Violation(f"assistant.model.{name}", "is required")
     if len(assistant.tools) > MAX_TOOLS:
-        yield Violation("assistant.tools", f"must be at most {MAX_TOOLS}")
+        yield Violation("assistant.tools", f"must have at most {MAX_TOOLS} items")
     ids = Counter(binding.id for binding in assistant.tools)
     for index, binding in enumerate(assistant.tools):
         field = f"assistant.tools[{index}]"

@@ -5,23 +5,25 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import assistant_pb2_grpc as pb_grpc
+from heddle_conversion.processors import current_connector
 from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from heddle_runtime.identity import Identity
 from heddle_runtime.paging import page_size, read_token, write_token
 from heddle_runtime.permissions import may_inspect, require_service
 
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.checking import document_of
-from heddle_assistants.assistants.summaries import outline
-from heddle_assistants.field_checks import refuse_nul, require_name
+from heddle_assistants.assistants.summaries import malformed, outline
+from heddle_assistants.field_checks import deprecated_connector, name_violations, refuse_nul
 from heddle_assistants.repository.deleting import delete
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.paging import fitting
-from heddle_assistants.repository.reader import contract
+from heddle_assistants.repository.reader import Reader, contract
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.writer import Columns, Writer
 from heddle_assistants.usage.budgets import Budgets
+from heddle_assistants.validation import Findings, Validation, messages
 
 _LONGEST_TEXT = 200
 
@@ -29,9 +31,18 @@ _LONGEST_TEXT = 200
 class AssistantServicer(pb_grpc.AssistantServiceServicer):
     """Translates between the contract and what keeps assistants."""
 
-    def __init__(self, catalog: Catalog, writer: Writer, budgets: Budgets) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        reader: Reader,
+        writer: Writer,
+        budgets: Budgets,
+        validation: Validation,
+    ) -> None:
         self._catalog = catalog
+        self._reader = reader
         self._writer = writer
+        self._validation = validation
         self._budgets = budgets
 
     async def GetAssistant(
@@ -43,10 +54,22 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             require_service(identity)
             sent = request.user
             user = Identity(sent.subject, sent.organization, tuple(sent.scopes))
-        stored = await self._catalog.get(request.reference, user)
+        try:
+            stored = await self._catalog.get(request.reference, user)
+        except MalformedAssistantError as error:
+            identifier = error.metadata.get("assistant", "")
+            row = (
+                None
+                if request.HasField("user")
+                else await self._reader.malformed(identifier, identity)
+            )
+            if row is None:
+                raise
+            return malformed(row, error)
         response = pb.GetAssistantResponse(etag=stored.etag, published=stored.published)
         if may_inspect(identity, stored):
             response.assistant.CopyFrom(stored.assistant)
+            response.warnings.extend(messages(stored.warnings))
             if (quota := await self._budgets.of(stored.assistant)) is not None:
                 response.quota.CopyFrom(quota)
         else:
@@ -73,15 +96,29 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self, request: pb.CreateAssistantRequest, context: Context
     ) -> pb.CreateAssistantResponse:
         """Keep a new assistant."""
-        columns = _columns(request.assistant) | {"owner": request.assistant.owner}
+        assistant, identity = request.assistant, caller().identity
+        document, findings = await self._checked(assistant, None, context)
+        wrong_name = name_violations(assistant.name, "assistant.name")
+        if request.imported and document is not None and not wrong_name:
+            findings.accept()
+        findings.violations[:0] = wrong_name
+        if request.validate_only:
+            return pb.CreateAssistantResponse(
+                warnings=messages(findings.warnings), violations=messages(findings.violations)
+            )
+        findings.refuse()
+        assert document is not None  # noqa: S101 - otherwise there are violations
+        columns = _columns(assistant) | {"owner": assistant.owner}
         if request.published:
             columns |= {"published": True, "published_at": int(time.time())}
-        document, identity = document_of(request.assistant), caller().identity
-        require_name(columns["name"], "assistant.name")
-        await self._catalog.refuse_name(columns["name"], identity)
+        await self._catalog.refuse_name(assistant.name, identity)
         taken = await self._catalog.taken()
         stored = await self._writer.insert(document, columns, identity, taken)
-        return pb.CreateAssistantResponse(assistant=contract(stored), etag=stored.row.etag)
+        return pb.CreateAssistantResponse(
+            assistant=contract(stored),
+            etag=stored.row.etag,
+            warnings=messages(findings.warnings),
+        )
 
     async def UpdateAssistant(
         self, request: pb.UpdateAssistantRequest, context: Context
@@ -92,18 +129,29 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             violation = Violation("assistant.id", "is required")
             raise InvalidRequestError("The request does not say which assistant.", [violation])
         await self._catalog.refuse_folder(assistant.id, identity)
-        document = document_of(assistant)
+        row, before = await self._reader.before_edit(assistant.id, identity)
+        document, findings = await self._checked(assistant, before, context)
+        if assistant.name != row.name:
+            findings.violations[:0] = name_violations(assistant.name, "assistant.name")
+        if request.validate_only:
+            return pb.UpdateAssistantResponse(
+                warnings=messages(findings.warnings), violations=messages(findings.violations)
+            )
+        findings.refuse()
+        assert document is not None  # noqa: S101 - otherwise there are violations
         check_name = await self._catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             if assistant.name != stored.row.name:
-                require_name(assistant.name, "assistant.name")
                 check_name(assistant.name)
             return document, _columns(assistant)
 
-        stored = await self._writer.edit(assistant.id, identity, request.etag, edit)
+        stored = await self._writer.edit(assistant.id, identity, request.etag, edit, repairs=True)
         return pb.UpdateAssistantResponse(
-            assistant=contract(stored), etag=stored.row.etag, published=stored.row.published
+            assistant=contract(stored),
+            etag=stored.row.etag,
+            published=stored.row.published,
+            warnings=messages(findings.warnings),
         )
 
     async def DeleteAssistant(
@@ -127,6 +175,21 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
 
         row = await self._writer.change(request.id, caller().identity, "", publish)
         return pb.PublishAssistantResponse(etag=row.etag)
+
+    async def _checked(
+        self, assistant: pb.Assistant, before: Stored | None, context: Context
+    ) -> tuple[dict[str, Any] | None, Findings]:
+        """Return the metadata of an assistant, and everything that is wrong with it."""
+        document, violations = document_of(assistant)
+        to_check = pb.Assistant()
+        to_check.CopyFrom(assistant)
+        to_check.model.connector = current_connector(assistant.model.connector)
+        stored = None if before is None else contract(before)
+        findings = await self._validation.check(to_check, stored, context)
+        findings.violations = list(dict.fromkeys([*violations, *findings.violations]))
+        field = "assistant.model.connector"
+        findings.warnings += deprecated_connector(assistant.model.connector, field)
+        return document, findings
 
 
 def _columns(assistant: pb.Assistant) -> dict[str, Any]:

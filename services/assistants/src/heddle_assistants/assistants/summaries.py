@@ -8,8 +8,10 @@ from heddle_runtime.errors import MalformedAssistantError
 
 from heddle_assistants.repository.row import Row
 from heddle_assistants.store import StoredAssistant
+from heddle_assistants.validation import messages
 
 _LARGEST_VERSION = 2**31 - 1
+_COLUMNS = ("name", "description", "owner", "organization", "system_prompt", "prompt_template")
 _OUTLINE = ("id", "name", "title", "description", "owner", "organization")
 
 
@@ -19,6 +21,20 @@ def outline(assistant: pb.Assistant) -> pb.Assistant:
         **{name: getattr(assistant, name) for name in _OUTLINE},
         capabilities=assistant.capabilities,
         create_time=assistant.create_time,
+    )
+
+
+def malformed(row: Row, error: MalformedAssistantError) -> pb.GetAssistantResponse:
+    """Return what can be read of an assistant whose metadata is malformed."""
+    assistant = pb.Assistant(id=str(row.id), create_time=timestamp(row.created_at))
+    for name in _COLUMNS:
+        setattr(assistant, name, text(getattr(row, name)))
+    return pb.GetAssistantResponse(
+        assistant=assistant,
+        etag=row.etag,
+        published=row.published,
+        malformed_metadata=text(row.metadata),
+        warnings=messages(error.violations),
     )
 
 

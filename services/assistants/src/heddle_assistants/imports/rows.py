@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.database.engine import Database
-from heddle_assistants.database.schema import organizations
+from heddle_assistants.database.schema import assistants, organizations
 from heddle_assistants.imports import organizations as organization_import
 from heddle_assistants.imports.conflict_resolution import (
     Draft,
@@ -21,8 +21,10 @@ from heddle_assistants.imports.conflict_resolution import (
     present_rows,
     resolve,
 )
+from heddle_assistants.imports.faults import note_faults
 from heddle_assistants.imports.kinds import KINDS, Kind
 from heddle_assistants.rows.messages import column_values
+from heddle_assistants.validation import Validation
 
 _ORGANIZATIONS = "organizations"
 
@@ -30,17 +32,21 @@ _ORGANIZATIONS = "organizations"
 class RowImport:
     """Imports rows. Any number of imports may run at once."""
 
-    def __init__(self, database: Database, keys: Keys, egress: Egress) -> None:
+    def __init__(
+        self, database: Database, keys: Keys, egress: Egress, validation: Validation
+    ) -> None:
         """Set up imports.
 
         Args:
             database: Where the rows go.
             keys: Encrypt the secrets in an organisation's settings.
             egress: Where organisations' servers may be.
+            validation: Checks the assistants.
         """
         self._database = database
         self._keys = keys
         self._egress = egress
+        self._validation = validation
 
     async def run(
         self, batch: pb.RowBatch, earlier: pb.RowBatch, *, dry_run: bool
@@ -78,6 +84,8 @@ class RowImport:
                 resolve(kind, drafts, present)
             else:
                 await insert_new(connection, kind, drafts)
+        if kind.table is assistants:
+            await note_faults([draft for draft in drafts if draft.is_new], self._validation)
         return [_message(draft, _name(kind, draft)) for draft in drafts]
 
 

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from heddle_conversion import Conversion, convert_row, displayed_title, dump
+from heddle_conversion import Conversion, convert_row, displayed_title, dump, newest
 from sqlalchemy import update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -70,6 +70,15 @@ async def migrate(connection: AsyncConnection, row: Row, conversion: Conversion)
         return None
     await connection.execute(keeping(connection), [original(row, conversion, migrated)])
     return row._replace(metadata=migrated, revision=row.revision + 1)
+
+
+async def keep_malformed(connection: AsyncConnection, row: Row) -> None:
+    """Store malformed metadata as the original of a row that is about to be repaired.
+
+    Only an operator who discards edits restores it: it differs from every repaired metadata.
+    """
+    conversion = Conversion({}, 1, newest(), ())
+    await connection.execute(keeping(connection), [original(row, conversion, "")])
 
 
 def original(row: MigratedRow, conversion: Conversion, migrated: str) -> dict[str, Any]:

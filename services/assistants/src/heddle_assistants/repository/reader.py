@@ -3,14 +3,15 @@
 from collections import OrderedDict
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_conversion import StoredColumns, to_contract
+from heddle_conversion import StoredColumns, convert_row, to_contract
 from heddle_runtime.errors import MalformedAssistantError, UnavailableError
 from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_inspect, may_use
+from heddle_runtime.permissions import may_change, may_inspect, may_use
 
 from heddle_assistants.repository.migrating import Migrations, Stored
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
+from heddle_assistants.repository.writer import no_assistant
 from heddle_assistants.store import StoredAssistant
 
 _TRIES = 20
@@ -53,6 +54,26 @@ class Reader:
             if stored := await self._settled(row, identity):
                 return self._remembered(stored)
         raise changing(identifier)
+
+    async def before_edit(self, identifier: str, identity: Identity) -> tuple[Row, Stored | None]:
+        """Return the row that `identity` may change, and what is stored; None if it is malformed.
+
+        Raises:
+            NewerFormatError: What is stored is of a newer format.
+            NotFoundError: There is no assistant that `identity` may change.
+        """
+        row = await self._rows.get(identifier)
+        if row is None or not may_change(identity, row):
+            raise no_assistant(identifier)
+        try:
+            return row, Stored(row, convert_row(row.id, row.metadata, row.legacy).metadata)
+        except MalformedAssistantError:
+            return row, None
+
+    async def malformed(self, identifier: str, identity: Identity) -> Row | None:
+        """Return the row of a malformed assistant, None if `identity` may not read it."""
+        row = await self._rows.get(identifier)
+        return row if row is not None and may_inspect(identity, row) else None
 
     async def _settled(self, row: Row, identity: Identity) -> Stored | None:
         try:

@@ -5,9 +5,14 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from heddle_conversion import convert_row, displayed_title, dump
+from heddle_conversion import Conversion, convert_row, displayed_title, dump, newest
 from heddle_conversion.json_text import same
-from heddle_runtime.errors import AlreadyExistsError, ConflictError, NotFoundError
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    MalformedAssistantError,
+    NotFoundError,
+)
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import may_change
 from sqlalchemy import delete, insert, update
@@ -17,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.repository.journal import log_migration
-from heddle_assistants.repository.migrating import Stored, migrate
+from heddle_assistants.repository.migrating import Stored, keep_malformed, migrate
 from heddle_assistants.repository.organizations import organization_id
 from heddle_assistants.repository.owners import owner_of_new
 from heddle_assistants.repository.row import Row
@@ -36,12 +41,16 @@ class Writer:
         self._database = database
 
     async def insert(
-        self, document: dict[str, Any], columns: Columns, identity: Identity, taken: Container[str]
+        self,
+        document: dict[str, Any] | str,
+        columns: Columns,
+        identity: Identity,
+        taken: Container[str],
     ) -> Stored:
         """Keep a new assistant.
 
         Args:
-            document: Its metadata in the newest format.
+            document: Its metadata in the newest format, or the text of malformed metadata.
             columns: The rest. An empty `owner` is `identity`.
             identity: Who makes it.
             taken: Identifiers that it must not get.
@@ -58,8 +67,8 @@ class Writer:
                     **columns,
                     "owner": owner,
                     "organization_id": await organization_id(connection, organization),
-                    "metadata": dump(document),
-                    "title": displayed_title(document),
+                    "metadata": document if isinstance(document, str) else dump(document),
+                    "title": "" if isinstance(document, str) else displayed_title(document),
                     "created_at": now,
                     "updated_at": now,
                 }
@@ -69,7 +78,7 @@ class Writer:
                     number = await _inserted(connection, values)
                 row = await locked(connection, str(number))
         assert row is not None  # noqa: S101 - this transaction made it
-        return Stored(row, document)
+        return Stored(row, {} if isinstance(document, str) else document)
 
     async def change(
         self, identifier: str, identity: Identity, etag: str, change: Callable[[Row], Columns]
@@ -92,18 +101,28 @@ class Writer:
                 row = await _held(connection, identifier, identity, etag)
                 return await _written(connection, row, change(row))
 
-    async def edit(self, identifier: str, identity: Identity, etag: str, edit: Edit) -> Stored:
+    async def edit(
+        self, identifier: str, identity: Identity, etag: str, edit: Edit, *, repairs: bool = False
+    ) -> Stored:
         """Change an assistant, likewise, and keep it in the newest format.
 
+        With `repairs`, malformed metadata counts as empty, and is stored as the original.
+
         Raises:
-            MalformedAssistantError: What is kept cannot be understood.
+            MalformedAssistantError: What is kept cannot be understood, and this repairs nothing.
             NewerFormatError: What is kept is of a newer format.
         """
         with _taken_names():
             async with self._database.writing() as connection:
                 before = await _held(connection, identifier, identity, etag)
-                conversion = convert_row(before.id, before.metadata, before.legacy)
                 held = before
+                try:
+                    conversion = convert_row(before.id, before.metadata, before.legacy)
+                except MalformedAssistantError:
+                    if not repairs:
+                        raise
+                    conversion = Conversion({}, newest(), newest(), ())
+                    await keep_malformed(connection, before)
                 if conversion.changed:
                     migrated = await migrate(connection, before, conversion)
                     assert migrated is not None  # noqa: S101 - nobody else changes what is held

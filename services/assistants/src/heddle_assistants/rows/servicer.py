@@ -5,7 +5,8 @@ from typing import Any
 
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle.assistant.v1 import rows_pb2_grpc as pb_grpc
-from heddle_conversion import convert_row, newest, parse, version_of
+from heddle_conversion import StoredColumns, convert_row, newest, parse, to_contract, version_of
+from heddle_conversion.fields import metadata_field
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from heddle_runtime.identity import Identity
@@ -15,10 +16,18 @@ from sqlalchemy import and_
 
 from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.assistants.catalog import Catalog
-from heddle_assistants.field_checks import NO_USER, may_be_user, refuse_nul, require_name
+from heddle_assistants.assistants.checking import violations_of
+from heddle_assistants.field_checks import (
+    NO_USER,
+    deprecated_connector,
+    may_be_user,
+    name_violations,
+    nul_violations,
+    refuse_nul,
+)
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.paging import fitting, row_before
-from heddle_assistants.repository.reader import Reader
+from heddle_assistants.repository.reader import Reader, contract
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import Columns, Writer, no_assistant
 from heddle_assistants.rows.messages import (
@@ -27,6 +36,7 @@ from heddle_assistants.rows.messages import (
     row_message,
     stored_message,
 )
+from heddle_assistants.validation import Findings, Validation, messages
 
 _TEXT_COLUMNS = (
     *("name", "description", "system_prompt", "prompt_template", "rag_collections"),
@@ -37,11 +47,19 @@ _TEXT_COLUMNS = (
 class RowServicer(pb_grpc.RowServiceServicer):
     """Serves single rows, under the rules of access of assistants."""
 
-    def __init__(self, catalog: Catalog, rows: Rows, reader: Reader, writer: Writer) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        rows: Rows,
+        reader: Reader,
+        writer: Writer,
+        validation: Validation,
+    ) -> None:
         self._catalog = catalog
         self._rows = rows
         self._reader = reader
         self._writer = writer
+        self._validation = validation
 
     async def GetRow(self, request: pb.GetRowRequest, context: Context) -> pb.GetRowResponse:
         """Return one row. A forbidden one gets the same answer as a missing one."""
@@ -88,15 +106,21 @@ class RowServicer(pb_grpc.RowServiceServicer):
     ) -> pb.CreateRowResponse:
         """Insert a new assistant."""
         identity, row = caller().identity, request.row
-        require_name(row.name, "row.name")
-        if not may_be_user(row.owner):
-            raise InvalidRequestError("The row is not valid.", [Violation("row.owner", NO_USER)])
         columns = _columns(row) | {"owner": row.owner}
-        refuse_nul(columns, "row.")
-        document = _document(row)
+        wrong_columns = [
+            *name_violations(row.name, "row.name"),
+            *([] if may_be_user(row.owner) else [Violation("row.owner", NO_USER)]),
+            *nul_violations(columns, "row."),
+        ]
+        document, findings = await self._new_document(row, context, imported=request.imported)
+        findings.violations[:0] = wrong_columns
+        findings.refuse()
         await self._catalog.refuse_name(row.name, identity)
-        stored = await self._writer.insert(document, columns, identity, await self._catalog.taken())
-        return pb.CreateRowResponse(row=stored_message(stored), etag=stored.row.etag)
+        taken = await self._catalog.taken()
+        stored = await self._writer.insert(document, columns, identity, taken)
+        message = row_message(stored.row, stored.row.metadata)
+        warnings = messages(findings.warnings)
+        return pb.CreateRowResponse(row=message, etag=stored.row.etag, warnings=warnings)
 
     async def UpdateRow(
         self, request: pb.UpdateRowRequest, context: Context
@@ -106,17 +130,63 @@ class RowServicer(pb_grpc.RowServiceServicer):
         await self._catalog.refuse_folder(row.id, identity)
         columns = _columns(row)
         refuse_nul(columns, "row.")
-        document = _document(row) if row.HasField("metadata") else None
+        before_row, before = await self._reader.before_edit(row.id, identity)
+        document, findings = None, Findings()
+        if row.HasField("metadata"):
+            document = _document(row)
+            findings = await self._findings(document, before, context)
+        if columns.get("name", before_row.name) != before_row.name:
+            findings.violations[:0] = name_violations(row.name, "row.name")
+        findings.refuse()
         check_name = await self._catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             if columns.get("name", stored.row.name) != stored.row.name:
-                require_name(row.name, "row.name")
                 check_name(row.name)
             return stored.document if document is None else document, columns
 
-        stored = await self._writer.edit(row.id, identity, request.etag, edit)
-        return pb.UpdateRowResponse(row=stored_message(stored), etag=stored.row.etag)
+        stored = await self._writer.edit(
+            row.id, identity, request.etag, edit, repairs=document is not None
+        )
+        warnings = messages(findings.warnings)
+        return pb.UpdateRowResponse(
+            row=stored_message(stored), etag=stored.row.etag, warnings=warnings
+        )
+
+    async def _new_document(
+        self, row: pb.AssistantRow, context: Context, *, imported: bool
+    ) -> tuple[dict[str, Any] | str, Findings]:
+        """Return the metadata of a new row; the text of malformed metadata that is imported."""
+        try:
+            document = _document(row)
+        except InvalidRequestError as error:
+            if not imported:
+                raise
+            return row.metadata, Findings(warnings=list(error.violations))
+        findings = await self._findings(document, None, context)
+        if imported:
+            findings.accept()
+        return document, findings
+
+    async def _findings(
+        self, document: dict[str, Any], before: Stored | None, context: Context
+    ) -> Findings:
+        """Return what is wrong with metadata, with fields of the row."""
+        assistant = to_contract(document, StoredColumns(id=""))
+        stored = None if before is None else contract(before)
+        findings = await self._validation.check(assistant, stored, context)
+        violations = (*violations_of(assistant), *findings.violations)
+        field = "row.metadata.connector"
+        deprecated = deprecated_connector(document.get("connector"), field)
+        return Findings(
+            list(dict.fromkeys(map(_row_violation, violations))),
+            [*map(_row_violation, findings.warnings), *deprecated],
+        )
+
+
+def _row_violation(violation: Violation) -> Violation:
+    path = metadata_field(violation.field)
+    return Violation(f"row.metadata.{path}".rstrip("."), violation.description)
 
 
 def _shown(row: pb.AssistantRow, etag: str, identity: Identity, it: Owned) -> pb.GetRowResponse:
