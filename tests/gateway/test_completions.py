@@ -112,7 +112,7 @@ async def test_retry_after_and_the_wrong_member_are_told(bench: Bench) -> None:
     bench.orchestrator.script = [InvalidRequestError("Wrong.", [violation])]
     told = (await bench.chat()).json()["error"]
     assert told["param"] == "temperature"
-    assert told["message"] == "Wrong. options.temperature: is too hot"
+    assert told["message"] == "Wrong. temperature: is too hot"
 
 
 async def test_an_unexpected_failure_shows_no_cause(bench: Bench) -> None:

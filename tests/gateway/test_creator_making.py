@@ -4,6 +4,11 @@ import pytest
 from gateway.creator import CREATOR, FORM, read
 from gateway.library import Library
 
+NOT_CHECKED = {
+    "field": "metadata",
+    "description": "not checked: the orchestrator cannot be reached",
+}
+
 
 async def test_a_new_assistant_is_answered_as_lamb_does(shelf: Library) -> None:
     response = await shelf["ana"].post(f"{CREATOR}/create_assistant", json=FORM)
@@ -15,6 +20,7 @@ async def test_a_new_assistant_is_answered_as_lamb_does(shelf: Library) -> None:
         "description": "Helps.",
         "owner": "ana@example.org",
         "publish_status": None,
+        "warnings": [NOT_CHECKED],
     }
     shown = await read(shelf, told["assistant_id"])
     assert (shown["rag_processor"], shown["RAG_collections"]) == ("simple_rag", "4,7")

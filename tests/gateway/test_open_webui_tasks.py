@@ -73,7 +73,6 @@ async def test_a_task_needs_an_assistant_that_the_caller_may_use(shelf: Library)
         {"stream": True},
         {"metadata": {"task": ""}},
         {"metadata": {"task": 5}},
-        {"metadata": "task"},
     ],
 )
 async def test_what_people_say_is_no_task(bench: Bench, change: dict[str, Any]) -> None:

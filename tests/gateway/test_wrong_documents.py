@@ -48,7 +48,7 @@ async def test_a_wrong_query_is_named(shelf: Library, query: str, param: str) ->
         ({"model": {"connector": "openai", "model": "x", "llm": "y"}}, "model.llm"),
         ({"tools": {}}, "tools"),
         ({"tools": [{"type": "a"}] * 65}, "tools"),
-        ({"tools": [{"plugin": "a"}]}, "tools[0].plugin"),
+        ({"tools": [{"type": "a", "plugin": "a"}]}, "tools[0].plugin"),
         ({"tools": [{"type": ""}]}, "tools[0].type"),
         ({"tools": [{"type": "a", "mode": "always"}]}, "tools[0].mode"),
         ({"tools": [{"type": "a", "slot": "user_input"}]}, "tools[0].slot"),

@@ -7,7 +7,14 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
 from pydantic import ConfigDict, Field
 
-from heddle_gateway.http.models import MAX_EXACT_NUMBER, StrictModel, Text, Timestamp, adapter
+from heddle_gateway.http.models import (
+    MAX_EXACT_NUMBER,
+    Fault,
+    StrictModel,
+    Text,
+    Timestamp,
+    adapter,
+)
 from heddle_gateway.openai.models import Capabilities
 
 _Visible = Annotated[str, Field(pattern=r"\S")]
@@ -43,7 +50,7 @@ class ModelReference(StrictModel):
 class ToolBinding(StrictModel):
     """A tool of an assistant."""
 
-    id: str | None = Field(
+    id: str | int | None = Field(
         default=None, description="Unique in the assistant; a number by default."
     )
     type: _Visible = Field(description="The tool's name.")
@@ -96,7 +103,7 @@ class AssistantBody(StrictModel):
     """An assistant."""
 
     format_version: Literal[2] | None = Field(default=None, alias="_format_version")
-    id: str | None = Field(default=None, description="If set, the identifier of the path.")
+    id: str | int | None = Field(default=None, description="If set, the identifier of the path.")
     name: AssistantName
     title: Text | None = None
     description: Text | None = None
@@ -133,6 +140,8 @@ class AssistantBody(StrictModel):
         description="The answer in place of the model's if the searches find nothing.",
     )
     extra: dict[str, Any] | None = Field(default=None, description="Unknown members, preserved.")
+    warnings: Any = Field(default=None, description="Ignored.")
+    malformed_metadata: Any = Field(default=None, description="Ignored.")
 
     model_config = ConfigDict(json_schema_extra=_complete)
 
@@ -159,3 +168,12 @@ class StoredAssistant(AssistantBody):
     max_tool_rounds: int
     empty_response: str
     extra: dict[str, Any]
+    warnings: list[Fault] = Field(
+        description="Faults that the assistant had before and still has, and parts that could not "
+        "be checked because a service cannot be reached: `not checked`."
+    )
+    malformed_metadata: str | None = Field(
+        default=None,
+        description="The stored text of an assistant of LAMB, if it cannot be understood. `PUT` "
+        "repairs the assistant.",
+    )

@@ -4,29 +4,36 @@
 """
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import msgspec
+from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.assistant_json import (
     FORMAT_VERSION,
+    MALFORMED_MEMBER,
     PUBLISHED_MEMBER,
-    FieldError,
-    read_assistant,
+    WARNINGS_MEMBER,
     write_assistant,
 )
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import (
+    NotFoundError,
+    PermissionDeniedError,
+)
 from heddle_runtime.permissions import may_inspect
 from pydantic import Field
 
+from heddle_gateway.admin.assistant_bodies import merged, read_body, refuse
 from heddle_gateway.admin.assistant_schema import AssistantBody, StoredAssistant
-from heddle_gateway.admin.exports import exported
+from heddle_gateway.admin.exports import exported, exported_malformed
 from heddle_gateway.auth.permissions import check_may_inspect
-from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.json_text import Place
+from heddle_gateway.http.error_responses import faults, invalid
 from heddle_gateway.http.models import (
     Deleted,
     DocumentedAs,
+    Fault,
     Model,
     PageSize,
     PageToken,
@@ -41,7 +48,16 @@ SAVE = {"Content-Disposition": "The name of the file."}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 AssistantJson = Annotated[dict[str, Any], DocumentedAs(AssistantBody)]
 StoredJson = Annotated[dict[str, Any], DocumentedAs(StoredAssistant)]
+_Response = pb.CreateAssistantResponse | pb.UpdateAssistantResponse | pb.GetAssistantResponse
 routes = Routes("assistants")
+
+
+class ValidationReport(Model):
+    """The result of a check."""
+
+    valid: bool = Field(description="Whether the assistant would be stored.")
+    violations: list[Fault] = Field(description="The faults for which it would be refused.")
+    warnings: list[Fault] = Field(description="As of a stored assistant.")
 
 
 class AssistantSummary(Model):
@@ -121,7 +137,7 @@ async def get(api: Call, id_: AssistantId) -> StoredJson | AssistantSummary:
     response = await call(api.services.assistants.GetAssistant, request)
     assistant = response.assistant
     if may_inspect(caller().identity, assistant):
-        return _stored(api, assistant, response.etag, published=response.published)
+        return _stored(api, response, published=response.published)
     api.set_etag(response.etag)
     return AssistantSummary.of(
         assistant,
@@ -138,14 +154,47 @@ async def get(api: Call, id_: AssistantId) -> StoredJson | AssistantSummary:
     headers={**ETAG, **LOCATION},
 )
 async def create(api: Call, body: AssistantJson) -> StoredJson:
-    """Create an assistant. `id` and `organization` are ignored."""
-    new = read_body(body, api.json)
+    """Create an assistant. `id` and `organization` are ignored.
+
+    An invalid one is refused; the error names all its faults.
+    """
     published = body.get("published")
     if not isinstance(published, bool | None):
         raise invalid("published", "must be true or false")
-    request = pb.CreateAssistantRequest(assistant=new, published=bool(published))
+    new, errors = read_body(body, api.json)
+    request = pb.CreateAssistantRequest(
+        assistant=new, published=bool(published), validate_only=bool(errors)
+    )
     response = await call(api.services.assistants.CreateAssistant, request)
+    refuse(errors, response.violations)
     return created(api, response, published=bool(published))
+
+
+@routes.post("/assistants/validate")
+async def validate(api: Call, body: AssistantJson) -> ValidationReport:
+    """Check an assistant and store nothing.
+
+    With the `id` of an assistant that the caller may change, faults that it has already are
+    warnings.
+    """
+    assistant, errors = read_body(body, api.json)
+    service = api.services.assistants
+    edit = pb.UpdateAssistantRequest(assistant=assistant, validate_only=True)
+    new = pb.CreateAssistantRequest(assistant=assistant, validate_only=True)
+    response: pb.CreateAssistantResponse | pb.UpdateAssistantResponse
+    try:
+        if assistant.id:
+            response = await call(service.UpdateAssistant, edit)
+        else:
+            response = await call(service.CreateAssistant, new)
+    except (NotFoundError, PermissionDeniedError):  # one of a file, or of another installation
+        response = await call(service.CreateAssistant, new)
+    violations = merged(errors, response.violations)
+    return ValidationReport(
+        valid=not violations,
+        violations=[Fault(**each) for each in faults(violations)],
+        warnings=[Fault(**each) for each in faults(response.warnings)],
+    )
 
 
 @routes.put(
@@ -157,15 +206,19 @@ async def create(api: Call, body: AssistantJson) -> StoredJson:
 async def update(api: Call, id_: AssistantId, body: AssistantJson) -> StoredJson:
     """Replace an assistant. Members that the body lacks become empty.
 
-    `owner`, `organization`, `created` and `published` may be sent back and are not changed.
+    `owner`, `organization`, `created` and `published` may be sent back and are not changed. Faults
+    that the assistant does not have yet are refused; the error names all of them.
     """
-    changed = read_body(body, api.json)
+    changed, errors = read_body(body, api.json)
     if changed.id and changed.id != id_:
         raise invalid("id", "is not the assistant of the path")
     changed.id = id_
-    request = pb.UpdateAssistantRequest(assistant=changed, etag=api.expected_etag())
+    request = pb.UpdateAssistantRequest(
+        assistant=changed, etag=api.expected_etag(), validate_only=bool(errors)
+    )
     response = await call(api.services.assistants.UpdateAssistant, request)
-    return _stored(api, response.assistant, response.etag, published=response.published)
+    refuse(errors, response.violations)
+    return _stored(api, response, published=response.published)
 
 
 @routes.delete("/assistants/{id}", errors=(400, 404, 409), if_match=True)
@@ -187,12 +240,17 @@ async def publish(api: Call, id_: AssistantId, body: Publication) -> PublishedAs
 
 @routes.get("/assistants/{id}/export", errors=(400, 404, 422), headers=SAVE, returns=AssistantBody)
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
-    """Get an assistant that the caller may read as a file, without its owner and secrets."""
+    """Get an assistant that the caller may read as a file, without its owner and secrets.
+
+    An assistant whose stored text cannot be understood has LAMB's form.
+    """
     reference = f"{PREFIX}{id_}"
     request = pb.GetAssistantRequest(reference=reference)
     response = await call(api.services.assistants.GetAssistant, request)
     check_may_inspect(response.assistant, reference)
     api.save_as(filename(id_))
+    if response.HasField("malformed_metadata"):
+        return exported_malformed(response)
     return exported(response.assistant)
 
 
@@ -201,26 +259,24 @@ def filename(identifier: str) -> str:
     return f"assistant_{_UNSAFE.sub('_', identifier)}.json"
 
 
-def read_body(body: dict[str, Any], place: Place) -> pb.Assistant:
-    """Return the assistant that a body describes, whole: what it lacks is empty."""
-    try:
-        return read_assistant(body, lambda path, _: place.at(*path).text())
-    except FieldError as error:
-        raise place.at(*error.path).invalid(error.problem) from None
-
-
 def created(
     api: Call,
     response: pb.CreateAssistantResponse | pb.GetAssistantResponse,
     *,
     published: bool,
+    warnings: Iterable[BadRequest.FieldViolation] = (),
 ) -> dict[str, Any]:
-    """Return the response about a new assistant."""
+    """Return the response about a new assistant, with further warnings."""
     api.headers["location"] = f"/assistants/{response.assistant.id}"
-    return _stored(api, response.assistant, response.etag, published=published)
+    stored = _stored(api, response, published=published)
+    return {**stored, WARNINGS_MEMBER: [*stored[WARNINGS_MEMBER], *faults(warnings)]}
 
 
-def _stored(api: Call, assistant: pb.Assistant, etag: str, *, published: bool) -> dict[str, Any]:
-    api.set_etag(etag)
-    members = write_assistant(assistant, lambda text: msgspec.Raw(text.encode()))
-    return {**members, PUBLISHED_MEMBER: published}
+def _stored(api: Call, response: _Response, *, published: bool) -> dict[str, Any]:
+    api.set_etag(response.etag)
+    members = write_assistant(response.assistant, lambda text: msgspec.Raw(text.encode()))
+    malformed: dict[str, Any] = {}
+    if isinstance(response, pb.GetAssistantResponse) and response.HasField("malformed_metadata"):
+        malformed = {MALFORMED_MEMBER: response.malformed_metadata}
+    warnings = faults(response.warnings)
+    return {**members, PUBLISHED_MEMBER: published, WARNINGS_MEMBER: warnings, **malformed}

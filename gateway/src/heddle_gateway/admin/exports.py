@@ -25,6 +25,14 @@ def exported(assistant: pb.Assistant) -> dict[str, Any]:
     return {**without_secrets(members), **texts}
 
 
+def exported_malformed(response: pb.GetAssistantResponse) -> dict[str, Any]:
+    """Return an assistant with malformed metadata in LAMB's form, without owner and secrets."""
+    assistant = response.assistant
+    texts = {name: without_owner(getattr(assistant, name), assistant.owner) for name in _TEXTS}
+    metadata = without_owner(response.malformed_metadata, assistant.owner)
+    return {**texts, "metadata": redact_personal(metadata)}
+
+
 def _embedded_without_secrets(text: str) -> msgspec.Raw:
     # JSON may hold halves of characters, which only this form of it keeps.
     return msgspec.Raw(json.dumps(without_secrets(json.loads(text))).encode())

@@ -12,6 +12,7 @@ from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import (
     Deleted,
     DocumentedAs,
+    Identifier,
     Model,
     Name,
     PageSize,
@@ -82,7 +83,7 @@ class RubricContent(Model):
 class RubricBody(StrictModel):
     """A rubric. Other members of a response may be sent back; they change nothing."""
 
-    id: str | None = Field(default=None, description="If set, the identifier of the path.")
+    id: Identifier | None = Field(default=None, description="If set, the identifier of the path.")
     owner: Annotated[Text, Field(max_length=320)] | None = Field(
         default=None,
         description="An e-mail address, by default the caller's. Another one needs an "

@@ -1,11 +1,13 @@
 """Error responses, in the form that OpenAI's clients understand."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from heddle_conversion.assistant_json import parse_path, path_text
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation
 
 from heddle_gateway.http.headers import JSON
@@ -47,7 +49,8 @@ _PARAMS = {
     "rag_top_k": "RAG_Top_k",
     "rag_collections": "RAG_collections",
 }
-_FIELD_PREFIXES = ("options.", "record.", "assistant.", "rubric.")
+_FIELD_PREFIXES = ("options.", "record.", "rubric.")
+_ASSISTANT = "assistant"
 # In the metadata of a RESOURCE_EXHAUSTED: the assistant's budget is used up.
 QUOTA = "quota"
 
@@ -67,6 +70,8 @@ class ErrorResponse:
     """Whether the client may retry automatically."""
     close: bool = False
     """Whether the connection cannot be used again."""
+    violations: tuple[Violation, ...] = ()
+    """All invalid members of the request."""
 
     def with_request_id(self, request_id: str) -> "ErrorResponse":
         """Return the error with the request id in its message, for users of chat windows.
@@ -83,7 +88,10 @@ class ErrorResponse:
         `detail` repeats the message where LAMB's clients read it.
         """
         members = ("message", "type", "param", "code")
-        body: dict[str, Any] = {"error": {name: getattr(self, name) for name in members}}
+        error = {name: getattr(self, name) for name in members}
+        if self.violations:
+            error["violations"] = faults(self.violations)
+        body: dict[str, Any] = {"error": error}
         if detail:
             body["detail"] = self.message
         return msgspec.json.encode(body)
@@ -150,7 +158,25 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
         error.retry_after,
         # A provider's budget that is used up stays so.
         retry=metadata.get("provider_code") != "insufficient_quota" and status not in _PERMANENT,
+        violations=error.violations,
     )
+
+
+def request_field(field: str) -> str:
+    """Return the member of a request for a field of the contract."""
+    if field.startswith(f"{_ASSISTANT}."):
+        return path_text(parse_path(field))
+    for prefix in _FIELD_PREFIXES:
+        field = field.removeprefix(prefix)
+    name, dot, rest = field.partition(".")
+    return f"{_PARAMS.get(name, name)}{dot}{rest}"
+
+
+def faults(violations: Iterable[Violation]) -> list[dict[str, str]]:
+    """Return violations, or messages with the same fields, as clients receive them."""
+    return [
+        {"field": request_field(each.field), "description": each.description} for each in violations
+    ]
 
 
 def _provider_error(error: HeddleError) -> ErrorResponse:
@@ -179,15 +205,13 @@ def _provider_error(error: HeddleError) -> ErrorResponse:
 def _param(error: HeddleError) -> str | None:
     if not error.violations:
         return error.metadata.get("provider_param")
-    field = error.violations[0].field
-    for prefix in _FIELD_PREFIXES:
-        field = field.removeprefix(prefix)
-    return _PARAMS.get(field, field) or None
+    return request_field(error.violations[0].field) or None
 
 
 def _message(error: HeddleError) -> str:
-    """Return the message, with the first invalid field if the message does not name it."""
-    if not error.violations or error.violations[0].field in error.message:
+    """Return the message, with the invalid fields if the message does not name them."""
+    violations = error.violations
+    if not violations or (len(violations) == 1 and violations[0].field in error.message):
         return error.message
-    first = error.violations[0]
-    return f"{error.message} {first.field}: {first.description}"
+    fields = (f"{request_field(each.field)}: {each.description}" for each in violations)
+    return f"{error.message} {'; '.join(fields)}"

@@ -10,6 +10,7 @@ from heddle_runtime.limits import MAX_PAGE_SIZE
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
@@ -76,6 +77,14 @@ def _check_false(value: bool) -> bool:  # noqa: FBT001 - the signature of a vali
 OnlyFalse = Annotated[bool, AfterValidator(_check_false), WithJsonSchema({"const": False})]
 Text = Annotated[str, Field(pattern=r"^[^\u0000]*$", description="Text without NUL.")]
 Name = Annotated[str, Field(min_length=1)]
+
+
+def identifier_text(value: object) -> object:
+    """Return an identifier as text; clients may write it as a number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Identifier = Annotated[Name, BeforeValidator(identifier_text, json_schema_input_type=int | Name)]
 Seconds = Annotated[int, Field(description="Seconds since 1970.")]
 Timestamp = Annotated[int, Field(description="Seconds since 1970, 0 if unknown.")]
 PageToken = Annotated[
@@ -103,6 +112,13 @@ def enum_names(enum: type[Any]) -> dict[int, Any]:
     unspecified, *values = enum.DESCRIPTOR.values
     prefix = unspecified.name.removesuffix("UNSPECIFIED")
     return {value.number: value.name.removeprefix(prefix).lower() for value in values}
+
+
+class Fault(Model):
+    """A fault of an object."""
+
+    field: str = Field(description="Its path, for example `tools[2].config.top_k`.")
+    description: str
 
 
 class Deleted(Model):

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from heddle_gateway.http.models import Model, adapter, documented
+from heddle_gateway.http.models import Fault, Model, adapter, documented
 from heddle_gateway.http.operations import Access, Operation
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -53,6 +53,9 @@ class ErrorDetail(Model):
     type: str
     param: str | None
     code: str | None
+    violations: list[Fault] = Field(
+        default=[], description="All invalid members of the request, if it is invalid."
+    )
 
 
 class Error(Model):

@@ -14,6 +14,7 @@ from heddle.migration.v1.record_pb2 import Record
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import may_change
+from heddle_runtime.redaction import redact_personal
 
 from heddle_gateway.admin.exports import without_owner, without_secrets
 from heddle_gateway.http.error_responses import invalid
@@ -45,8 +46,13 @@ _MAX_CHANGED_NAME = 50
 _EXPORTED_TEXTS = ("name", "description", "system_prompt", "prompt_template")
 
 
-def to_record(members: dict[str, Any], place: Place) -> Record:
+def to_record(members: dict[str, Any], place: Place, *, malformed: bool = False) -> Record:
     """Return the record of a validated body.
+
+    Args:
+        members: The members of the body.
+        place: Its place.
+        malformed: Whether the metadata may be any text.
 
     Raises:
         InvalidRequestError: The metadata is not a JSON object.
@@ -55,7 +61,7 @@ def to_record(members: dict[str, Any], place: Place) -> Record:
     for name, field in _EDITED.items():
         if (value := members.get(name)) is not None:
             setattr(record, field, value)
-    if (text := _metadata_text(members, place)) is not None:
+    if (text := _metadata_text(members, place, malformed=malformed)) is not None:
         record.metadata_json = text
     return record
 
@@ -106,10 +112,11 @@ def imported(export: dict[str, Any], edit: dict[str, Any], place: Place) -> Reco
     Raises:
         InvalidRequestError: The export is invalid.
     """
-    record = to_record(edit, place)
+    record = to_record(edit, place, malformed=True)
     promoted = _top_level(export)
     metadata = _members(record.metadata_json)
-    if promoted.keys() - metadata.keys():
+    understood = bool(metadata) or record.metadata_json in ("", "{}")
+    if understood and promoted.keys() - metadata.keys():
         record.metadata_json = json.dumps(promoted | metadata)
     return record
 
@@ -118,6 +125,8 @@ def exported(record: Record) -> dict[str, Any]:
     """Return a record as LAMB exports it, without owner and secrets."""
     metadata = without_secrets(_members(record.metadata_json))
     text = json.dumps(metadata)
+    if not metadata and record.metadata_json.strip() not in ("", "{}", "null"):  # malformed
+        text = redact_personal(without_owner(record.metadata_json, record.owner))
     texts = {name: without_owner(getattr(record, name), record.owner) for name in _EXPORTED_TEXTS}
     return {
         **texts,
@@ -170,7 +179,7 @@ def _top_level(metadata: dict[str, Any]) -> dict[str, Any]:
     return {name: metadata[name] for name in TOP_LEVEL_METADATA if name in metadata}
 
 
-def _metadata_text(members: dict[str, Any], place: Place) -> str | None:
+def _metadata_text(members: dict[str, Any], place: Place, *, malformed: bool) -> str | None:
     """Return the text of the object under either name, None if there is none."""
     name = next((name for name in _METADATA_NAMES if members.get(name) is not None), None)
     if name is None:
@@ -183,6 +192,8 @@ def _metadata_text(members: dict[str, Any], place: Place) -> str | None:
     try:
         parse(text.encode("utf-8", "surrogatepass"))
     except InvalidRequestError as error:
+        if malformed:
+            return str(text)
         reason = f"is not the text of a JSON object: {error.message.rstrip('.')}"
         raise place.at(name).invalid(reason) from None
     return str(text)

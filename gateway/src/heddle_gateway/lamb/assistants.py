@@ -13,7 +13,8 @@ from pydantic import BeforeValidator, Field
 
 from heddle_gateway.admin.assistants import SAVE, filename
 from heddle_gateway.auth.permissions import check_may_inspect
-from heddle_gateway.http.models import DocumentedAs, Model
+from heddle_gateway.http.error_responses import faults
+from heddle_gateway.http.models import DocumentedAs, Fault, Model, identifier_text
 from heddle_gateway.lamb import assistant_records as records
 from heddle_gateway.openai.chat.completions import AssistantId
 from heddle_gateway.routing import ETAG, Call, Routes
@@ -47,7 +48,9 @@ class RecordEdit(Model):
         str | None,
         BeforeValidator(_top_k, json_schema_input_type=int | str | None),
     ] = None
-    RAG_collections: str | None = Field(default=None, description="Identifiers with commas.")
+    RAG_collections: Annotated[
+        str | None, BeforeValidator(identifier_text, json_schema_input_type=int | str | None)
+    ] = Field(default=None, description="Identifiers with commas.")
     metadata: dict[str, Any] | str | None = Field(
         default=None, description="A JSON object, or the text of one."
     )
@@ -108,6 +111,7 @@ class CreatedRecord(Model):
     description: str
     owner: str
     publish_status: None = None
+    warnings: list[Fault] = Field(default=[], description="What could not be checked.")
 
 
 class UpdatedRecord(Model):
@@ -116,6 +120,9 @@ class UpdatedRecord(Model):
     assistant_id: int | str
     message: str = "The assistant was updated."
     published: bool
+    warnings: list[Fault] = Field(
+        default=[], description="Faults that were stored before, and what could not be checked."
+    )
 
 
 class Message(Model):
@@ -175,11 +182,13 @@ async def create(api: Call, body: NewRecord) -> CreatedRecord:
     record.name = records.valid_name(record.name)
     request = record_pb2.CreateRecordRequest(record=record)
     try:
-        stored = (await call(api.services.records.CreateRecord, request)).record
+        response = await call(api.services.records.CreateRecord, request)
     except AlreadyExistsError as error:  # LAMB's frontend looks for these words
         message = f"An assistant named '{record.name}' already exists for this owner."
         raise AlreadyExistsError(message) from error
-    return CreatedRecord.of(stored, assistant_id=records.lamb_id(stored.id))
+    stored = response.record
+    warnings = faults(response.warnings)
+    return CreatedRecord.of(stored, assistant_id=records.lamb_id(stored.id), warnings=warnings)
 
 
 @routes.put(
@@ -199,7 +208,11 @@ async def update(api: Call, id_: AssistantId, body: RecordEdit) -> UpdatedRecord
     request = record_pb2.UpdateRecordRequest(id=id_, record=record, etag=api.expected_etag())
     response = await call(api.services.records.UpdateRecord, request)
     api.set_etag(response.etag)
-    return UpdatedRecord(assistant_id=records.lamb_id(id_), published=response.record.published)
+    return UpdatedRecord(
+        assistant_id=records.lamb_id(id_),
+        published=response.record.published,
+        warnings=[Fault(**each) for each in faults(response.warnings)],
+    )
 
 
 @routes.delete(f"{_PREFIX}/delete_assistant/{{id}}", errors=(400, 404, 409), if_match=True)

@@ -7,7 +7,7 @@ from heddle.knowledge.v1.knowledge_pb2 import Collection
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.models import Name, Seconds, StrictModel, enum_names
+from heddle_gateway.http.models import Identifier, Seconds, StrictModel, enum_names
 from heddle_gateway.openai.chunking import ChunkingStrategy
 from heddle_gateway.openai.vector_store_files import (
     Attributes,
@@ -37,7 +37,7 @@ routes = Routes("vector stores")
 class BatchFile(StrictModel):
     """A file of a batch."""
 
-    file_id: Name
+    file_id: Identifier
     attributes: Attributes = None
     chunking_strategy: ChunkingStrategy = None
 
@@ -45,7 +45,7 @@ class BatchFile(StrictModel):
 class NewBatch(StrictModel):
     """Either `file_ids`, with the same attributes for all, or `files`, each with its own."""
 
-    file_ids: Annotated[list[Name], Field(min_length=1, max_length=MAX_FILES)] | None = None
+    file_ids: Annotated[list[Identifier], Field(min_length=1, max_length=MAX_FILES)] | None = None
     files: Annotated[list[BatchFile], Field(min_length=1, max_length=MAX_FILES)] | None = None
     attributes: Attributes = None
     chunking_strategy: ChunkingStrategy = None

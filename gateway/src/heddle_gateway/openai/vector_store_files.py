@@ -8,7 +8,14 @@ from heddle_runtime.struct_codec import from_struct, to_struct
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.models import MAX_EXACT_NUMBER, Deleted, Model, Name, Seconds, StrictModel
+from heddle_gateway.http.models import (
+    MAX_EXACT_NUMBER,
+    Deleted,
+    Identifier,
+    Model,
+    Seconds,
+    StrictModel,
+)
 from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking, to_strategy
 from heddle_gateway.openai.pagination import Page, PageQuery, select
 from heddle_gateway.openai.vector_store_search import TextContent
@@ -47,7 +54,7 @@ class AttributesUpdate(Model):
 class AttachedFile(AttributesUpdate):
     """A file to add."""
 
-    file_id: Name
+    file_id: Identifier
     chunking_strategy: ChunkingStrategy = None
 
 

@@ -9,7 +9,14 @@ from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError
 from pydantic import Field
 
-from heddle_gateway.http.models import Deleted, Seconds, StrictModel, enum_names, identifier
+from heddle_gateway.http.models import (
+    Deleted,
+    Identifier,
+    Seconds,
+    StrictModel,
+    enum_names,
+    identifier,
+)
 from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking
 from heddle_gateway.openai.pagination import Page, PageQuery, select
 from heddle_gateway.routing import Call, Routes
@@ -51,7 +58,7 @@ class VectorStoreUpdate(StrictModel):
 class NewVectorStore(VectorStoreUpdate):
     """A new vector store."""
 
-    file_ids: Annotated[list[str], Field(max_length=MAX_FILES)] | None = None
+    file_ids: Annotated[list[Identifier], Field(max_length=MAX_FILES)] | None = None
     chunking_strategy: ChunkingStrategy = None
     late_interaction: bool = Field(
         default=False,

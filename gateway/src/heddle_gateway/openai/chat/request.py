@@ -78,8 +78,8 @@ def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     if legacy := legacy_functions(chat, place):
         run.functions.extend(legacy)
         fill_choice(run.options, chat)
-    usage = stream and _includes_usage(members)
-    debug = members.get("debug_bypass") is True
+    usage = stream and _includes_usage(chat)
+    debug = chat.debug_bypass is True
     return ChatRequest(whole, model, stream, usage, task, debug, parts > 0, bool(legacy))
 
 
@@ -92,7 +92,9 @@ def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:
         return set()
     steps: tuple[str, ...] = ("prompt",)
     prompt, params = members.get("prompt"), members.get("params")
-    if prompt is None and isinstance(params, dict):
+    if not isinstance(params, dict | None):
+        raise (place / "params").invalid("must be an object")
+    if prompt is None and params is not None:
         steps, prompt = ("params", "prompt"), params.get("prompt")
     if prompt is None:
         return set()
@@ -131,6 +133,6 @@ def _is_task(members: dict[str, Any], *, stream: bool) -> bool:
     return content.startswith(_TASK)
 
 
-def _includes_usage(members: dict[str, Any]) -> bool:
-    options = members.get("stream_options")
-    return isinstance(options, dict) and options.get("include_usage") is True
+def _includes_usage(chat: LambChatBody) -> bool:
+    options = chat.stream_options
+    return options is not None and options.include_usage is True

@@ -228,6 +228,35 @@ class OtherTool(Model):
     type: str = Field(json_schema_extra={"not": {"const": "function"}})
 
 
+class ToolChoice(Model):
+    """A function that the model must call, or a choice that is passed to the provider."""
+
+    type: Name
+
+
+class StreamOptions(Model):
+    """Options of a stream."""
+
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+
+
+class JsonSchemaFormat(Model):
+    """The schema of an answer."""
+
+    name: Name
+    description: str | None = None
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class ResponseFormat(Model):
+    """The form of the answer."""
+
+    type: Name = Field(examples=["text", "json_object", "json_schema"])
+    json_schema: JsonSchemaFormat | None = None
+
+
 Tool = FunctionTool | OtherTool
 _TaggedTool = Annotated[
     Annotated[FunctionTool, Tag("FunctionTool")] | Annotated[OtherTool, Tag("OtherTool")],
@@ -276,6 +305,31 @@ class LambChatBody(Model):
     function_call: Literal["none", "auto"] | FunctionName | None = Field(
         default=None, description="OpenAI's older form of `tool_choice`, with `functions` only."
     )
+    tool_choice: Name | ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    stream_options: StreamOptions | None = Field(
+        default=None, description="Ignored unless `stream`."
+    )
+    logprobs: bool | None = None
+    logit_bias: dict[str, Annotated[float, Field(ge=-100, le=100)]] | None = None
+    response_format: ResponseFormat | None = None
+    metadata: dict[str, Any] | None = None
+    user: str | dict[str, Any] | None = Field(
+        default=None, description="Open WebUI sends an object."
+    )
+    store: bool | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+    service_tier: str | None = None
+    modalities: list[str] | None = None
+    audio: dict[str, Any] | None = None
+    prediction: dict[str, Any] | None = None
+    web_search_options: dict[str, Any] | None = None
+    debug_bypass: bool | None = Field(default=None, description="Return the prompt.")
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"messages": [{"role": "user", "content": "Hello."}]}]}

@@ -1,0 +1,54 @@
+"""Reads assistants from bodies, with all their faults."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.rpc.error_details_pb2 import BadRequest
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion.assistant_json import FieldError, contains, path_text, read_fields
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+from heddle_gateway.http.error_responses import request_field
+from heddle_gateway.http.json_text import Place
+
+
+def read_body(body: dict[str, Any], place: Place) -> tuple[pb.Assistant, list[FieldError]]:
+    """Return the assistant that a body describes, and the members that cannot be read.
+
+    What the body lacks, or what cannot be read, is empty.
+    """
+    return read_fields(body, lambda path, _: place.at(*path).text())
+
+
+def unread(errors: Iterable[FieldError]) -> list[BadRequest.FieldViolation]:
+    """Return members that cannot be read as warnings."""
+    return [
+        BadRequest.FieldViolation(field=path_text(error.path), description=error.problem)
+        for error in errors
+    ]
+
+
+def refuse(errors: Iterable[FieldError], violations: Iterable[BadRequest.FieldViolation]) -> None:
+    """Refuse a body with members that cannot be read.
+
+    Args:
+        errors: The members.
+        violations: What the service finds wrong with the rest of the assistant.
+
+    Raises:
+        InvalidRequestError: There are such members; the violations are all faults.
+    """
+    if errors:
+        raise InvalidRequestError("The assistant is not valid.", merged(errors, violations))
+
+
+def merged(
+    errors: Iterable[FieldError], violations: Iterable[BadRequest.FieldViolation]
+) -> list[Violation]:
+    """Return all faults, without those that members which cannot be read cause."""
+    paths = {path_text(error.path) for error in errors}
+    others = [Violation(request_field(each.field), each.description) for each in violations]
+    return [
+        *(Violation(path_text(error.path), error.problem) for error in errors),
+        *(each for each in others if not contains(paths, each.field)),
+    ]
