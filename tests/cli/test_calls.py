@@ -71,7 +71,7 @@ def test_a_token_stands_for_whom_it_was_made(monkeypatch: pytest.MonkeyPatch, he
 
 @pytest.mark.parametrize(
     ("secret", "command"),
-    [("", "token"), ("too short", "token"), ("too short", "assistants")],
+    [("", "token"), ("too short", "token"), ("too short", "models")],
 )
 def test_a_secret_that_cannot_be_the_services_is_told(
     monkeypatch: pytest.MonkeyPatch, heddle: Run, secret: str, command: str

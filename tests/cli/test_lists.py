@@ -73,7 +73,7 @@ def test_models_are_listed_and_silent_providers_named(heddle: Run) -> None:
 
 @pytest.mark.usefixtures("services")
 def test_assistants_are_listed(heddle: Run) -> None:
-    assert heddle("assistants") == (0, "bio  biology  Biology 101\n", "")
+    assert heddle("assistants", "list") == (0, "bio  biology  Biology 101\n", "")
 
 
 @pytest.mark.usefixtures("services")
