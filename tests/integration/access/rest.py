@@ -142,6 +142,16 @@ ROUTES: dict[str, Route] = {
         lambda it: {"params": {"selection": "managed", "text": it.assistant[:0]}},
     ),
     "GET /assistants/{id}": Route(DESCRIBE, _assistant()),
+    "POST /assistants/validate": Route(
+        ALL,
+        lambda it: {
+            "json": {
+                "id": it.assistant,
+                "name": unique(),
+                "model": {"connector": "bypass", "model": "simple-bypass"},
+            }
+        },
+    ),
     "PUT /assistants/{id}": Route(CHANGE, _replaced),
     "DELETE /assistants/{id}": Route(CHANGE, _assistant()),
     "PUT /assistants/{id}/publish": Route(CHANGE, _assistant(published=False)),

@@ -298,6 +298,13 @@ RPCS: dict[str, Rpc] = {
     "Connector.ListModels": Rpc(ALL, lambda _: {"connector": "bypass"}),
     "Tool.GetTool": Rpc(ALL, lambda _: {"name": "rubric"}),
     "Tool.ValidateToolConfig": Rpc(ALL, lambda _: {"name": "rubric"}),
+    "Tool.BatchValidateToolConfigs": Rpc(ALL, lambda _: {"requests": [{"name": "rubric"}]}),
+    "Orchestrator.ValidateAssistant": Rpc(
+        ALL, lambda it: {"assistant": assistant_pb2.Assistant(id=it.assistant)}
+    ),
+    "Orchestrator.BatchValidateAssistants": Rpc(
+        ALL, lambda it: {"requests": [{"assistant": assistant_pb2.Assistant(id=it.assistant)}]}
+    ),
     "Tool.ListFunctions": Rpc(
         ALL, lambda it: {"invocations": [_invocation(it, "simple_rag")], "assistant": _of_owner()}
     ),
