@@ -151,6 +151,7 @@ def test_benchmarks_take_the_options_that_their_pages_show(page: Path) -> None:
 
 @LONG_START
 @pytest.mark.exhaustive
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("command", sorted(LONG))
 def test_long_commands_run(command: str, tmp_path: Path) -> None:
     assert any(command in lines(block.text) for block in commands())
@@ -187,6 +188,7 @@ async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
 
 
 @LONG_START
+@pytest.mark.exhaustive
 @pytest.mark.asyncio(loop_scope="module")
 async def test_every_command_runs_as_it_is_printed(up: MakeUp) -> None:
     programs: list[str] = []
@@ -261,6 +263,7 @@ QUESTIONS = {
 
 
 @LONG_START
+@pytest.mark.exhaustive
 @pytest.mark.asyncio(loop_scope="module")
 async def test_every_example_assistant_answers_without_failures(up: MakeUp) -> None:
     for file in sorted((ROOT / "examples" / "assistants").glob("*.yaml")):

@@ -130,7 +130,7 @@ async def test_anothers_batch_is_not_there(shelf: Shelves) -> None:
         ({"file_ids": ["file-x"], "files": [{"file_id": "file-x"}]}, "file_ids"),
         ({"file_ids": []}, "file_ids"),
         ({"file_ids": ["file-x"] * 2_001}, "file_ids"),
-        ({"file_ids": [1]}, "file_ids[0]"),
+        ({"file_ids": [True]}, "file_ids[0]"),
         ({"files": [{"file_id": "file-x"}, {}]}, "files[1].file_id"),
         ({"files": [{"file_id": "file-x", "name": "a"}]}, "files[0].name"),
         ({"file_ids": ["file-x"], "expires": 1}, "expires"),

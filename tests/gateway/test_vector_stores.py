@@ -98,8 +98,8 @@ async def test_a_store_has_a_language_and_may_change_it(shelf: Shelves) -> None:
     made = await stores.create(name="Looms")
     swedish = await stores.create(name="Vävstolar", extra_body={"language": "sv-SE"})
     changed = await stores.update(made.id, extra_body={"language": "de"})
-    told = [each.model_extra for each in (made, swedish, changed)]
-    assert told == [{"language": "en"}, {"language": "sv"}, {"language": "de"}]
+    languages = [each.language for each in (made, swedish, changed)]  # type: ignore[attr-defined] # ours
+    assert languages == ["en", "sv", "de"]
     for attempt in (
         stores.create(extra_body={"language": "tlh"}),
         stores.update(made.id, extra_body={"language": "tlh"}),

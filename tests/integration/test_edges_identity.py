@@ -91,7 +91,7 @@ def test_services_with_keys_refuse_calls_without_a_token(heddle: Deployment) -> 
 
 def test_the_command_of_the_operator_reads_the_secret(heddle: Deployment) -> None:
     port = heddle.running.ports["heddle_assistants"]
-    command = [sys.executable, "-m", "heddle_cli", "assistants"]
+    command = [sys.executable, "-m", "heddle_cli", "assistants", "list"]
     file = heddle.running.environment["HEDDLE_IDENTITY_SECRET_FILE"]
     run = started(command, HEDDLE_ASSISTANTS_ADDRESS=f"127.0.0.1:{port}", **{**SHARED, FILE: file})
     assert run.returncode == 0, run.stderr

@@ -208,8 +208,7 @@ def test_the_command_reports_progress_into_a_pipe(heddle: Heddle) -> None:
         lines = [first, *running.stderr]
         result = running.stdout.read()
     assert all(re.fullmatch(r"0/1 documents, \w+ long\.txt \d+/\d+\n", line) for line in lines)
-    assert any("embedding" in line for line in lines)
-    assert len(lines) <= 20
+    assert 1 <= len(lines) <= 20
     assert "new         long.txt: " in result
 
 

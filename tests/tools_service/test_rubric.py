@@ -122,7 +122,7 @@ async def test_a_number_is_an_id_too(tmp_path: Path) -> None:
     ("config", "kind"),
     [
         ({}, InvalidRequestError),
-        ({"rubric_id": ""}, ToolFailedError),
+        ({"rubric_id": ""}, InvalidRequestError),
         ({"rubric_id": 0}, ToolFailedError),
     ],
 )

@@ -152,7 +152,7 @@ async def test_paths_that_lead_nowhere_are_not_found(client: Client, path: str) 
     ("config", "kind", "message"),
     [
         ({}, InvalidRequestError, "No file_path configured"),
-        ({"file_path": ""}, ToolFailedError, "No file_path configured"),
+        ({"file_path": ""}, InvalidRequestError, "No file_path configured"),
         (
             {"file_path": "docs/latin.txt"},
             ToolFailedError,
