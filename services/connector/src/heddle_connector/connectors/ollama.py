@@ -27,6 +27,7 @@ from heddle_connector.sdk import (
     Settings,
     ToolCall,
     Usage,
+    arguments_object,
     connector,
     error_in_body,
 )
@@ -265,9 +266,10 @@ def _message(message: Mapping[str, Any], names: dict[str, str]) -> dict[str, Any
         result["thinking"] = reasoning
     if calls := message.get("tool_calls"):
         names |= {call["id"]: call["function"]["name"] for call in calls}
+        functions = [call["function"] for call in calls]
         result["tool_calls"] = [
-            {"function": {**call["function"], "arguments": _object(call["function"]["arguments"])}}
-            for call in calls
+            {"function": {**each, "arguments": arguments_object(each["arguments"])}}
+            for each in functions
         ]
     if name := names.get(message.get("tool_call_id", "")):  # Ollama names the tool, not the call
         result["tool_name"] = name
@@ -289,12 +291,3 @@ def _content(content: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - text, par
                 raise InvalidRequestError("Ollama reads pictures as data only, not as an address.")
             images.append(data)
     return "".join(texts), images
-
-
-def _object(arguments: str) -> msgspec.Raw:
-    """Return arguments as an object, which Ollama expects; an empty one if they are not valid."""
-    try:
-        msgspec.json.decode(arguments, type=dict[str, msgspec.Raw])
-    except BAD_JSON:
-        return msgspec.Raw(b"{}")
-    return msgspec.Raw(arguments.encode())

@@ -43,6 +43,7 @@ from heddle_connector.http import HttpClient, Request
 from heddle_connector.http.lines import LineDecoder
 from heddle_connector.http.provider_errors import BAD_JSON, error_in_body
 from heddle_connector.http.sse import SseDecoder
+from heddle_connector.sdk.arguments import arguments_object
 from heddle_connector.sdk.definition import (
     BaseUrl,
     Connector,
@@ -99,6 +100,7 @@ __all__ = [
     "UnavailableError",
     "Usage",
     "Violation",
+    "arguments_object",
     "completion_body",
     "connector",
     "error_in_body",

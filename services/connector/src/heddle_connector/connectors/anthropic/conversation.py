@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from heddle_connector.sdk import BAD_JSON, InvalidRequestError, Violation
+from heddle_connector.sdk import BAD_JSON, InvalidRequestError, Violation, arguments_object
 
 CONTENT = "anthropic_content"
 """The passthrough field with the content of a message that has reasoning and calls.
@@ -95,7 +95,7 @@ class Conversation:
                     "type": "tool_use",
                     "id": call_id,
                     "name": call["function"]["name"],
-                    "input": _object(call["function"]["arguments"]),
+                    "input": arguments_object(call["function"]["arguments"]),
                 }
                 for call, call_id in zip(calls, ids, strict=True)
             ),
@@ -167,12 +167,3 @@ def _source(url: str) -> dict[str, str]:
     if comma and head.startswith("data:"):
         return {"type": "base64", "media_type": head.removeprefix("data:"), "data": data}
     return {"type": "url", "url": url}
-
-
-def _object(arguments: str) -> msgspec.Raw:
-    """Return arguments as an object, which the API expects; an empty one if they are not valid."""
-    try:
-        msgspec.json.decode(arguments, type=dict[str, msgspec.Raw])
-    except BAD_JSON:
-        return msgspec.Raw(b"{}")
-    return msgspec.Raw(arguments.encode())
