@@ -98,9 +98,9 @@ def main() -> None:
                 outcome = client.run(scenario.job(system.port, system.model))
                 used = accounting.cpu_seconds(system.pids) - before
                 costs[system.name].append(used / max(outcome.requests, 1) * 1e6)
-    for name, found in costs.items():
-        ratios = [own / other for own, other in zip(found, costs["reference"], strict=True)]
-        middle, ratio = statistics.median(found), statistics.median(ratios)
+    for name, samples in costs.items():
+        ratios = [own / other for own, other in zip(samples, costs["reference"], strict=True)]
+        middle, ratio = statistics.median(samples), statistics.median(ratios)
         sys.stdout.write(f"{name:14} {middle:6.0f} us  {ratio:5.2f} of the reference\n")
 
 

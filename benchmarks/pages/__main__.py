@@ -50,15 +50,15 @@ class Manual:
 def manual(name: str, path: Path) -> Manual:
     """Read a manual and cut its pages of contents away."""
     with pypdfium2.PdfDocument(path) as whole:
-        kept = [number for number in range(len(whole)) if not _is_contents(whole[number])]
-        place = {number: at for at, number in enumerate(kept, 1)}
-        told = [(each.get_title().strip(), each.get_dest()) for each in whole.get_toc()]
-        found = [(title, place.get(to.get_index())) for title, to in told if to is not None]
+        pages = [number for number in range(len(whole)) if not _is_contents(whole[number])]
+        new_numbers = {number: at for at, number in enumerate(pages, 1)}
+        outline = [(each.get_title().strip(), each.get_dest()) for each in whole.get_toc()]
+        titles = [(title, new_numbers.get(to.get_index())) for title, to in outline if to]
         with pypdfium2.PdfDocument.new() as cut:
-            cut.import_pages(whole, kept)
+            cut.import_pages(whole, pages)
             written = io.BytesIO()
             cut.save(written)
-    return Manual(name, written.getvalue(), [(title, at) for title, at in found if at])
+    return Manual(name, written.getvalue(), [(title, at) for title, at in titles if at])
 
 
 def _is_contents(page: pypdfium2.PdfPage) -> bool:
@@ -84,9 +84,9 @@ async def ingest(stub: "pb_grpc.KnowledgeServiceAsyncStub", manuals: Sequence[Ma
     """Put the manuals into a collection whose pages are searched."""
     known = await stub.ListCollections(pb.ListCollectionsRequest(), **new_call_options(60))
     if _COLLECTION not in {each.name for each in known.collections}:
-        made = pb.Collection(name=_COLLECTION, page_handling=pb.PAGE_HANDLING_SEARCH)
+        collection = pb.Collection(name=_COLLECTION, page_handling=pb.PAGE_HANDLING_SEARCH)
         await stub.CreateCollection(
-            pb.CreateCollectionRequest(collection=made), **new_call_options(60)
+            pb.CreateCollectionRequest(collection=collection), **new_call_options(60)
         )
     for each in manuals:
         request = pb.IngestDocumentRequest(
@@ -110,10 +110,10 @@ async def measure(
             if often[title] > 1:
                 continue
             request = pb.SearchPagesRequest(collections=[_COLLECTION], query=title, top_k=_FOUND)
-            found = (await stub.SearchPages(request, **new_call_options(60))).pages
-            places = [(it.document, it.page) for it in found]
-            wanted = (f"{each.name}.pdf", page)
-            gains.append(1 / math.log2(places.index(wanted) + 2) if wanted in places else 0.0)
+            results = (await stub.SearchPages(request, **new_call_options(60))).pages
+            places = [(it.document, it.page) for it in results]
+            right = (f"{each.name}.pdf", page)
+            gains.append(1 / math.log2(places.index(right) + 2) if right in places else 0.0)
     return gains
 
 
