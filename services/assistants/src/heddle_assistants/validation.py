@@ -13,13 +13,13 @@ from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle_runtime.call_metadata import Context, call_options, new_call_options
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_rpc
 from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.validation import NOT_CHECKED
 
 if TYPE_CHECKING:
     from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
 
 _TIMEOUT_SECONDS = 5.0
 _BATCH_TIMEOUT_SECONDS = 30.0
-NOT_CHECKED = "not checked"
 _MAX_BATCH = 500
 _PAUSE_SECONDS = 5.0
 log = structlog.get_logger(__name__)

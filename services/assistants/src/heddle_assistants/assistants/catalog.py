@@ -13,6 +13,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import may_use, owns
+from heddle_runtime.validation import UNKNOWN_MEMBER
 from sqlalchemy import ColumnElement, and_, true
 
 from heddle_assistants.access import ASSISTANTS
@@ -133,7 +134,7 @@ class Catalog:
             limit: The most to return.
         """
         if selection not in _ROWS:
-            violation = Violation("selection", "is none that this release knows")
+            violation = Violation("selection", UNKNOWN_MEMBER)
             raise InvalidRequestError("The selection is not known.", [violation])
         contents = await self._folder.contents()
         summaries = [

@@ -19,6 +19,7 @@ from heddle_conversion.json_text import checked, same
 from heddle_runtime.errors import Violation
 from heddle_runtime.limits import MAX_TOOL_SECONDS, MAX_TOOLS
 from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.validation import UNKNOWN_MEMBER
 
 from heddle_assistants.field_checks import (
     NO_USER,
@@ -107,9 +108,9 @@ def _of_binding(binding: pb.ToolBinding, field: str) -> Iterator[Violation]:
         what = "must be at most 63 letters, digits and _, with a letter in it, and not user_input"
         yield Violation(f"{field}.slot", what)
     if binding.mode not in pb.Mode.values():
-        yield Violation(f"{field}.mode", "is none that this release knows")
+        yield Violation(f"{field}.mode", UNKNOWN_MEMBER)
     if binding.on_failure not in pb.FailurePolicy.values():
-        yield Violation(f"{field}.on_failure", "is none that this release knows")
+        yield Violation(f"{field}.on_failure", UNKNOWN_MEMBER)
     try:
         from_struct(binding.config)
     except (ValueError, json_format.Error):

@@ -11,12 +11,12 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle_runtime.errors import Violation
 from heddle_runtime.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.validation import NOT_CHECKED, UNKNOWN_MEMBER
 
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
 from heddle_orchestrator.validation.installed import Installed, key_of, tool_request
 
-NOT_CHECKED = "not checked"
 REQUIRED = "is required"
 _MAX_NAME = 80
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
@@ -99,7 +99,7 @@ def _of_binding(
         yield _fault(f"{field}.tool", REQUIRED, "", "tool")
         return
     if binding.mode not in assistant_pb2.Mode.values():
-        yield _fault(f"{field}.mode", "is unknown", str(binding.mode), binding.tool)
+        yield _fault(f"{field}.mode", UNKNOWN_MEMBER, str(binding.mode), binding.tool)
     if installed.bindings is None:
         return
     for violation in installed.bindings[key_of(tool_request(binding))]:
