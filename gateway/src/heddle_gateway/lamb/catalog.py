@@ -12,13 +12,13 @@ from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_conversion.assistant_json import FieldError, read_struct
 from heddle_runtime.errors import NotFoundError
+from heddle_runtime.json_text import members
 from pydantic import Field
 
 from heddle_gateway.admin.assistant_schema import Setting
 from heddle_gateway.http.models import DocumentedAs, Model, enum_names
 from heddle_gateway.http.operations import Access
 from heddle_gateway.openai.chat.completions import LAMB_PATH
-from heddle_gateway.openai.chat.run_events import members
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call, items
 

@@ -7,10 +7,10 @@ from heddle.connector.v1.connector_pb2 import ListModelsRequest
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import home
+from heddle_runtime.json_text import members
 from pydantic import Field
 
 from heddle_gateway.http.models import DocumentedAs, Model
-from heddle_gateway.openai.chat.run_events import members
 from heddle_gateway.openai.chat.task_model import organization_settings
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call

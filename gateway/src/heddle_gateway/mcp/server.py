@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 import structlog
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.json_text import members
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -18,7 +19,6 @@ from heddle_gateway.http.disconnect import DisconnectWatcher
 from heddle_gateway.http.error_responses import UNEXPECTED, from_error
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.mcp import tools
-from heddle_gateway.openai.chat.run_events import members
 from heddle_gateway.state import State
 
 if TYPE_CHECKING:

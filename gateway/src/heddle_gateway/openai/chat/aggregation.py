@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
+from heddle_runtime.json_text import members
 
 from heddle_gateway.openai.chat import open_webui_events, run_events
 from heddle_gateway.openai.chat.run_report import RunReport
@@ -164,7 +165,7 @@ class Completion:
 
 def _joined(known: dict[str, Any] | None, more_json: str) -> dict[str, Any] | None:
     """Return log probabilities with the lists of a later piece appended."""
-    more = run_events.members(more_json)
+    more = members(more_json)
     if known is None or not more:
         return more or known
     for name, values in more.items():

@@ -4,7 +4,6 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from heddle.chat.v1 import chat_pb2
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ModelReplaced, ToolCall, Usage
 from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -15,6 +14,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     ToolFinished,
     ToolStarted,
 )
+from heddle_runtime.json_text import members
 
 Link = Callable[[str], str]
 """Returns the address of an image for a client."""
@@ -188,14 +188,3 @@ def provider_metadata(text: str) -> dict[str, str]:
         return {}
     metadata = members(text)
     return {name: metadata[name] for name in _SHOWN if isinstance(metadata.get(name), str)}
-
-
-def members(text: str) -> dict[str, Any]:
-    """Return the members of a JSON object of another service, none if it is not an object."""
-    if not text:
-        return {}
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle.tool.v1.tool_pb2 import Source
+from heddle_runtime.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import open_webui_events, run_events
@@ -136,7 +137,7 @@ class StreamEncoder:
         line = self._end_progress() if self._line else b""
         if not logprobs_json:
             return line + self._text_head + escaped(text) + self._text_tail
-        logprobs = one_line(_encode(run_events.members(logprobs_json) or None))
+        logprobs = one_line(_encode(members(logprobs_json) or None))
         return (
             line
             + self._text_head

@@ -1,12 +1,12 @@
 """Prompted tool use: conversations with tools as text, for models without native tool use."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.json_text import members
 
 from heddle_connector.generation.model_patterns import first_match, one_of
 from heddle_connector.generation.prompt_formats import PROMPT_FORMATS, PromptFormat, Result
@@ -98,19 +98,11 @@ def _result_message(prompt_format: PromptFormat, results: Sequence[Result]) -> d
 def _call_message(prompt_format: PromptFormat, message: Mapping[str, Any]) -> dict[str, Any]:
     calls = [call["function"] for call in message["tool_calls"]]
     written = prompt_format.write_calls(
-        [(call["name"], _arguments(call["arguments"])) for call in calls]
+        [(call["name"], members(call["arguments"])) for call in calls]
     )
     text = _text(message["content"])
     others = {name: value for name, value in message.items() if name != "tool_calls"}
     return others | {"content": f"{text}\n{written}" if text else written}
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _text(content: str | Sequence[Any] | None) -> str:

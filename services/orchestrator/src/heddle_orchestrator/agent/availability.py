@@ -9,10 +9,10 @@ from typing import Any
 import grpc
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import from_rpc, from_status
+from heddle_runtime.json_text import members
 
 from heddle_orchestrator.agent.decision import SUMMARIZE, TEXT_RESPONSE, Candidate
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.json_text import members
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import ToolRun
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from heddle_runtime.json_text import members
+
 from heddle_orchestrator.agent.environment import Environment
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.json_text import members
 
 _TEXTS = ("interpretation", "summary", "text", "passage", "content", "snippet", "answer", "result")
 _MANUALS = ("manual", "title", "document", "collection", "source", "uri", "url")

@@ -1,11 +1,12 @@
 """Fixed rules: greetings are answered at once, and a run ends when its results suffice."""
 
+from heddle_runtime.json_text import members
+
 from heddle_orchestrator.agent.decision import TEXT_RESPONSE, Choice, Decision
 from heddle_orchestrator.agent.environment import all_text
 from heddle_orchestrator.agent.routers.selection_matrix import SEARCHES
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.agent.word_matching import coverage, word_set, words
-from heddle_orchestrator.json_text import members
 
 _MIN_COVERAGE = 0.5
 _MIN_PASSAGE_COVERAGE = 0.34

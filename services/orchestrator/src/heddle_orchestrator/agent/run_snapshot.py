@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.frontend_payloads import shown, written
+from heddle_runtime.json_text import members
 from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.json_text import members
 
 _MAX_TEXT_CHARS = 200
 _MAX_OBJECT_CHARS = 50_000

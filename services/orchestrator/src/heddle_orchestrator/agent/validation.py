@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from heddle_runtime.frontend_payloads import written
 from heddle_runtime.json_schema import UncheckableError
+from heddle_runtime.json_text import members
 
 from heddle_orchestrator.agent.decision import (
     MAX_PARALLEL_CHOICES,
@@ -15,7 +16,6 @@ from heddle_orchestrator.agent.decision import (
 from heddle_orchestrator.agent.repeat_detection import repetition
 from heddle_orchestrator.agent.schema_cache import compiled
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.json_text import members
 
 _MAX_NAME_CHARS = 80
 

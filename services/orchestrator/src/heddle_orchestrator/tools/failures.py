@@ -6,8 +6,7 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     UnavailableError,
 )
-
-from heddle_orchestrator.json_text import members
+from heddle_runtime.json_text import members
 
 _TRANSIENT = (UnavailableError, DeadlineError, ResourceExhaustedError)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heddle.chat.v1 import chat_pb2
+from heddle_runtime.json_text import members
 
 from heddle_orchestrator.agent.decision import (
     AskModel,
@@ -27,7 +28,6 @@ from heddle_orchestrator.agent.routers.text_constraints import (
     parts_of,
 )
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.json_text import members
 
 _FREE_TEXT = frozenset({"query", "question", "prompt"})
 """Words in the names of arguments that take the whole question."""
