@@ -39,7 +39,7 @@ from connector.service import as_whole, asked, events, openai_at, said
 from connector.toolcalls.formats import FUNCTIONS, WRITINGS, Writing
 
 TEXTS = 10_000
-SHARDS = 100
+SHARDS = 200
 PER_SHARD = TEXTS // SHARDS
 WORDS = [
     chr(code) for code in (*range(0x4E00, 0x4F40), *range(0x1F600, 0x1F640), *range(0xC0, 0xF7))

@@ -37,6 +37,7 @@ SECRETS = [
 ]
 
 
+@pytest.mark.exhaustive  # the test of the command measures the same with other texts
 def test_the_suite_reaches_the_goals_for_recall_and_false_positives() -> None:
     for seed in range(repetitions(5)):
         assert measure_recall(seed, 2, show=True) >= MIN_RECALL
