@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from google.protobuf.struct_pb2 import Struct
+from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.call_metadata import Stopwatch
@@ -16,7 +17,7 @@ from heddle_runtime.struct_codec import from_struct, to_struct
 from heddle_orchestrator.agent.run_snapshot import snapshot
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.prompts.slots import fill
-from heddle_orchestrator.tools.bindings import BoundTool, to_duration
+from heddle_orchestrator.tools.bindings import BoundTool, is_unnamed, to_duration
 
 if TYPE_CHECKING:
     from heddle_orchestrator.event_mapping import EventList
@@ -59,7 +60,11 @@ class Tracing:
         )
         return pb.Trace(
             prompt=map(_redacted, prompt),
-            steps=[*map(_step, [*plan.bound, *plan.called]), *self._model_steps()],
+            steps=[
+                *_skipped(plan.assistant),
+                *map(_step, [*plan.bound, *plan.called]),
+                *self._model_steps(),
+            ],
             tree=snapshot(plan.state) if plan.state else None,
         )
 
@@ -69,6 +74,14 @@ class Tracing:
             yield pb.Trace.Step(name=_MODEL, error_reason=self._replaced.reason or _MODEL_UNKNOWN)
         elapsed = to_duration(self._watch.seconds())
         yield pb.Trace.Step(name=_MODEL, elapsed=elapsed, output_chars=self._chars)
+
+
+def _skipped(assistant: assistant_pb2.Assistant) -> Iterator[pb.Trace.Step]:
+    """Yield a step for each binding without the name of a tool."""
+    for index, binding in enumerate(assistant.tools):
+        if is_unnamed(binding) and not binding.disabled:
+            name = binding.id or f"tools[{index}]"
+            yield pb.Trace.Step(name=name, error_reason=NotFoundError.reason)
 
 
 def _length(bound: BoundTool) -> str:

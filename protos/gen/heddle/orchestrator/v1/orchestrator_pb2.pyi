@@ -528,7 +528,9 @@ class Trace(_message.Message):
         OUTPUT_CHARS_FIELD_NUMBER: _builtins.int
         ERROR_REASON_FIELD_NUMBER: _builtins.int
         name: _builtins.str
-        """The binding, the function that the model called, or `model` for the generation."""
+        """The binding, the function that the model called, or `model` for the generation. A binding
+        without an id and without the name of a tool is `tools[N]`, counted from 0.
+        """
         output_chars: _builtins.int
         """The length of the output, in characters."""
         error_reason: _builtins.str
@@ -570,7 +572,7 @@ class Trace(_message.Message):
 
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace.Step]:
-        """The steps in the order of the bindings."""
+        """The steps in the order of the bindings, after those of bindings without the name of a tool."""
 
     @_builtins.property
     def tree(self) -> _tool_pb2.TreeData:
