@@ -212,8 +212,11 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
         """By whose they are and what they are called."""
 
     async def ListConnectors(self, request: Any, context: Any) -> Any:
-        found = [connector_pb2.Connector(name=name) for name in ("bypass", "openai")]
-        return connector_pb2.ListConnectorsResponse(connectors=found)
+        connectors = [
+            connector_pb2.Connector(name="bypass"),
+            connector_pb2.Connector(name="openai", calls_functions=True),
+        ]
+        return connector_pb2.ListConnectorsResponse(connectors=connectors)
 
     async def ListModels(self, request: Any, context: Any) -> Any:
         ref = assistant_pb2.ModelRef(connector="openai", model="gpt-x")

@@ -110,11 +110,17 @@ async def test_editors_get_everything_in_one_list(bench: Bench) -> None:
     assert (await bench.client.get(f"{LAMB}/list")).json() == {
         "prompt_processors": ["simple_augment"],
         "connectors": {
-            "bypass": {"name": "bypass", "available_llms": [], "models": []},
+            "bypass": {
+                "name": "bypass",
+                "available_llms": [],
+                "models": [],
+                "calls_functions": False,
+            },
             "openai": {
                 "name": "openai",
                 "available_llms": ["gpt-x"],
                 "models": [{"id": "gpt-x", "name": "GPT X"}],
+                "calls_functions": True,
             },
         },
         "rag_processors": ["rubric", "simple_rag", "single_file", "rubric_rag", "single_file_rag"],

@@ -247,6 +247,22 @@ async def test_members_that_cannot_be_read_are_all_named_with_the_other_faults(
     assert set(violations(refused)) == expected
 
 
+async def test_authors_learn_that_a_connector_does_not_call_functions(heddle: Heddle) -> None:
+    listed = (await heddle.client.get("/lamb/v1/completions/list")).json()["connectors"]
+    calls = {name: each["calls_functions"] for name, each in listed.items()}
+    assert (calls["bypass"], calls["openai"]) == (False, True)
+    function = {"type": "weather", "mode": "function"}
+    created = await heddle.client.post("/assistants", json=heddle.body(tools=[SEARCH, function]))
+    shown = warnings(created)
+    assert set(shown) == {"tools[1].mode"}
+    assert shown["tools[1].mode"].startswith("bypass does not call functions")
+    model = {"connector": "openai", "model": "gpt"}
+    calling = await heddle.client.post(
+        "/assistants", json=heddle.body(tools=[function], model=model)
+    )
+    assert warnings(calling) == {}
+
+
 # The changes of LAMB's form, and the fields that are named.
 FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "results": ({"RAG_Top_k": 99, "RAG_collections": "1"}, {}, {"RAG_Top_k"}),
@@ -443,7 +459,7 @@ async def test_tools_without_a_name_or_unknown_are_skipped_with_a_warning(
             pb.ToolBinding(tool="single_file", config=to_struct({"file_path": "missing.md"})),
         ],
     )
-    run = orchestrator_pb2.RunCompletionRequest(assistant=assistant)
+    run = orchestrator_pb2.RunCompletionRequest(assistant=assistant, include_trace=True)
     message = run.messages.add(role=chat_pb2.ROLE_USER)
     message.parts.add(text="Hello")
     address = f"127.0.0.1:{heddle.services.ports['heddle_orchestrator']}"
@@ -462,6 +478,11 @@ async def test_tools_without_a_name_or_unknown_are_skipped_with_a_warning(
     finished = [each.tool_finished for each in events if each.HasField("tool_finished")]
     assert [each.tool for each in finished] == ["nope", "single_file"]
     assert "No tool is named 'nope'." in finished[0].error.message
+    [trace] = [each.trace for each in events if each.HasField("trace")]
+    assert [(step.name, step.error_reason) for step in trace.steps[:2]] == [
+        ("tools[0]", "NOT_FOUND"),
+        ("nope", "NOT_FOUND"),
+    ]
     assert events[-1].HasField("done")
 
 

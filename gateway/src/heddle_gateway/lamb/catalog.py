@@ -72,6 +72,7 @@ class Connector(Model):
     name: str
     available_llms: list[str] = Field(default=[])
     models: list[ConnectorModel] = Field(default=[])
+    calls_functions: bool = Field(description="Whether its models can call tools as functions.")
 
 
 class Catalog(Model):
@@ -203,7 +204,10 @@ async def _connectors(api: Call) -> dict[str, Connector]:
     client = api.services.connectors
     request = ListConnectorsRequest()
     installed = await items(client.ListConnectors, request, "connectors", LIST_SECONDS)
-    connectors = {each.name: Connector(name=each.name) for each in installed}
+    connectors = {
+        each.name: Connector(name=each.name, calls_functions=each.calls_functions)
+        for each in installed
+    }
     for each in await items(client.ListModels, ListModelsRequest(), "models", LIST_SECONDS):
         if (connector := connectors.get(each.ref.connector)) is not None:
             model = ConnectorModel(id=each.ref.model, name=each.title or each.ref.model)

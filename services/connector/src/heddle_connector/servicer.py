@@ -64,6 +64,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     description=plugins.loaded[name].description,
                     origin=plugins.origins[name],
                     models=models,
+                    calls_functions=plugins.loaded[name].calls_functions,
                 )
                 for name, models in connectors.items()
             ],

@@ -59,6 +59,7 @@ class Connector(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     MODELS_FIELD_NUMBER: _builtins.int
+    CALLS_FUNCTIONS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
@@ -66,6 +67,10 @@ class Connector(_message.Message):
     origin: _builtins.str
     """Where the connector comes from: `builtin`, `package:<distribution>` or
     `folder:<file>`.
+    """
+    calls_functions: _builtins.bool
+    """Whether models of the connector can call functions. If not, tools that an assistant binds with
+    `MODE_FUNCTION` are never called.
     """
     @_builtins.property
     def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -80,10 +85,11 @@ class Connector(_message.Message):
         description: _builtins.str = ...,
         origin: _builtins.str = ...,
         models: _abc.Iterable[_builtins.str] | None = ...,
+        calls_functions: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "models", b"models", "name", b"name", "origin", b"origin"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "description", b"description", "models", b"models", "name", b"name", "origin", b"origin"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -122,7 +122,7 @@ _EXAMPLE = Example(
 )
 
 
-@connector("banana_img", settings=GeminiImagesSettings, example=_EXAMPLE)
+@connector("banana_img", settings=GeminiImagesSettings, example=_EXAMPLE, calls_functions=False)
 class GeminiImages(Connector[GeminiImagesSettings]):
     """Generates images with Google's Gemini."""
 

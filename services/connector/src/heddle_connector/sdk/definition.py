@@ -161,6 +161,7 @@ class Plugin:
     create: Callable[[Any, HttpClient], Connector[Any]]
     example: Example | None
     for_all_organizations: bool = False
+    calls_functions: bool = True
 
     @property
     def organization_settings(self) -> Mapping[str, OrganizationValue]:
@@ -189,6 +190,7 @@ def connector(
     settings: type[BaseSettings] = NoSettings,
     example: Example | None = None,
     for_all_organizations: bool = False,
+    calls_functions: bool = True,
 ) -> Callable[[type[ConnectorT]], type[ConnectorT]]:
     """Register a class as a connector; the first line of its docstring is the description.
 
@@ -200,6 +202,8 @@ def connector(
         for_all_organizations: Whether every organisation uses the connector with the operator's
             settings. For connectors that need no provider's account. Connectors to a provider mark
             the settings that organisations supply with `FromOrganization` instead.
+        calls_functions: Whether models of the connector can call functions. If not, the author of
+            an assistant that binds tools as functions is warned.
 
     Raises:
         ValueError: The name is not valid, or the connector declares both for organisations.
@@ -209,7 +213,9 @@ def connector(
 
     def decorate(kind: type[ConnectorT]) -> type[ConnectorT]:
         description, _, _ = (kind.__doc__ or "").strip().partition("\n")
-        plugin = Plugin(name, description, settings, kind, example, for_all_organizations)
+        plugin = Plugin(
+            name, description, settings, kind, example, for_all_organizations, calls_functions
+        )
         if for_all_organizations and plugin.organization_settings:
             raise ValueError(
                 f"The connector {name!r} marks settings with FromOrganization, so it cannot be "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
+from heddle.connector.v1 import connector_pb2
 from heddle_runtime.errors import Violation
 from heddle_runtime.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.struct_codec import from_struct
@@ -74,8 +75,22 @@ def unchecked(assistant: assistant_pb2.Assistant, installed: Installed) -> Itera
         yield Violation("assistant.tools", problem)
 
 
+def idle_functions(assistant: assistant_pb2.Assistant, installed: Installed) -> Iterator[Violation]:
+    """Yield a warning for each tool that the assistant's model can never call."""
+    connector = (installed.connectors or {}).get(assistant.model.connector)
+    if connector is None or connector.calls_functions:
+        return
+    problem = (
+        f"{connector.name} does not call functions, so the tool is never used: choose another "
+        "connector or another mode"
+    )
+    for index, binding in enumerate(assistant.tools):
+        if binding.mode == assistant_pb2.MODE_FUNCTION:
+            yield Violation(f"assistant.tools[{index}].mode", problem)
+
+
 def _of_model(
-    model: assistant_pb2.ModelRef, connectors: Mapping[str, Sequence[str]] | None
+    model: assistant_pb2.ModelRef, connectors: Mapping[str, connector_pb2.Connector] | None
 ) -> Iterator[Fault]:
     missing = [name for name in ("connector", "model") if not getattr(model, name).strip()]
     yield from (_fault(f"model.{name}", REQUIRED, "") for name in missing)
@@ -86,7 +101,7 @@ def _of_model(
         problem = f"No connector is named {_shown(model.connector)}. There are: {names}."
         yield _fault("model.connector", problem, model.connector)
         return
-    models = connectors[model.connector]
+    models = connectors[model.connector].models
     if models and "model" not in missing and model.model not in models:
         problem = f"{model.connector} has no model {_shown(model.model)}, only {', '.join(models)}."
         yield _fault("model.model", problem, model.model)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heddle.assistant.v1 import assistant_pb2
+from heddle.connector.v1 import connector_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import Violation
 
@@ -12,8 +13,8 @@ from heddle_runtime.errors import Violation
 class Installed:
     """The connectors, and the violations of bindings. None: the service cannot be reached."""
 
-    connectors: Mapping[str, Sequence[str]] | None
-    """The only models of each connector; none if there may be others."""
+    connectors: Mapping[str, connector_pb2.Connector] | None
+    """By name."""
     bindings: Mapping[bytes, Sequence[Violation]] | None
     """By `key_of`; the fields are `name`, `mode` or a path that begins with `config`."""
 

@@ -15,7 +15,7 @@ from heddle_runtime.errors import DeadlineError, InvalidRequestError, Violation,
 from heddle_runtime.limits import MAX_SHORT_PAGE_SIZE
 from heddle_runtime.ttl_cache import TTLCache
 
-from heddle_orchestrator.validation.faults import compare, faults_of, unchecked
+from heddle_orchestrator.validation.faults import compare, faults_of, idle_functions, unchecked
 from heddle_orchestrator.validation.installed import Installed, key_of, tool_request
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _CACHE_SECONDS = 10.0
 _TIMEOUT_SECONDS = 3.0
 _UNREACHABLE = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 AnswerT = TypeVar("AnswerT")
+Connectors = Mapping[str, connector_pb2.Connector]
 Bindings = Mapping[bytes, Sequence[Violation]]
 log = structlog.get_logger(__name__)
 
@@ -41,7 +42,7 @@ class Validator:
     ) -> None:
         self._tools = tools
         self._connectors = connectors
-        self._cache: TTLCache[str, Mapping[str, Sequence[str]]] = TTLCache(_CACHE_SECONDS)
+        self._cache: TTLCache[str, Connectors] = TTLCache(_CACHE_SECONDS)
 
     async def check(
         self, requests: Sequence[pb.ValidateAssistantRequest], context: Context
@@ -56,26 +57,26 @@ class Validator:
             raise InvalidRequestError("The batch is too large.", [violation])
         seconds = remaining(context, _TIMEOUT_SECONDS)
         connectors, bindings = await asyncio.gather(
-            _or_none(self._connector_models(seconds), "connectors"),
+            _or_none(self._available_connectors(seconds), "connectors"),
             _or_none(self._checked_bindings(requests, seconds), "tools"),
         )
         installed = Installed(connectors, bindings)
         return [_response(request, installed) for request in requests]
 
-    async def _connector_models(self, seconds: float) -> Mapping[str, Sequence[str]]:
+    async def _available_connectors(self, seconds: float) -> Connectors:
         # What an organisation can use is the same for all its members.
         return await self._cache.get(caller().identity.organization, self._list_connectors, seconds)
 
-    async def _list_connectors(self) -> Mapping[str, Sequence[str]]:
+    async def _list_connectors(self) -> Connectors:
         request = connector_pb2.ListConnectorsRequest(page_size=MAX_SHORT_PAGE_SIZE)
-        models: dict[str, Sequence[str]] = {}
+        connectors: dict[str, connector_pb2.Connector] = {}
         while True:
             page = await self._connectors.ListConnectors(
                 request, **new_call_options(_TIMEOUT_SECONDS)
             )
-            models |= {each.name: each.models[:] for each in page.connectors}
+            connectors |= {each.name: each for each in page.connectors}
             if not page.next_page_token:
-                return models
+                return connectors
             request = connector_pb2.ListConnectorsRequest(
                 page_size=MAX_SHORT_PAGE_SIZE, page_token=page.next_page_token
             )
@@ -109,6 +110,7 @@ def _response(
     stored = faults_of(request.stored, installed) if request.HasField("stored") else []
     violations, warnings = compare(faults, stored)
     warnings += unchecked(request.assistant, installed)
+    warnings += idle_functions(request.assistant, installed)
     return pb.ValidateAssistantResponse(
         violations=map(_message, violations), warnings=map(_message, warnings)
     )
