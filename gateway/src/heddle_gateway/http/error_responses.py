@@ -38,6 +38,7 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "PROVIDER_GARBLED": (502, SERVER, "provider_garbled"),
     "TOOL_FAILED": (502, SERVER, "tool_failed"),
     "UPSTREAM_UNAVAILABLE": (503, SERVER, "service_unavailable"),
+    "STORAGE_UNAVAILABLE": (503, SERVER, "storage_unavailable"),
     "DEADLINE_EXCEEDED": (504, SERVER, "deadline_exceeded"),
 }
 # Contract fields and their names in requests.

@@ -99,6 +99,11 @@ class PermissionDeniedError(HeddleError, code=StatusCode.PERMISSION_DENIED):
     """The caller may not do this."""
 
 
+# Before the next class: `_BY_CODE` holds the last one of a code.
+class StorageError(HeddleError, code=StatusCode.UNAVAILABLE, reason="STORAGE_UNAVAILABLE"):
+    """The service cannot store data until an operator acts. Nothing was acknowledged."""
+
+
 class UnavailableError(HeddleError, code=StatusCode.UNAVAILABLE, reason="UPSTREAM_UNAVAILABLE"):
     """A dependency of the service is unavailable; a later retry may succeed."""
 

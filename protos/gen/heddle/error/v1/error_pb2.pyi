@@ -78,6 +78,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     ERROR_REASON_NOT_SET_UP: _ErrorReason.ValueType  # 16
     """[FAILED_PRECONDITION] A setting that the call needs is missing. The message names it."""
+    ERROR_REASON_STORAGE_UNAVAILABLE: _ErrorReason.ValueType  # 17
+    """[UNAVAILABLE] The service cannot store data: its disk is full, or a file of its database was
+    removed or replaced. The write was not acknowledged. An operator has to act; the cause is in
+    the service's log and in its health.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without its prefix is the `reason` of the `google.rpc.ErrorInfo`
@@ -143,4 +148,9 @@ not changed; update the service.
 """
 ERROR_REASON_NOT_SET_UP: ErrorReason.ValueType  # 16
 """[FAILED_PRECONDITION] A setting that the call needs is missing. The message names it."""
+ERROR_REASON_STORAGE_UNAVAILABLE: ErrorReason.ValueType  # 17
+"""[UNAVAILABLE] The service cannot store data: its disk is full, or a file of its database was
+removed or replaced. The write was not acknowledged. An operator has to act; the cause is in
+the service's log and in its health.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -31,6 +31,16 @@ class Database(Protocol):
         """Yield a connection in a transaction that ends with the block.
 
         An exception takes everything back. Without one, all is on disk when the block is left.
+
+        Raises:
+            StorageError: The disk is full, or the file was removed or replaced.
+        """
+
+    async def check(self) -> None:
+        """Check that the database can be read and written.
+
+        Raises:
+            HeddleError: It cannot. The diagnosis names the cause and the remedy.
         """
 
     def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import asyncpg
 from heddle_runtime.errors import InvalidRequestError, UnavailableError
+from heddle_runtime.storage import storage_error, storage_problem
 from sqlalchemy.exc import DBAPIError
 
 # SQLSTATE codes and classes. What passes: conflicts between transactions, time-outs of statements
@@ -15,6 +16,7 @@ _PASSING = ("40", "53", "55P03", "57014")
 _LOST = ("08", "57P", "25P03")
 # A text with the character NUL, which PostgreSQL neither keeps nor compares.
 _UNREPRESENTABLE = "22021"
+_DISK_FULL = "53100"
 _LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _RETRY_AFTER = 1.0
 
@@ -35,12 +37,20 @@ def unreachable() -> UnavailableError:
 
 
 @contextmanager
-def translated_errors() -> Iterator[None]:
-    """Tell callers about failures that pass; a lasting one goes on as it is."""
+def translated_errors(name: str) -> Iterator[None]:
+    """Tell callers about failures of the database `name` that pass, and of its disk.
+
+    Other failures are raised as they are.
+    """
     try:
         yield
     except (sqlite3.OperationalError, asyncpg.PostgresError, DBAPIError) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
+        if problem := storage_problem(cause, name):
+            raise problem from error
+        if _state(cause) == _DISK_FULL:
+            diagnosis = f"The disk of the server of {name} is full. Free space on it."
+            raise storage_error(diagnosis) from error
         invalidated = isinstance(error, DBAPIError) and error.connection_invalidated
         if invalidated or _state(cause).startswith(_LOST):
             raise unreachable() from error

@@ -6,8 +6,9 @@ from typing import Any
 
 import asyncpg
 from heddle_runtime.errors import UnavailableError
+from heddle_runtime.storage import storage_error
 from sqlalchemy import Select, event
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from heddle_assistants.database.address import PostgresAddress
@@ -24,6 +25,8 @@ _POOL = 8
 _ROW_CONNECTIONS = 4
 _PATIENCE = 10.0  # seconds for whoever waits for a turn
 _CONNECTING = 5.0
+# A server that only reads, such as a standby, gives out no number of a transaction.
+_PROBE = "SELECT pg_current_xact_id()"
 # The server ends what takes too long, and the locks that it holds; a call whose own time is up
 # closes its connection.
 _SETTINGS = {
@@ -49,7 +52,7 @@ class PostgresDatabase:
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
         """Yield a connection that sees one state of the database, and cannot change it."""
-        with translated_errors():
+        with translated_errors(self.name):
             async with self._semaphore, self._snapshots.connect() as connection:
                 yield connection
 
@@ -59,9 +62,21 @@ class PostgresDatabase:
 
         Writers of one row wait for each other; each sees what the one before it left.
         """
-        with translated_errors():
+        with translated_errors(self.name):
             async with self._semaphore, self._engine.begin() as connection:
                 yield connection
+
+    async def check(self) -> None:
+        """Check that the database can be read and written.
+
+        Raises:
+            HeddleError: It cannot.
+        """
+        async with self.writing() as connection:
+            try:
+                await connection.exec_driver_sql(_PROBE)
+            except DBAPIError as error:
+                raise storage_error(f"The database {self.name} cannot be written.") from error
 
     def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:
         """Return a function that reads one row."""
@@ -93,7 +108,7 @@ async def open_postgresql(address: PostgresAddress) -> AsyncGenerator[PostgresDa
         max_overflow=0,
     )
     event.listen(engine.sync_engine, "checkout", _refuse_closed)
-    rows = Connections(connect, _ROW_CONNECTIONS, _PATIENCE)
+    rows = Connections(connect, address.name, _ROW_CONNECTIONS, _PATIENCE)
     try:
         await _try(rows, address.name)
         yield PostgresDatabase(address.name, engine, rows)

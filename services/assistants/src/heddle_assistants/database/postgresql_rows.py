@@ -23,15 +23,16 @@ class Connections:
     """Lends each connection to one read at a time, and makes it when it is first needed."""
 
     def __init__(
-        self, connect: Callable[[], Awaitable[Connection]], size: int, patience: float
+        self, connect: Callable[[], Awaitable[Connection]], name: str, size: int, patience: float
     ) -> None:
         self._connect = connect
+        self._name = name
         self._semaphore = FairSemaphore(size, patience)
         self._free: list[Connection] = []
 
     async def fetch_row(self, text: str, values: Sequence[object]) -> asyncpg.Record | None:
         """Run a query; once more if its connection proves dead, for it changes nothing."""
-        with translated_errors():
+        with translated_errors(self._name):
             try:
                 return await self._fetch_row(text, values)
             except _LOST:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from heddle_runtime.storage import StoredFiles, check_space
 from sqlalchemy import Select, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -19,6 +20,8 @@ from heddle_assistants.database.semaphore import FairSemaphore
 from heddle_assistants.database.sqlite_file import connect, prepare
 
 _READERS = 16
+# Writes the first page of the file, also if the number is the same.
+_PROBE = "PRAGMA user_version = 1"
 _LONGEST_PAUSE = 0.005  # seconds between two tries at a lock that another process holds
 # In WAL mode readers wait for nobody, but for a process that opens or closes the file as the first
 # or the last one. It holds the loop's thread, so it is short.
@@ -41,8 +44,10 @@ class SqliteDatabase:
         writer: AsyncEngine,
         rows: sqlite3.Connection,
         patience: float,
+        files: StoredFiles,
     ) -> None:
         self.name = name
+        self._files = files
         self._readers = readers
         self._reading = FairSemaphore(_READERS, patience)
         self._writer = writer
@@ -53,7 +58,7 @@ class SqliteDatabase:
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
         """Yield a connection that sees one state of the database, and cannot change it."""
-        with translated_errors():
+        with translated_errors(self.name):
             async with self._reading, self._readers.connect() as connection:
                 await connection.exec_driver_sql("BEGIN")
                 yield connection
@@ -61,17 +66,30 @@ class SqliteDatabase:
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[AsyncConnection]:
         """Yield the one connection that writes; what it did is on disk when the block is left."""
-        with translated_errors():
+        with translated_errors(self.name):
             async with self._writing, self._writer.begin() as connection:
                 await _begin_immediate(connection, self._patience)
                 yield connection
+                self._files.check()  # what fails here has changed nothing
+            self._files.check()  # the file may have disappeared during the commit
+
+    async def check(self) -> None:
+        """Check that the database can be read and written.
+
+        Raises:
+            HeddleError: It cannot.
+        """
+        self._files.check()
+        await asyncio.to_thread(check_space, Path(self.name).parent)
+        async with self.writing() as connection:
+            await connection.exec_driver_sql(_PROBE)
 
     def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:
         """Return a function that reads one row."""
         compiled = row_query(query, self._readers.dialect)
 
         async def read(*values: object) -> Row | None:
-            with translated_errors():
+            with translated_errors(self.name):
                 # All rows, though it is one: a statement that is not at its end keeps its snapshot.
                 rows = self._rows.execute(compiled.text, values).fetchall()
             return compiled.row(rows[0]) if rows else None
@@ -87,7 +105,10 @@ async def open_sqlite(path: Path, patience: float = 10) -> AsyncGenerator[Sqlite
     writer = _engine(path, 1, _WRITER)
     rows = connect(path, _READER)
     try:
-        yield SqliteDatabase(str(path), readers, writer, rows, patience)
+        # A connection that has read keeps the log of SQLite in place, which a commit writes to.
+        rows.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        files = StoredFiles(path, path.with_name(f"{path.name}-wal"))
+        yield SqliteDatabase(str(path), readers, writer, rows, patience, files)
     finally:
         rows.close()
         await readers.dispose()
