@@ -18,7 +18,7 @@ from assistants.accounts.conftest import (
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.accounts.api_keys import ApiKeys
-from heddle_assistants.accounts.key_text import Pepper, new_key, parts
+from heddle_assistants.accounts.key_text import Peppers, new_key, parts
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.rows import ReadRow, Row
 from heddle_assistants.database.schema import api_keys, organizations
@@ -73,14 +73,44 @@ async def test_no_list_and_no_revocation_tells_the_key(accounts: Accounts) -> No
     assert secret not in str(listed) + str(revoked) + str(made.key)
 
 
-async def test_another_pepper_makes_every_key_useless(database_url: str) -> None:
+OTHER_PEPPER = "another-pepper-of-32-characters!!"
+
+
+async def test_another_pepper_is_refused_while_keys_need_the_former_one(database_url: str) -> None:
     async with serving(database_url) as accounts:
         await accounts.put("uni")
-        secret = (await accounts.key()).secret
-        assert await accounts.whose(secret)
-    async with serving(database_url, key_pepper="another-pepper-of-32-characters!!") as accounts:
+        key = await accounts.key()
+        assert await accounts.whose(key.secret)
+    with pytest.raises(ValueError, match=r"1 API keys .* HEDDLE_ASSISTANTS_KEY_PEPPER"):
+        async with serving(database_url, key_pepper=OTHER_PEPPER):
+            pass
+    async with serving(database_url, key_pepper=OTHER_PEPPER, secrets_lost=True) as accounts:
         with pytest.raises(UnauthenticatedError):
-            await accounts.whose(secret)
+            await accounts.whose(key.secret)
+        await accounts.call("RevokeKey", pb.RevokeKeyRequest(id=key.key.id))
+    async with serving(database_url, key_pepper=OTHER_PEPPER) as accounts:
+        assert (await accounts.key()).secret
+
+
+async def test_a_pepper_is_rotated_without_new_keys(database_url: str) -> None:
+    async with serving(database_url) as accounts:
+        await accounts.put("uni")
+        used, unused = [await accounts.key() for _ in range(2)]
+    async with serving(database_url, key_pepper=f"{OTHER_PEPPER}, {PEPPER}") as accounts:
+        made = await accounts.key()
+        for _ in range(2):
+            assert await accounts.whose(used.secret)
+        page = await accounts.call("ListKeys", pb.ListKeysRequest())
+        former = {key.id: key.former_pepper for key in page.keys}
+        assert former == {made.key.id: False, used.key.id: False, unused.key.id: True}
+    with pytest.raises(ValueError, match="1 API keys"):
+        async with serving(database_url, key_pepper=OTHER_PEPPER):
+            pass
+    async with serving(database_url, key_pepper=f"{OTHER_PEPPER},{PEPPER}") as accounts:
+        assert await accounts.whose(unused.secret)
+    async with serving(database_url, key_pepper=OTHER_PEPPER) as accounts:
+        for key in (used, unused, made):
+            assert await accounts.whose(key.secret)
 
 
 async def refusal(accounts: Accounts, key: str) -> tuple[str, str, dict[str, str]]:
@@ -119,14 +149,14 @@ async def test_every_useless_key_is_refused_in_the_same_words(
     assert words[0] == ("UNAUTHENTICATED", "The API key is not valid.", {"subject": "key"})
 
 
-class CountingPepper(Pepper):
+class CountingPeppers(Peppers):
     """Tells how often it was used."""
 
     used = 0
 
-    def digest(self, text: str) -> bytes:
-        CountingPepper.used += 1
-        return super().digest(text)
+    def digest(self, text: str, identifier: str) -> bytes:
+        CountingPeppers.used += 1
+        return super().digest(text, identifier)
 
 
 class CountingDatabase:
@@ -136,6 +166,7 @@ class CountingDatabase:
         self.name = database.name
         self.reading = database.reading
         self.writing = database.writing
+        self.check = database.check
         self.reads = 0
         self._database = database
 
@@ -152,15 +183,15 @@ class CountingDatabase:
 async def test_every_key_costs_one_read_and_one_digest_whatever_is_wrong_with_it(
     accounts: Accounts, rows: Database
 ) -> None:
-    database, pepper = CountingDatabase(rows), CountingPepper(PEPPER.encode())
-    keys = ApiKeys(database, pepper)
+    database, peppers = CountingDatabase(rows), CountingPeppers([PEPPER])
+    keys = ApiKeys(database, peppers)
     good, revoked = [(await accounts.key()).secret for _ in range(2)]
     await accounts.call("RevokeKey", pb.RevokeKeyRequest(id=parts(revoked)[0]))
     taken = []
-    for key in (good, revoked, good[:-2] + "..", new_key(pepper).text, "garbage", ""):
-        before = database.reads, CountingPepper.used
+    for key in (good, revoked, good[:-2] + "..", new_key(peppers).text, "garbage", ""):
+        before = database.reads, CountingPeppers.used
         found = await keys.holder(key)
-        taken.append((database.reads - before[0], CountingPepper.used - before[1]))
+        taken.append((database.reads - before[0], CountingPeppers.used - before[1]))
         assert (found is not None) == (key == good)
     assert taken == [(1, 1)] * 6
 
@@ -266,6 +297,6 @@ async def test_a_key_is_in_no_log_and_no_name_of_a_thing(
         await accounts.whose(made.secret[:-1])
     secret = made.secret.split("_", 2)[2][:30]
     assert secret not in "".join(capfd.readouterr())
-    made_here = new_key(Pepper(b"p"))
+    made_here = new_key(Peppers(["p"]))
     assert made_here.text.split("_", 2)[2] not in repr(made_here)
-    assert "secret-pepper" not in repr(Pepper(b"secret-pepper"))
+    assert "secret-pepper" not in repr(Peppers(["secret-pepper"]))

@@ -33,6 +33,7 @@ from heddle_runtime.errors import (
     shortened,
     to_status,
 )
+from heddle_runtime.storage import storage_problem
 from heddle_runtime.validation import missing_fields
 
 if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
@@ -219,6 +220,8 @@ def _expected(error: BaseException) -> HeddleError | None:
             return from_rpc(error)
         case TimeoutError():
             return DeadlineError("The deadline of the call has passed.")
+        case OSError():
+            return storage_problem(error, error.filename or "the service's data")
         case _:
             return None
 

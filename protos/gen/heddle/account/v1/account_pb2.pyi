@@ -63,6 +63,7 @@ class Key(_message.Message):
     EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     REVOKE_TIME_FIELD_NUMBER: _builtins.int
+    FORMER_PEPPER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, also the part of the key between `hk_` and the next `_`."""
     name: _builtins.str
@@ -75,6 +76,10 @@ class Key(_message.Message):
     """
     trusted: _builtins.bool
     """Whether the caller may act on behalf of another user, named in Open WebUI's headers."""
+    former_pepper: _builtins.bool
+    """Whether the digest of the key was made with a former pepper. The next use of the key makes it
+    with the current one. While such keys are valid, the service needs the former pepper.
+    """
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Additional scopes: `organization_admin`, `admin`. Callers can grant their own scopes only."""
@@ -103,10 +108,11 @@ class Key(_message.Message):
         expire_time: _timestamp_pb2.Timestamp | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         revoke_time: _timestamp_pb2.Timestamp | None = ...,
+        former_pepper: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "revoke_time", b"revoke_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "id", b"id", "name", b"name", "organization", b"organization", "revoke_time", b"revoke_time", "scopes", b"scopes", "trusted", b"trusted", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "former_pepper", b"former_pepper", "id", b"id", "name", b"name", "organization", b"organization", "revoke_time", b"revoke_time", "scopes", b"scopes", "trusted", b"trusted", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,17 +6,19 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import timestamp
-from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
+from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, Violation
 from heddle_runtime.identity import ORGANIZATION_ADMIN
 from sqlalchemy import ColumnElement, Row, and_, bindparam, func, insert, or_, select, update
 
 from heddle_assistants.accounts.access import no_organization
-from heddle_assistants.accounts.key_text import Pepper, new_key, parts
+from heddle_assistants.accounts.key_text import Peppers, new_key, parts
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import api_keys, organizations, users
 
+log = structlog.get_logger(__name__)
 OPEN = ("active", "trial")
 """What LAMB calls organisations that may work."""
 
@@ -24,9 +26,9 @@ OPEN = ("active", "trial")
 class ApiKeys:
     """Makes, finds and revokes keys."""
 
-    def __init__(self, database: Database, pepper: Pepper) -> None:
+    def __init__(self, database: Database, peppers: Peppers) -> None:
         self._database = database
-        self._pepper = pepper
+        self._peppers = peppers
         self._decoy = secrets.token_bytes(32)
         self._read = database.row_reader(_CHECKED)
 
@@ -38,8 +40,45 @@ class ApiKeys:
         identifier, secret = parts(text)
         row = await self._read(identifier)
         known = _Checked(*row) if row else _Checked(identifier, self._decoy)
-        right = hmac.compare_digest(self._pepper.digest(secret), known.digest)
-        return known.holder() if right & known.is_open(time.time()) else None
+        digest = self._peppers.digest(secret, known.pepper_id)
+        right = hmac.compare_digest(digest, known.digest)
+        if not right & (known.pepper_id in self._peppers) & known.is_open(time.time()):
+            return None
+        if known.pepper_id != self._peppers.current:
+            await self._renew(known, secret)
+        return known.holder()
+
+    async def _renew(self, known: "_Checked", secret: str) -> None:
+        """Store the digest of a valid key with the current pepper."""
+        digest = self._peppers.digest(secret, self._peppers.current)
+        changed = update(api_keys).where(
+            api_keys.c.id == known.id, api_keys.c.pepper_id == known.pepper_id
+        )
+        try:
+            async with self._database.writing() as connection:
+                await connection.execute(
+                    changed.values(digest=digest, pepper_id=self._peppers.current)
+                )
+        except HeddleError as error:  # the key is valid; its next use tries again
+            log.warning("a key stays under a former pepper", key=known.id, reason=error.reason)
+
+    async def require_peppers(self) -> None:
+        """Check that the pepper of every usable key is known.
+
+        Raises:
+            ValueError: It is not. The message names the setting and the remedy.
+        """
+        unusable = _USABLE.where(api_keys.c.pepper_id.not_in(self._peppers.ids))
+        async with self._database.reading() as connection:
+            count = await connection.scalar(unusable, {"now": int(time.time())})
+        if count:
+            raise ValueError(
+                f"{count} API keys were made with a pepper that is not in "
+                "HEDDLE_ASSISTANTS_KEY_PEPPER, and would be refused. Add the former pepper after "
+                "a comma: NEW,FORMER. A pepper that the service generated is in the file beside "
+                "the SQLite database that ends in .pepper. If the pepper is lost, set "
+                "HEDDLE_ASSISTANTS_SECRETS_LOST=true once and create new keys."
+            )
 
     async def make(self, requested: pb.Key) -> pb.CreateKeyResponse:
         """Make a key.
@@ -48,7 +87,7 @@ class ApiKeys:
             InvalidRequestError: There is no such user in the organisation, or not of that role.
             NotFoundError: There is no such organisation.
         """
-        generated = new_key(self._pepper)
+        generated = new_key(self._peppers)
         expires = requested.expire_time.seconds if requested.HasField("expire_time") else None
         async with self._database.writing() as connection:
             query = select(organizations.c.id).where(organizations.c.slug == requested.organization)
@@ -65,6 +104,7 @@ class ApiKeys:
                     id=generated.id,
                     name=requested.name,
                     digest=generated.digest,
+                    pepper_id=self._peppers.current,
                     organization_id=organization,
                     user_email=requested.user or None,
                     scopes=" ".join(dict.fromkeys(requested.scopes)),
@@ -74,7 +114,7 @@ class ApiKeys:
                 )
             )
             row = (await connection.execute(_LISTED.where(api_keys.c.id == generated.id))).one()
-        return pb.CreateKeyResponse(key=_key(row), secret=generated.text)
+        return pb.CreateKeyResponse(key=self._key(row), secret=generated.text)
 
     async def listed(
         self, where: ColumnElement[bool], after: tuple[int, str] | None, limit: int
@@ -97,7 +137,7 @@ class ApiKeys:
             )
         query = query.order_by(api_keys.c.created_at.desc(), api_keys.c.id.desc()).limit(limit)
         async with self._database.reading() as connection:
-            return [_key(row) for row in await connection.execute(query)]
+            return [self._key(row) for row in await connection.execute(query)]
 
     async def revoke(self, identifier: str, where: ColumnElement[bool]) -> pb.Key:
         """Make a key useless; one that was revoked before stays so.
@@ -114,7 +154,21 @@ class ApiKeys:
             await connection.execute(
                 update(api_keys).where(api_keys.c.id == identifier).values(revoked_at=revoked)
             )
-            return _key((await connection.execute(query)).one())
+            return self._key((await connection.execute(query)).one())
+
+    def _key(self, row: Row[*tuple[Any, ...]]) -> pb.Key:
+        return pb.Key(
+            id=row.id,
+            name=row.name,
+            organization=row.slug,
+            user=row.user_email or "",
+            scopes=row.scopes.split(),
+            trusted=row.trusted,
+            create_time=timestamp(row.created_at),
+            expire_time=timestamp(row.expires_at),
+            revoke_time=timestamp(row.revoked_at),
+            former_pepper=row.pepper_id != self._peppers.current,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +177,7 @@ class _Checked:
 
     id: str
     digest: bytes = field(repr=False)
+    pepper_id: str = ""
     organization: str = ""
     status: str = ""
     user: str | None = None
@@ -165,6 +220,7 @@ _CHECKED = (
     select(
         api_keys.c.id,
         api_keys.c.digest,
+        api_keys.c.pepper_id,
         organizations.c.slug,
         organizations.c.status,
         api_keys.c.user_email,
@@ -197,21 +253,16 @@ _LISTED = select(
     api_keys.c.created_at,
     api_keys.c.expires_at,
     api_keys.c.revoked_at,
+    api_keys.c.pepper_id,
 ).select_from(_KEYS_OF_ORGANIZATIONS)
-
-
-def _key(row: Row[*tuple[Any, ...]]) -> pb.Key:
-    return pb.Key(
-        id=row.id,
-        name=row.name,
-        organization=row.slug,
-        user=row.user_email or "",
-        scopes=row.scopes.split(),
-        trusted=row.trusted,
-        create_time=timestamp(row.created_at),
-        expire_time=timestamp(row.expires_at),
-        revoke_time=timestamp(row.revoked_at),
+_USABLE = (
+    select(func.count())
+    .select_from(api_keys)
+    .where(
+        api_keys.c.revoked_at.is_(None),
+        or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > bindparam("now")),
     )
+)
 
 
 def _check_role(requested: pb.Key, role: str | None) -> None:

@@ -11,7 +11,7 @@ from heddle_assistants.accounts.api_keys import ApiKeys
 from heddle_assistants.accounts.collections import Collections
 from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.key_rotation import reseal
-from heddle_assistants.accounts.key_text import Pepper
+from heddle_assistants.accounts.key_text import Peppers
 from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
@@ -29,20 +29,29 @@ class AccountSettings(EgressSettings):
 
     key_pepper: SecretStr | None = Field(
         default=None,
-        min_length=SHORTEST,
-        description="The secret that the digests of API keys are made with; who changes it makes "
-        "all keys useless. Without it one is made and kept beside the SQLite database, in a file "
-        f"that ends in {PEPPER_FILE}. PostgreSQL needs it.",
+        description="The secret that the digests of API keys are made with. To change it, write "
+        "the new one and the former one with a comma between; a key gets the new one when it is "
+        "used, and `heddle keys list --former-pepper` shows the others. Without this setting, the "
+        "secret is generated in a file beside the SQLite database that ends in "
+        f"{PEPPER_FILE}. PostgreSQL needs it.",
     )
     encryption_key: SecretStr | None = Field(
         default=None,
         description="The secret that encrypts secrets in organisations' settings. To change it, "
-        "write the new one and the old one with a comma between; after a start the old one may "
-        "go. Without it one is made and kept beside the SQLite database, in a file that ends in "
+        "write the new one and the former one with a comma between; after a start the former one "
+        "may go. Several replicas need one more step before: restart each with the former one, a "
+        "comma and the new one, so that all can read what the first replica encrypts anew. Without "
+        "this setting, the secret is generated in a file beside the SQLite database that ends in "
         f"{ENCRYPTION_FILE}. PostgreSQL needs it.",
     )
 
-    @field_validator("encryption_key")
+    secrets_lost: bool = Field(
+        default=False,
+        description="Start although the pepper of API keys or the encryption key of secrets is "
+        "missing. These keys are refused and these secrets cannot be used.",
+    )
+
+    @field_validator("encryption_key", "key_pepper")
     @classmethod
     def _refuse_short_keys(cls, value: SecretStr | None) -> SecretStr | None:
         if value and any(len(text) < SHORTEST for text in split_keys(value.get_secret_value())):
@@ -59,17 +68,21 @@ async def account_service(database: Database, url: str, settings: AccountSetting
     """Return what serves the accounts of an open database, `url` being where it is.
 
     Raises:
-        ValueError: The database is PostgreSQL and a secret is missing.
+        ValueError: A secret is missing: a setting with PostgreSQL, or one that stored keys and
+            secrets need.
         OSError: A file with a secret cannot be read or made.
     """
     keys = encryption_keys(url, settings)
-    await reseal(database, keys)
+    api_keys = ApiKeys(database, _peppers(url, settings))
+    if not settings.secrets_lost:
+        await api_keys.require_peppers()
+    await reseal(database, keys, refuse=not settings.secrets_lost)
     organizations = Organizations(database, keys)
     servicer = AccountServicer(
         organizations,
         Addresses(organizations, Egress(settings.private_networks)),
         Users(database),
-        ApiKeys(database, _pepper(url, settings)),
+        api_keys,
         ResolvedSettings(database, keys),
         Collections(database),
     )
@@ -82,9 +95,9 @@ def encryption_keys(url: str, settings: AccountSettings) -> Keys:
     return Keys.of(split_keys(_secret(settings.encryption_key, url, ENCRYPTION_FILE, variable)))
 
 
-def _pepper(url: str, settings: AccountSettings) -> Pepper:
+def _peppers(url: str, settings: AccountSettings) -> Peppers:
     variable = "HEDDLE_ASSISTANTS_KEY_PEPPER"
-    return Pepper(_secret(settings.key_pepper, url, PEPPER_FILE, variable).encode())
+    return Peppers(split_keys(_secret(settings.key_pepper, url, PEPPER_FILE, variable)))
 
 
 def _secret(configured: SecretStr | None, url: str, ending: str, variable: str) -> str:

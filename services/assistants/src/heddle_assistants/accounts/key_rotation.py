@@ -12,12 +12,26 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations
 
 log = structlog.get_logger(__name__)
+_MISSING = (
+    "The settings of the organisation {slug!r} hold secrets that were encrypted with a key that is "
+    "not in HEDDLE_ASSISTANTS_ENCRYPTION_KEY. Add the former key after a comma: NEW,FORMER. A key "
+    "that the service generated is in the file beside the SQLite database that ends in "
+    ".encryption-key. If the key is lost, set HEDDLE_ASSISTANTS_SECRETS_LOST=true and enter the "
+    "secrets of the organisation again."
+)
 
 
-async def reseal(database: Database, keys: Keys) -> None:
+async def reseal(database: Database, keys: Keys, *, refuse: bool) -> None:
     """Seal the secrets of all organisations with the first key, also those that are not sealed.
 
-    An organisation with a secret that no key opens is logged and left as it is.
+    Args:
+        database: Where the organisations are.
+        keys: The first of them seals.
+        refuse: Whether a secret that no key opens is an error. If not, it is logged, and the
+            organisation is left as it is.
+
+    Raises:
+        ValueError: No key opens a secret. The message names the setting and the remedy.
     """
     async with database.reading() as connection:
         slugs = (await connection.execute(select(organizations.c.slug))).scalars().all()
@@ -25,6 +39,8 @@ async def reseal(database: Database, keys: Keys) -> None:
         try:
             await _reseal(database, keys, slug)
         except UnreadableSecretError as error:
+            if refuse:
+                raise ValueError(_MISSING.format(slug=slug)) from error
             log.error("settings are sealed with another key", organization=slug, cause=str(error))  # noqa: TRY400 - the key is at fault, a traceback says nothing
 
 

@@ -3,10 +3,13 @@
 import hmac
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _ID_BYTES = 8
 _SECRET_BYTES = 32
+_PURPOSE = b"heddle pepper id"
+_ID_CHARACTERS = 16
 _KEY = re.compile(r"hk_(?P<id>[0-9a-f]{16})_(?P<secret>[A-Za-z0-9_-]{20,200})", re.ASCII)
 
 
@@ -21,22 +24,41 @@ class NewKey:
     """What is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pepper:
-    """The secret without which the kept digests are of no use."""
+class Peppers:
+    """The secrets without which the stored digests are of no use. The first makes new digests."""
 
-    secret: bytes = field(repr=False)
+    def __init__(self, texts: Sequence[str]) -> None:
+        secrets_by_id = {_id_of(text.encode()): text.encode() for text in texts}
+        self._secrets = secrets_by_id
+        self.current = next(iter(secrets_by_id))
+        """The id of the pepper of new digests. It reveals nothing of the pepper."""
 
-    def digest(self, text: str) -> bytes:
-        """Return what is kept of the secret part of a key."""
-        return hmac.digest(self.secret, text.encode("utf-8", "replace"), "sha256")
+    @property
+    def ids(self) -> list[str]:
+        """The ids of all peppers."""
+        return list(self._secrets)
+
+    def __contains__(self, identifier: str) -> bool:
+        return identifier in self._secrets
+
+    def digest(self, text: str, identifier: str) -> bytes:
+        """Return the digest of the secret part of a key with one pepper.
+
+        An unknown identifier takes the same time as a known one, so that callers learn nothing.
+        """
+        secret = self._secrets.get(identifier, self._secrets[self.current])
+        return hmac.digest(secret, text.encode("utf-8", "replace"), "sha256")
 
 
-def new_key(pepper: Pepper) -> NewKey:
+def _id_of(secret: bytes) -> str:
+    return hmac.digest(secret, _PURPOSE, "sha256").hex()[:_ID_CHARACTERS]
+
+
+def new_key(peppers: Peppers) -> NewKey:
     """Make a key of 256 random bits."""
     identifier = secrets.token_hex(_ID_BYTES)
     secret = secrets.token_urlsafe(_SECRET_BYTES)
-    return NewKey(identifier, f"hk_{identifier}_{secret}", pepper.digest(secret))
+    return NewKey(identifier, f"hk_{identifier}_{secret}", peppers.digest(secret, peppers.current))
 
 
 def parts(text: str) -> tuple[str, str]:

@@ -187,6 +187,7 @@ api_keys = Table(
     Column("id", Text, primary_key=True),
     _text("name"),
     Column("digest", LargeBinary, nullable=False),
+    _text("pepper_id"),
     _of_organization(),
     Column("user_email", Text),
     _text("scopes"),

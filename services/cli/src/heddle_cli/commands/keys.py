@@ -71,12 +71,24 @@ def create_key(
 def list_keys(
     *,
     organization: Annotated[str, typer.Option(help="Only keys of this organisation.")] = "",
+    former_pepper: Annotated[
+        bool,
+        typer.Option(
+            "--former-pepper",
+            help="Only valid keys that still need the former pepper. A key that is used gets the "
+            "new one; revoke the others before you remove the former pepper.",
+        ),
+    ] = False,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """List the keys, newest first: id, organisation, user, rights, state, name."""
     with connected(assistants_address, AccountServiceStub) as connection:
         keys = list(listed(connection, organization))
-    if not keys:
+    if former_pepper:
+        keys = [key for key in keys if key.former_pepper and is_usable(key)]
+        if not keys:
+            notes.print("No key needs a former pepper.", style="dim")
+    elif not keys:
         notes.print("There are no keys. `heddle keys create` makes one.", style="dim")
     columns(_row(key) for key in keys)
 
@@ -129,6 +141,12 @@ def state(key: pb.Key) -> str:
         return "valid"
     over = key.expire_time.seconds <= time.time()
     return f"{'expired' if over else 'until'} {_day(key.expire_time)}"
+
+
+def is_usable(key: pb.Key) -> bool:
+    """Return whether a key is neither revoked nor expired."""
+    expired = key.HasField("expire_time") and key.expire_time.seconds <= time.time()
+    return not expired and not key.HasField("revoke_time")
 
 
 def _day(moment: Timestamp) -> str:

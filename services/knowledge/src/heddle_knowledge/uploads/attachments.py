@@ -21,6 +21,15 @@ class Attachments:
     def __init__(self, root: Path) -> None:
         """Take the folder, which is created when something is stored."""
         self._root = root / "attached"
+        self._unstored: dict[tuple[str, str], Attachment] = {}
+
+    def show(self, attachment: Attachment) -> None:
+        """Return this state of a file to readers in this process until `keep` stores one."""
+        self._unstored[attachment.collection, attachment.file_id] = attachment
+
+    def shown(self, collection: str, identifier: str) -> Attachment | None:
+        """Return the state of a file that could not be stored."""
+        return self._unstored.get((collection, identifier))
 
     def prepare(self, collection: str) -> None:
         """Create the folder of a collection."""
@@ -29,6 +38,7 @@ class Attachments:
     def keep(self, attachment: Attachment) -> None:
         """Store a file of a collection, whose folder `prepare` has created."""
         self._write(attachment.collection, attachment.file_id, attachment)
+        self._unstored.pop((attachment.collection, attachment.file_id), None)
 
     def keep_batch(self, batch: Batch) -> None:
         """Store a batch of a collection.
@@ -73,9 +83,10 @@ class Attachments:
         if not is_id(identifier):
             return None
         try:
-            return _decode(self._path(collection, identifier).read_bytes())
+            stored = _decode(self._path(collection, identifier).read_bytes())
         except FileNotFoundError:
             return None
+        return self.shown(collection, identifier) or stored
 
     def of(self, collection: str) -> list[Attachment]:
         """Return the files of a collection."""
@@ -97,6 +108,7 @@ class Attachments:
 
     def forget(self, collection: str, identifier: str) -> None:
         """Forget a file of a collection."""
+        self._unstored.pop((collection, identifier), None)
         self._path(collection, identifier).unlink(missing_ok=True)
         self.lock(collection, identifier).unlink(missing_ok=True)
         sync(self._root / collection)
@@ -118,6 +130,7 @@ class Attachments:
     def _read(self, folder: Path) -> Iterator[Attachment]:
         for path in folder.glob("file-*.json"):
             try:
-                yield _decode(path.read_bytes())
+                stored = _decode(path.read_bytes())
+                yield self.shown(stored.collection, stored.file_id) or stored
             except FileNotFoundError:  # detached meanwhile
                 continue

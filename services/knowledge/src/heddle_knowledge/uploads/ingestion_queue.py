@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 import structlog
-from heddle_runtime.errors import ConflictError, NotFoundError
+from heddle_runtime.errors import ConflictError, NotFoundError, StorageError
 from heddle_runtime.redaction import redact
+from heddle_runtime.storage import storage_problem
 
 from heddle_knowledge.errors import (
     DocumentNotFoundError,
@@ -29,6 +30,9 @@ AT_ONCE = 8
 """Files that are read at a time: those that are ready together share a commit."""
 _MAX_LOCKS = 32
 """Locks of attached files that are held at the same time, each of which is an open file."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
+"""Seconds between attempts to store the state of a file."""
+_NOT_STORED = "The service cannot store data at the moment. Attach the file again later."
 _BROKEN = "It could not be read. The cause is in the log of the knowledge service."
 
 
@@ -179,17 +183,52 @@ class IngestionQueue:
     def _forget(self, key: tuple[str, str], done: "asyncio.Task[None]") -> None:
         if self._running.get(key) is done:
             del self._running[key]
-        if not done.cancelled() and (error := done.exception()) is not None:
+        if done.cancelled():
+            return
+        if (error := done.exception()) is not None:
             log.error("attached file not kept", exc_info=error)
 
     async def _bring(self, collection: str, identifier: str) -> None:
+        """Ingest a file, and store how it ended.
+
+        While the disk refuses that, the state is shown from memory and stored again and again.
+        """
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                await self._bring_once(collection, identifier)
+            except OSError as error:
+                if pause == _FIRST_PAUSE:
+                    log.warning(
+                        "state of an attached file not stored", file=identifier, cause=str(error)
+                    )
+                await asyncio.to_thread(self._show_failure, collection, identifier)
+            else:
+                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _show_failure(self, collection: str, identifier: str) -> None:
+        stored = self.attachments.find(collection, identifier)
+        if stored is not None and stored.state == "in_progress":
+            self.attachments.show(_failed(stored, _NOT_STORED))
+
+    async def _bring_once(self, collection: str, identifier: str) -> None:
+        unstored = self.attachments.shown(collection, identifier)
+        if unstored is not None:
+            await asyncio.to_thread(self.attachments.keep, unstored)
+            return
         async with self._gate:
             lock = self.attachments.lock(collection, identifier)
             async with exclusive(lock):  # another process may be at it
                 now = await asyncio.to_thread(self.attachments.find, collection, identifier)
                 if now is not None and now.state == "in_progress":
                     ended = await self._ended(now)
-                    await asyncio.to_thread(self.attachments.keep, ended)
+                    try:
+                        await asyncio.to_thread(self.attachments.keep, ended)
+                    except OSError:
+                        self.attachments.show(ended)
+                        raise
 
     async def _ended(self, attachment: Attachment) -> Attachment:
         try:
@@ -198,7 +237,13 @@ class IngestionQueue:
             return _failed(attachment, str(error), unreadable=True)
         except (KnowledgeError, NotFoundError) as error:
             return _failed(attachment, str(error))
-        except Exception:
+        except StorageError as error:
+            log.warning("attached file not stored", file=attachment.file_id, cause=error.diagnosis)
+            return _failed(attachment, _NOT_STORED)
+        except Exception as error:
+            if storage_problem(error, "the collections") is not None:
+                log.warning("attached file not stored", file=attachment.file_id, cause=str(error))
+                return _failed(attachment, _NOT_STORED)
             log.exception("attached file not brought in", file=attachment.file_id)
             return _failed(attachment, _BROKEN)
         return msgspec.structs.replace(attachment, state="completed")
