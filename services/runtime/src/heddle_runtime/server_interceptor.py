@@ -220,8 +220,8 @@ def _expected(error: BaseException) -> HeddleError | None:
             return from_rpc(error)
         case TimeoutError():
             return DeadlineError("The deadline of the call has passed.")
-        case OSError():
-            return storage_problem(error, error.filename or "the service's data")
+        case OSError() | RuntimeError():
+            return storage_problem(error)
         case _:
             return None
 

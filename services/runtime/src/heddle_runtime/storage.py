@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ MIN_FREE_BYTES = 16 * 1024 * 1024
 """Free space of a disk below which a service reports a problem."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FAILED = {errno.EIO, errno.EROFS}
+_RUST_ERROR = re.compile(r"\(os error (\d{1,4})\)")
 _SQLITE_FULL = "SQLITE_FULL"
 # The disk refused a write. SQLite reports a limit on the size of a file in this way as well.
 _SQLITE_FAILED = ("SQLITE_IOERR", "SQLITE_READONLY_", "SQLITE_CANTOPEN")
@@ -80,13 +82,19 @@ def storage_error(diagnosis: str) -> StorageError:
     return StorageError(message, retry_after=RETRY_SECONDS, diagnosis=diagnosis)
 
 
-def storage_problem(error: BaseException | None, path: object) -> StorageError | None:
-    """Return the error for a disk that refused an operation on `path`; None for other failures."""
-    if isinstance(error, OSError):
-        if error.errno in _FULL:
-            return storage_error(_full(path))
-        if error.errno in _FAILED:
-            return storage_error(f"The disk of {path} fails: {error.strerror}. Check it.")
+def storage_problem(error: BaseException | None, path: object = "") -> StorageError | None:
+    """Return the error for a disk that refused an operation, None for other failures.
+
+    Args:
+        error: The failure.
+        path: Of what is stored, for the operator. By default the one that `error` names.
+    """
+    path = path or getattr(error, "filename", None) or "the service's data"
+    number = _error_number(error)
+    if number in _FULL:
+        return storage_error(_full(path))
+    if number in _FAILED:
+        return storage_error(f"The disk of {path} fails: {os.strerror(number)}. Check it.")
     if isinstance(error, sqlite3.Error):
         name = getattr(error, "sqlite_errorname", None) or ""
         if name == _SQLITE_FULL:
@@ -108,6 +116,17 @@ def translated_storage_errors(path: object) -> Iterator[None]:
         if problem := storage_problem(error, path):
             raise problem from error
         raise
+
+
+def _error_number(error: BaseException | None) -> int:
+    """Return the system's number of an error, 0 for others. LanceDB has it in its text only."""
+    match error:
+        case OSError():
+            return error.errno or 0
+        case RuntimeError() if match := _RUST_ERROR.search(str(error)):
+            return int(match[1])
+        case _:
+            return 0
 
 
 def _full(path: object) -> str:

@@ -16,6 +16,7 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 from heddle_runtime.remote_json import RemoteError
+from heddle_runtime.storage import storage_problem
 
 from heddle_knowledge.errors import (
     BackendError,
@@ -49,6 +50,8 @@ def refusal_of(error: KnowledgeError) -> HeddleError:
     """Return the error that callers get. The engine's messages may be shown."""
     if isinstance(error, EmbeddingError):
         return UnavailableError(_NO_EMBEDDINGS, diagnosis=str(error))
+    if problem := storage_problem(error.__cause__):
+        return problem
     # Errors that are not in the table are faults of the request.
     return _KINDS.get(type(error), InvalidRequestError)(str(error), diagnosis=_cause(error))
 

@@ -235,17 +235,8 @@ class IngestionQueue:
             await self._ingest(attachment)
         except UnreadableDocumentError as error:
             return _failed(attachment, str(error), unreadable=True)
-        except (KnowledgeError, NotFoundError) as error:
-            return _failed(attachment, str(error))
-        except StorageError as error:
-            log.warning("attached file not stored", file=attachment.file_id, cause=error.diagnosis)
-            return _failed(attachment, _NOT_STORED)
         except Exception as error:
-            if storage_problem(error, "the collections") is not None:
-                log.warning("attached file not stored", file=attachment.file_id, cause=str(error))
-                return _failed(attachment, _NOT_STORED)
-            log.exception("attached file not brought in", file=attachment.file_id)
-            return _failed(attachment, _BROKEN)
+            return _failed(attachment, _explained(attachment, error))
         return msgspec.structs.replace(attachment, state="completed")
 
     async def _ingest(self, attachment: Attachment) -> None:
@@ -262,6 +253,19 @@ class IngestionQueue:
         async with aclosing(events):
             async for _ in events:
                 pass
+
+
+def _explained(attachment: Attachment, error: Exception) -> str:
+    """Return why a file was not ingested, for its owner. Logs what operators must know."""
+    problem = storage_problem(error) or storage_problem(error.__cause__)
+    if problem is not None or isinstance(error, StorageError):
+        diagnosis = getattr(problem or error, "diagnosis", "")
+        log.warning("attached file not stored", file=attachment.file_id, diagnosis=diagnosis)
+        return _NOT_STORED
+    if isinstance(error, KnowledgeError | NotFoundError):
+        return str(error)
+    log.error("attached file not brought in", file=attachment.file_id, exc_info=error)
+    return _BROKEN
 
 
 def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
