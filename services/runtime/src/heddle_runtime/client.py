@@ -13,8 +13,8 @@ from heddle_runtime.in_process import InProcessStream
 from heddle_runtime.multiplex.channel import MultiplexedChannel
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-KEEPALIVE_MS = 10_000
-KEEPALIVE_TIMEOUT_MS = 3_000
+KEEPALIVE_MS = 2_000
+KEEPALIVE_TIMEOUT_MS = 2_000
 RETRY_POLICY = {
     "maxAttempts": 4,
     "initialBackoff": "0.1s",

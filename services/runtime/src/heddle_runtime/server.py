@@ -38,8 +38,8 @@ OPTIONS = [
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     # Without this a forgotten process on the same port silently takes half of the calls.
     ("grpc.so_reuseport", 0),
-    # Our own clients ping every ten seconds; the default would call that abuse.
-    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    # Our own clients ping every two seconds; the default would call that abuse.
+    ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
     ("grpc.keepalive_permit_without_calls", 1),
 ]
 

@@ -26,7 +26,7 @@ from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior_
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/multiplex/v1/multiplex.proto\x12\x13heddle.multiplex.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x17google/rpc/status.proto\"L\n\x0c\x43\x61rryRequest\x12<\n\x06\x66rames\x18\x01 \x03(\x0b\x32\x1e.heddle.multiplex.v1.CallFrameB\x04\xe2\x41\x01\x01R\x06\x66rames\"\xa4\x01\n\tCallFrame\x12\x18\n\x04\x63\x61ll\x18\x01 \x01(\x04\x42\x04\xe2\x41\x01\x02R\x04\x63\x61ll\x12\x35\n\x04open\x18\x02 \x01(\x0b\x32\x19.heddle.multiplex.v1.OpenB\x04\xe2\x41\x01\x01H\x00R\x04open\x12\x1e\n\x06\x63redit\x18\x03 \x01(\rB\x04\xe2\x41\x01\x01H\x00R\x06\x63redit\x12\x1e\n\x06\x63\x61ncel\x18\x04 \x01(\x08\x42\x04\xe2\x41\x01\x01H\x00R\x06\x63\x61ncelB\x06\n\x04kind\"\x9c\x02\n\x04Open\x12\x1c\n\x06method\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x06method\x12\x1e\n\x07request\x18\x02 \x01(\x0c\x42\x04\xe2\x41\x01\x01R\x07request\x12#\n\ntimeout_ms\x18\x03 \x01(\rB\x04\xe2\x41\x01\x02R\ttimeoutMs\x12\x1c\n\x06\x63redit\x18\x04 \x01(\rB\x04\xe2\x41\x01\x01R\x06\x63redit\x12#\n\nrequest_id\x18\x05 \x01(\tB\x04\xe2\x41\x01\x01R\trequestId\x12*\n\rauthorization\x18\x06 \x01(\tB\x04\xe2\x41\x01\x01R\rauthorization\x12&\n\x0btraceparent\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01R\x0btraceparent\x12\x1a\n\x05grant\x18\x08 \x01(\tB\x04\xe2\x41\x01\x01R\x05grant\"c\n\rCarryResponse\x12\x38\n\x06\x66rames\x18\x01 \x03(\x0b\x32 .heddle.multiplex.v1.AnswerFrameR\x06\x66rames\x12\x18\n\x07leaving\x18\x02 \x01(\x08R\x07leaving\"\x88\x01\n\x0b\x41nswerFrame\x12\x12\n\x04\x63\x61ll\x18\x01 \x01(\x04R\x04\x63\x61ll\x12\x1d\n\x07message\x18\x02 \x01(\x0cH\x00R\x07message\x88\x01\x01\x12\x10\n\x03\x65nd\x18\x03 \x01(\x08R\x03\x65nd\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x12.google.rpc.StatusR\x05\x65rrorB\n\n\x08_message2f\n\x10MultiplexService\x12R\n\x05\x43\x61rry\x12!.heddle.multiplex.v1.CarryRequest\x1a\".heddle.multiplex.v1.CarryResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/multiplex/v1/multiplex.proto\x12\x13heddle.multiplex.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x17google/rpc/status.proto\"f\n\x0c\x43\x61rryRequest\x12<\n\x06\x66rames\x18\x01 \x03(\x0b\x32\x1e.heddle.multiplex.v1.CallFrameB\x04\xe2\x41\x01\x01R\x06\x66rames\x12\x18\n\x04ping\x18\x02 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x04ping\"\xa4\x01\n\tCallFrame\x12\x18\n\x04\x63\x61ll\x18\x01 \x01(\x04\x42\x04\xe2\x41\x01\x02R\x04\x63\x61ll\x12\x35\n\x04open\x18\x02 \x01(\x0b\x32\x19.heddle.multiplex.v1.OpenB\x04\xe2\x41\x01\x01H\x00R\x04open\x12\x1e\n\x06\x63redit\x18\x03 \x01(\rB\x04\xe2\x41\x01\x01H\x00R\x06\x63redit\x12\x1e\n\x06\x63\x61ncel\x18\x04 \x01(\x08\x42\x04\xe2\x41\x01\x01H\x00R\x06\x63\x61ncelB\x06\n\x04kind\"\x9c\x02\n\x04Open\x12\x1c\n\x06method\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x06method\x12\x1e\n\x07request\x18\x02 \x01(\x0c\x42\x04\xe2\x41\x01\x01R\x07request\x12#\n\ntimeout_ms\x18\x03 \x01(\rB\x04\xe2\x41\x01\x02R\ttimeoutMs\x12\x1c\n\x06\x63redit\x18\x04 \x01(\rB\x04\xe2\x41\x01\x01R\x06\x63redit\x12#\n\nrequest_id\x18\x05 \x01(\tB\x04\xe2\x41\x01\x01R\trequestId\x12*\n\rauthorization\x18\x06 \x01(\tB\x04\xe2\x41\x01\x01R\rauthorization\x12&\n\x0btraceparent\x18\x07 \x01(\tB\x04\xe2\x41\x01\x01R\x0btraceparent\x12\x1a\n\x05grant\x18\x08 \x01(\tB\x04\xe2\x41\x01\x01R\x05grant\"y\n\rCarryResponse\x12\x38\n\x06\x66rames\x18\x01 \x03(\x0b\x32 .heddle.multiplex.v1.AnswerFrameR\x06\x66rames\x12\x18\n\x07leaving\x18\x02 \x01(\x08R\x07leaving\x12\x14\n\x05\x61live\x18\x03 \x01(\x08R\x05\x61live\"\x88\x01\n\x0b\x41nswerFrame\x12\x12\n\x04\x63\x61ll\x18\x01 \x01(\x04R\x04\x63\x61ll\x12\x1d\n\x07message\x18\x02 \x01(\x0cH\x00R\x07message\x88\x01\x01\x12\x10\n\x03\x65nd\x18\x03 \x01(\x08R\x03\x65nd\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x12.google.rpc.StatusR\x05\x65rrorB\n\n\x08_message2f\n\x10MultiplexService\x12R\n\x05\x43\x61rry\x12!.heddle.multiplex.v1.CarryRequest\x1a\".heddle.multiplex.v1.CarryResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,6 +35,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CARRYREQUEST'].fields_by_name['frames']._loaded_options = None
   _globals['_CARRYREQUEST'].fields_by_name['frames']._serialized_options = b'\342A\001\001'
+  _globals['_CARRYREQUEST'].fields_by_name['ping']._loaded_options = None
+  _globals['_CARRYREQUEST'].fields_by_name['ping']._serialized_options = b'\342A\001\001'
   _globals['_CALLFRAME'].fields_by_name['call']._loaded_options = None
   _globals['_CALLFRAME'].fields_by_name['call']._serialized_options = b'\342A\001\002'
   _globals['_CALLFRAME'].fields_by_name['open']._loaded_options = None
@@ -60,15 +62,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPEN'].fields_by_name['grant']._loaded_options = None
   _globals['_OPEN'].fields_by_name['grant']._serialized_options = b'\342A\001\001'
   _globals['_CARRYREQUEST']._serialized_start=118
-  _globals['_CARRYREQUEST']._serialized_end=194
-  _globals['_CALLFRAME']._serialized_start=197
-  _globals['_CALLFRAME']._serialized_end=361
-  _globals['_OPEN']._serialized_start=364
-  _globals['_OPEN']._serialized_end=648
-  _globals['_CARRYRESPONSE']._serialized_start=650
-  _globals['_CARRYRESPONSE']._serialized_end=749
-  _globals['_ANSWERFRAME']._serialized_start=752
-  _globals['_ANSWERFRAME']._serialized_end=888
-  _globals['_MULTIPLEXSERVICE']._serialized_start=890
-  _globals['_MULTIPLEXSERVICE']._serialized_end=992
+  _globals['_CARRYREQUEST']._serialized_end=220
+  _globals['_CALLFRAME']._serialized_start=223
+  _globals['_CALLFRAME']._serialized_end=387
+  _globals['_OPEN']._serialized_start=390
+  _globals['_OPEN']._serialized_end=674
+  _globals['_CARRYRESPONSE']._serialized_start=676
+  _globals['_CARRYRESPONSE']._serialized_end=797
+  _globals['_ANSWERFRAME']._serialized_start=800
+  _globals['_ANSWERFRAME']._serialized_end=936
+  _globals['_MULTIPLEXSERVICE']._serialized_start=938
+  _globals['_MULTIPLEXSERVICE']._serialized_end=1040
 # @@protoc_insertion_point(module_scope)

@@ -26,6 +26,11 @@ class CarryRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FRAMES_FIELD_NUMBER: _builtins.int
+    PING_FIELD_NUMBER: _builtins.int
+    ping: _builtins.bool
+    """The client has received nothing for a while: the server answers with `alive` at once. A client
+    that receives nothing for 3.5 s ends the stream, because the server hangs.
+    """
     @_builtins.property
     def frames(self) -> _containers.RepeatedCompositeFieldContainer[Global___CallFrame]:
         """What happened, in order."""
@@ -34,10 +39,11 @@ class CarryRequest(_message.Message):
         self,
         *,
         frames: _abc.Iterable[Global___CallFrame] | None = ...,
+        ping: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["frames", b"frames"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["frames", b"frames", "ping", b"ping"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -145,10 +151,13 @@ class CarryResponse(_message.Message):
 
     FRAMES_FIELD_NUMBER: _builtins.int
     LEAVING_FIELD_NUMBER: _builtins.int
+    ALIVE_FIELD_NUMBER: _builtins.int
     leaving: _builtins.bool
     """The server stops, or asks clients to reconnect to balance load: it answers open calls, and
     clients open new calls on another stream. Sent once.
     """
+    alive: _builtins.bool
+    """Answers a `ping`. The server sends it from the event loop that runs the methods."""
     @_builtins.property
     def frames(self) -> _containers.RepeatedCompositeFieldContainer[Global___AnswerFrame]:
         """What happened, in order."""
@@ -158,10 +167,11 @@ class CarryResponse(_message.Message):
         *,
         frames: _abc.Iterable[Global___AnswerFrame] | None = ...,
         leaving: _builtins.bool = ...,
+        alive: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["frames", b"frames", "leaving", b"leaving"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alive", b"alive", "frames", b"frames", "leaving", b"leaving"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -235,7 +235,7 @@ class IngestionQueue:
             await self._ingest(attachment)
         except UnreadableDocumentError as error:
             return _failed(attachment, str(error), unreadable=True)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - no file may stay in progress
             return _failed(attachment, _explained(attachment, error))
         return msgspec.structs.replace(attachment, state="completed")
 

@@ -6,13 +6,15 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
 import grpc
+import structlog
 from google.protobuf.message import Message
 from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 
-from heddle_runtime.errors import HeddleError, to_rpc
+from heddle_runtime.errors import HeddleError, UnavailableError, to_rpc
 from heddle_runtime.multiplex.call import MultiplexedCall
-from heddle_runtime.multiplex.client import ClientStream, Metadata, can_carry
+from heddle_runtime.multiplex.client import SILENCE_SECONDS, ClientStream, Metadata, can_carry
 
+log = structlog.get_logger(__name__)
 MAX_REQUEST_BYTES = 64 * 1024
 CALLS_PER_STREAM = 100
 """Calls on a stream from which on another stream is opened, perhaps to another replica."""
@@ -20,6 +22,8 @@ MAX_STREAMS = 8
 RETRY_SECONDS = 1.0
 RETRY_UNSUPPORTED_SECONDS = 60.0
 """Seconds until a server without multiplexing is tried again, as it may have been replaced."""
+RETRY_SILENT_SECONDS = 0.2
+_HANGS = "Another service does not respond. Try again later."
 
 
 class MultiplexedChannel(grpc.aio.Channel):
@@ -37,12 +41,15 @@ class MultiplexedChannel(grpc.aio.Channel):
         """
         self._channel = channel
         self._safe = safe
+        self._services: set[str] = set()
         self._streams: list[ClientStream] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening = False
         self._closed = False
         self._retry_at = 0.0
         self._attempted = asyncio.Event()
+        self._silent = False
+        """Whether the server hangs: it gave no sign of life on the last stream."""
 
     def unary_unary(  # type: ignore[override] # only what generated code uses
         self,
@@ -65,12 +72,14 @@ class MultiplexedChannel(grpc.aio.Channel):
         ) -> Any:  # noqa: ANN401 - the method's own response
             opened = open_call(request, timeout, metadata)
             if opened is None:
+                self._refuse_if_silent()
                 return await direct(request, timeout=timeout, metadata=metadata)
             try:
                 return await _only(opened)
             except grpc.aio.AioRpcError as error:
                 if self._closed or not safe or error.code() != grpc.StatusCode.UNAVAILABLE:
                     raise
+            self._refuse_if_silent()
             return await direct(request, timeout=opened.time_remaining(), metadata=metadata)
 
         return call
@@ -90,6 +99,8 @@ class MultiplexedChannel(grpc.aio.Channel):
 
         def call(request: Message, timeout: float | None = None, metadata: Metadata = ()) -> Any:  # noqa: ANN401 - a MultiplexedCall, or grpc's own call
             opened = open_call(request, timeout, metadata)
+            if opened is None:
+                self._refuse_if_silent()
             return opened or direct(request, timeout=timeout, metadata=metadata)
 
         return call
@@ -144,6 +155,7 @@ class MultiplexedChannel(grpc.aio.Channel):
     ) -> Callable[[Message, float | None, Metadata], MultiplexedCall | None]:
         """Return a function that opens a call on a stream, or returns None for a plain call."""
         ours = method.startswith("/heddle.")
+        self._services.add(method.split("/")[1])
 
         def open_call(
             request: Message, timeout: float | None, metadata: Metadata
@@ -177,7 +189,9 @@ class MultiplexedChannel(grpc.aio.Channel):
         """Open a stream, and run it until it ends."""
         call = pb_grpc.MultiplexServiceStub(self._channel).Carry()
         try:
-            hello = await call.read()
+            async with asyncio.timeout(SILENCE_SECONDS):
+                hello = await call.read()
+            self._silent = False
             if hello is grpc.aio.EOF:
                 self._pause(RETRY_SECONDS)
                 return
@@ -186,13 +200,32 @@ class MultiplexedChannel(grpc.aio.Channel):
             self._streams.append(stream)
             self._attempted.set()
             await stream.run(lambda: self._retire(stream))
+        except TimeoutError:
+            self._mark_silent()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():  # otherwise `ClientStream` cancelled the stream
+                raise
         except grpc.aio.AioRpcError as error:
             absent = error.code() == grpc.StatusCode.UNIMPLEMENTED
+            self._silent = self._silent and not absent
             self._pause(RETRY_UNSUPPORTED_SECONDS if absent else RETRY_SECONDS)
         finally:
             self._opening = False
             self._attempted.set()
             call.cancel()
+
+    def _mark_silent(self) -> None:
+        if not self._silent:
+            log.warning("a service gives no sign of life", services=sorted(self._services))
+        self._silent = True
+        self._pause(RETRY_SILENT_SECONDS)
+
+    def _refuse_if_silent(self) -> None:
+        """Raise UNAVAILABLE at once, where a call would wait for a server that hangs."""
+        if self._silent:
+            self._pick_stream()  # tries whether it is back, or another replica is there
+            raise to_rpc(UnavailableError(_HANGS, retry_after=RETRY_SECONDS))
 
     def _pause(self, seconds: float) -> None:
         self._retry_at = asyncio.get_running_loop().time() + seconds
@@ -200,6 +233,8 @@ class MultiplexedChannel(grpc.aio.Channel):
     def _retire(self, stream: ClientStream) -> None:
         if stream in self._streams:
             self._streams.remove(stream)
+        if stream.silent and not self._streams:  # before its calls fail, which may be repeated
+            self._mark_silent()
 
 
 async def _only(call: MultiplexedCall) -> Any:  # noqa: ANN401 - the method's own response

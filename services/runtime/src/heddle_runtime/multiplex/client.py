@@ -26,6 +26,9 @@ _FIELDS = {
     GRANT: "grant",
 }
 _MAX_TIMEOUT_SECONDS = 4_000_000  # seconds; more milliseconds do not fit the field
+BEAT_SECONDS = 0.5
+SILENCE_SECONDS = 3.5
+"""Seconds without a sign of life after which a server counts as hung."""
 _BROKEN = "The connection to another service was lost. Try again later."
 
 
@@ -39,6 +42,9 @@ class ClientStream:
         self._deadlines = Deadlines()
         self._numbers = itertools.count(1)
         self._draining = False
+        self._heard = asyncio.get_running_loop().time()
+        self.silent = False
+        """Whether the stream ended because the server gave no sign of life."""
 
     def open(
         self,
@@ -89,8 +95,10 @@ class ClientStream:
             AioRpcError: The stream broke.
         """
         writing = asyncio.create_task(self._write())
+        watching = asyncio.create_task(self._watch())
         try:
             while isinstance(response := await self._stream.read(), pb.CarryResponse):
+                self._heard = asyncio.get_running_loop().time()
                 for frame in response.frames:
                     if call := self.calls.get(frame.call):
                         call.receive(frame)
@@ -100,9 +108,30 @@ class ClientStream:
         finally:
             on_drain()
             writing.cancel()
+            watching.cancel()
             for call in list(self.calls.values()):
                 call.fail(UnavailableError(_BROKEN))
-            await asyncio.gather(writing, return_exceptions=True)
+            await asyncio.gather(writing, watching, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        """End the stream if the server hangs. Its connection may be intact.
+
+        The keepalive of gRPC does not notice an event loop that is blocked, because other threads
+        of the server answer it.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            begin = loop.time()
+            await asyncio.sleep(BEAT_SECONDS)
+            now = loop.time()
+            if now - begin > 2 * BEAT_SECONDS:  # this process itself was late
+                self._heard = now
+            if now - self._heard > SILENCE_SECONDS:
+                self.silent = True
+                self._stream.cancel()
+                return
+            if now - self._heard > BEAT_SECONDS:
+                self._send_queue.batch().ping = True
 
     async def _write(self) -> None:
         await self._send_queue.run(self._stream.write)

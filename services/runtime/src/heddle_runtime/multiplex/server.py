@@ -55,6 +55,8 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
         writing = asyncio.create_task(_write(stream.send_queue, context))
         try:
             async for request in request_iterator:
+                if request.ping:
+                    stream.send_queue.batch().alive = True
                 for count, frame in enumerate(request.frames, 1):
                     stream.receive(frame)
                     # A client that does not read responses is not read from, and a client that

@@ -1,0 +1,34 @@
+"""A greeter in a process of its own, which blocks its event loop when it is told to."""
+
+import asyncio
+import sys
+import time
+
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.call_metadata import Context
+from heddle_runtime.settings import ServiceSettings
+from runtime.greeting import Greeter, greeting
+
+
+class BlockingGreeter(Greeter):
+    """Sleeps in the event loop for the seconds in the page token."""
+
+    async def ListStrategies(
+        self, request: pb.ListStrategiesRequest, context: Context
+    ) -> pb.ListStrategiesResponse:
+        if request.page_token:
+            time.sleep(float(request.page_token))  # noqa: ASYNC251 - a fault to notice
+        return await super().ListStrategies(pb.ListStrategiesRequest(), context)
+
+
+async def main() -> None:
+    """Serve until killed, and print the address."""
+    settings = ServiceSettings(drain_wait=0, allow_anonymous=True)  # type: ignore[call-arg] # the alias is the variable's name
+    async with greeting(BlockingGreeter(), settings) as server:  # type: ignore[abstract] # it does not offer every method
+        sys.stdout.write(f"address {server.address}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,122 @@
+"""Servers that hang: stopped processes, and event loops that a handler blocks."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.client import channel
+from heddle_runtime.errors import UnavailableError, from_rpc
+from runtime.greeting import CONTRACT, ask
+
+TESTS = Path(__file__).parents[2]
+NOTICED_WITHIN = 5.0
+
+
+@dataclass
+class Server:
+    """A server in another process."""
+
+    process: asyncio.subprocess.Process
+    address: str
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "runtime.blocking_greeter"),
+        cwd=TESTS,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if line.startswith(b"address "):
+            break
+    else:
+        raise AssertionError("the server did not start")
+    try:
+        yield Server(process, line.decode().split()[1])
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+async def unavailable(call: asyncio.Future[object]) -> float:
+    """Return the seconds until a call fails because the server hangs."""
+    started = time.monotonic()
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    assert isinstance(from_rpc(caught.value), UnavailableError), caught.value
+    return time.monotonic() - started
+
+
+def strategies(
+    stub: "pb_grpc.OrchestratorServiceAsyncStub", token: str = ""
+) -> "asyncio.Future[object]":
+    return asyncio.ensure_future(_strategies(stub, token))
+
+
+async def _strategies(stub: "pb_grpc.OrchestratorServiceAsyncStub", token: str) -> object:
+    return await stub.ListStrategies(pb.ListStrategiesRequest(page_token=token), timeout=30)
+
+
+@pytest.mark.parametrize("idle", [0, pytest.param(60, marks=pytest.mark.exhaustive)])
+async def test_a_stopped_process_is_noticed(server: Server, idle: float) -> None:
+    async with channel(server.address, CONTRACT) as to:
+        await to.channel_ready()
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        await strategies(stub)
+        await asyncio.sleep(idle)
+        server.process.send_signal(signal.SIGSTOP)
+        assert await unavailable(strategies(stub)) < NOTICED_WITHIN
+        assert await unavailable(strategies(stub)) < 1
+        server.process.send_signal(signal.SIGCONT)
+        await _answered_within(stub, 3)
+
+
+async def test_a_blocked_event_loop_is_noticed_by_all_open_calls(server: Server) -> None:
+    async with channel(server.address, CONTRACT) as to:
+        await to.channel_ready()
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        stream = stub.RunCompletion(ask("hang"), timeout=30)
+        await anext(aiter(stream))
+        blocking = strategies(stub, "7")
+        assert await unavailable(asyncio.ensure_future(_all_of(stream))) < NOTICED_WITHIN
+        assert await unavailable(blocking) < 1
+        assert await unavailable(strategies(stub)) < 1
+        await _answered_within(stub, 7)
+
+
+async def test_a_slow_call_is_not_taken_for_a_hung_server(server: Server) -> None:
+    async with channel(server.address, CONTRACT) as to:
+        await to.channel_ready()
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        stream = stub.RunCompletion(ask("hang"), timeout=6)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await _all_of(stream)
+
+    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def _all_of(stream: object) -> list[object]:
+    return [each async for each in stream]  # type: ignore[attr-defined] # a call of either kind
+
+
+async def _answered_within(stub: "pb_grpc.OrchestratorServiceAsyncStub", seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        while True:
+            try:
+                await strategies(stub)
+            except grpc.aio.AioRpcError:
+                await asyncio.sleep(0.05)
+            else:
+                return
