@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ from assistants.database.rows import add_organization
 from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.schema import organizations
 from heddle_assistants.database.upgrading import upgrade
-from heddle_runtime.errors import StorageError
-from heddle_runtime.storage import StoredFiles
-from sqlalchemy import update
+from heddle_runtime.errors import HeddleError, StorageError
+from heddle_runtime.stored_files import StoredFiles
+from sqlalchemy import select, update
 
 
 @pytest.fixture
@@ -68,9 +69,18 @@ async def test_a_file_that_is_put_back_is_used_again(opened: Database, tmp_path:
     file.rename(tmp_path / "moved")
     with pytest.raises(StorageError):
         await rename(opened)
+    async with AsyncExitStack() as readers:  # more than are open, so that some connect anew
+        for _ in range(5):
+            with suppress(HeddleError):
+                _ = await readers.enter_async_context(opened.reading())
+    assert not file.exists()
     (tmp_path / "moved").rename(file)
 
     await rename(opened)
+    async with AsyncExitStack() as readers:
+        for _ in range(5):
+            connection = await readers.enter_async_context(opened.reading())
+            assert await connection.scalar(select(organizations.c.name)) == "new"
 
 
 @pytest.mark.alone

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from heddle_knowledge.sqlite_files import rows, writing
-from heddle_runtime.errors import StorageError
+from heddle_runtime.stored_files import LostFileError
 
 TABLE = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
 
@@ -12,7 +12,7 @@ TABLE = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
 @pytest.mark.parametrize("ending", ["", "-wal"])
 def test_a_write_to_a_file_that_disappears_is_not_acknowledged(tmp_path: Path, ending: str) -> None:
     file = tmp_path / "pages.sqlite"
-    with pytest.raises(StorageError), writing(file, TABLE) as database:
+    with pytest.raises(LostFileError), writing(file, TABLE) as database:
         database.execute("INSERT INTO words VALUES ('lost')")
         file.with_name(file.name + ending).unlink()
 

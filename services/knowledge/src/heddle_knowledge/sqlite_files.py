@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heddle_runtime.durable_files import sync
-from heddle_runtime.storage import StoredFiles, translated_storage_errors
+from heddle_runtime.stored_files import StoredFiles
 
 _WAIT_SECONDS = 30.0
 
@@ -37,26 +37,24 @@ def writing(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
         schema: Statements that create the tables that do not exist.
 
     Raises:
-        StorageError: The disk is full, or the file was removed or replaced during the block.
         sqlite3.Error: The file cannot be written.
-        OSError: The folder cannot be created.
+        OSError: The folder cannot be created, or the file was removed or replaced during the block.
     """
-    with translated_storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = not path.exists()
-        with closing(_connect(path, "rwc")) as database:  # which undoes what is not committed
-            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            database.execute("PRAGMA journal_mode = WAL")
-            database.executescript(schema)
-            if new:
-                sync(path.parent)
-            database.execute("PRAGMA synchronous = FULL")
-            database.execute("BEGIN IMMEDIATE")
-            files = StoredFiles(path, path.with_name(f"{path.name}-wal"))
-            yield database
-            files.check()
-            database.execute("COMMIT")
-            files.check()  # before the connection closes, which removes the log of SQLite
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
+    with closing(_connect(path, "rwc")) as database:  # which undoes what is not committed
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.executescript(schema)
+        if new:
+            sync(path.parent)
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("BEGIN IMMEDIATE")
+        files = StoredFiles(path, path.with_name(f"{path.name}-wal"))
+        yield database
+        files.check()
+        database.execute("COMMIT")
+        files.check()  # before the connection closes, which removes the log of SQLite
 
 
 def remove(path: Path) -> None:

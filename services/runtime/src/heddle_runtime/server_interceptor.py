@@ -5,6 +5,7 @@ a multiplexed stream (`heddle_runtime.multiplex`). A call from the same process
 (`heddle_runtime.in_process`) is checked in the same way and is not logged again.
 """
 
+import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -220,7 +221,7 @@ def _expected(error: BaseException) -> HeddleError | None:
             return from_rpc(error)
         case TimeoutError():
             return DeadlineError("The deadline of the call has passed.")
-        case OSError() | RuntimeError():
+        case OSError() | RuntimeError() | sqlite3.Error():
             return storage_problem(error)
         case _:
             return None

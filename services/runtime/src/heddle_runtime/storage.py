@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from heddle_runtime.errors import StorageError
+from heddle_runtime.stored_files import LostFileError
 
 RETRY_SECONDS = 30.0
 MIN_FREE_BYTES = 16 * 1024 * 1024
@@ -19,43 +20,6 @@ _RUST_ERROR = re.compile(r"\(os error (\d{1,4})\)")
 _SQLITE_FULL = "SQLITE_FULL"
 # The disk refused a write. SQLite reports a limit on the size of a file in this way as well.
 _SQLITE_FAILED = ("SQLITE_IOERR", "SQLITE_READONLY_", "SQLITE_CANTOPEN")
-_Identity = tuple[int, int]
-
-
-class StoredFiles:
-    """Notices that files were removed or replaced after a process opened them.
-
-    A process that keeps such a file open writes to a file that nobody can open again. Every file
-    is known by its device and inode.
-    """
-
-    def __init__(self, *paths: Path) -> None:
-        """Remember which files are at `paths`.
-
-        Raises:
-            FileNotFoundError: There is no file.
-        """
-        self._identities = {os.fspath(path): _identity(os.fspath(path)) for path in paths}
-
-    def check(self) -> None:
-        """Check that the same files are there. Costs about a microsecond for each file.
-
-        Raises:
-            StorageError: A file was removed or replaced.
-        """
-        for path, identity in self._identities.items():
-            try:
-                current = _identity(path)
-            except OSError:
-                raise storage_error(
-                    f"The file {path} was removed while the service used it. Put it back, for "
-                    "example from a backup, and restart the service."
-                ) from None
-            if current != identity:
-                raise storage_error(
-                    f"The file {path} was replaced while the service used it. Restart the service, "
-                    "which then uses the new file."
-                )
 
 
 def check_space(folder: Path) -> None:
@@ -90,6 +54,8 @@ def storage_problem(error: BaseException | None, path: object = "") -> StorageEr
         path: Of what is stored, for the operator. By default the one that `error` names.
     """
     path = path or getattr(error, "filename", None) or "the service's data"
+    if isinstance(error, LostFileError):
+        return storage_error(str(error))
     number = _error_number(error)
     if number in _FULL:
         return storage_error(_full(path))
@@ -131,8 +97,3 @@ def _error_number(error: BaseException | None) -> int:
 
 def _full(path: object) -> str:
     return f"The disk of {path} is full. Free space on it; no restart is needed."
-
-
-def _identity(path: str) -> _Identity:
-    status = os.stat(path)  # noqa: PTH116 - several times for each write; Path is slower
-    return status.st_dev, status.st_ino

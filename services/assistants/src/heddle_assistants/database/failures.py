@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import asyncpg
 from heddle_runtime.errors import InvalidRequestError, UnavailableError
 from heddle_runtime.storage import storage_error, storage_problem
+from heddle_runtime.stored_files import LostFileError
 from sqlalchemy.exc import DBAPIError
 
 # SQLSTATE codes and classes. What passes: conflicts between transactions, time-outs of statements
@@ -44,7 +45,7 @@ def translated_errors(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except (sqlite3.OperationalError, asyncpg.PostgresError, DBAPIError) as error:
+    except (LostFileError, sqlite3.OperationalError, asyncpg.PostgresError, DBAPIError) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         if problem := storage_problem(cause, name):
             raise problem from error

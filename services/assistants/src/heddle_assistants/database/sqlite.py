@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from heddle_runtime.storage import StoredFiles, check_space
-from sqlalchemy import Select, event
+from heddle_runtime.storage import check_space
+from heddle_runtime.stored_files import StoredFiles
+from sqlalchemy import URL, Select, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -79,7 +80,8 @@ class SqliteDatabase:
         Raises:
             HeddleError: It cannot.
         """
-        self._files.check()
+        with translated_errors(self.name):
+            self._files.check()
         await asyncio.to_thread(check_space, Path(self.name).parent)
         async with self.writing() as connection:
             await connection.exec_driver_sql(_PROBE)
@@ -101,23 +103,29 @@ class SqliteDatabase:
 async def open_sqlite(path: Path, patience: float = 10) -> AsyncGenerator[SqliteDatabase]:
     """Open a file, which is made if there is none; whoever waits for a turn has `patience`."""
     await asyncio.to_thread(prepare, path)
-    readers = _engine(path, _READERS, _READER)
-    writer = _engine(path, 1, _WRITER)
     rows = connect(path, _READER)
     try:
         # A connection that has read keeps the log of SQLite in place, which a commit writes to.
         rows.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         files = StoredFiles(path, path.with_name(f"{path.name}-wal"))
-        yield SqliteDatabase(str(path), readers, writer, rows, patience, files)
+        readers = _engine(path, _READERS, _READER, files)
+        writer = _engine(path, 1, _WRITER, files)
+        try:
+            yield SqliteDatabase(str(path), readers, writer, rows, patience, files)
+        finally:
+            await readers.dispose()
+            await writer.dispose()
     finally:
         rows.close()
-        await readers.dispose()
-        await writer.dispose()
 
 
-def _engine(path: Path, size: int, pragmas: Mapping[str, object]) -> AsyncEngine:
+def _engine(
+    path: Path, size: int, pragmas: Mapping[str, object], files: StoredFiles
+) -> AsyncEngine:
+    # Not created again where it was removed: an empty file would take its place.
+    query = {"mode": "rw", "uri": "true"}
     engine = create_async_engine(
-        f"sqlite+aiosqlite:///{path}",
+        URL.create("sqlite+aiosqlite", database=path.absolute().as_uri(), query=query),
         connect_args={"isolation_level": None},  # no transaction of the driver's own accord
         pool_size=size,
         max_overflow=0,
@@ -126,6 +134,7 @@ def _engine(path: Path, size: int, pragmas: Mapping[str, object]) -> AsyncEngine
 
     @event.listens_for(engine.sync_engine, "connect")
     def _set_pragmas(connection: Any, _: object) -> None:  # noqa: ANN401 - the adapted driver's
+        files.check()  # a connection to another file would outlive the return of the right one
         for name, value in pragmas.items():
             connection.execute(f"PRAGMA {name} = {value}")
 
