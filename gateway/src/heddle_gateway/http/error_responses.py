@@ -18,6 +18,9 @@ SERVER = "server_error"
 UNEXPECTED = "The gateway failed. Try again, or give the request id to the operator."
 # A deadline will be missed again, and a conflict remains.
 _PERMANENT = {HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT}
+# Each of these says when to retry, also a provider's that said nothing.
+_REFUSALS = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+_REFUSAL_RETRY_SECONDS = 1.0
 _CREDENTIALS_REFUSED = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
@@ -54,6 +57,7 @@ _FIELD_PREFIXES = ("options.", "record.", "rubric.")
 _ASSISTANT = "assistant"
 # In the metadata of a RESOURCE_EXHAUSTED: the assistant's budget is used up.
 QUOTA = "quota"
+QUOTA_RETRY_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +104,11 @@ class ErrorResponse:
     def response(self, *, detail: bool = False) -> RawResponse:
         """Return the error as a whole response."""
         headers = list(JSON)
-        if self.retry_after is not None:
-            headers.append((b"retry-after", str(math.ceil(self.retry_after)).encode()))
+        seconds = self.retry_after
+        if seconds is None and self.status in _REFUSALS:
+            seconds = _REFUSAL_RETRY_SECONDS
+        if seconds is not None:
+            headers.append((b"retry-after", str(math.ceil(seconds)).encode()))
         if not self.retry:
             headers.append((b"x-should-retry", b"false"))
         if self.close:
@@ -146,7 +153,15 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
     metadata = error.metadata
     if error.reason == "RESOURCE_EXHAUSTED" and metadata.get(QUOTA) == "assistant":
         code = "assistant_quota_exceeded"
-        return ErrorResponse(429, error.message, "quota_exceeded", None, code, retry=False)
+        return ErrorResponse(
+            429,
+            error.message,
+            "quota_exceeded",
+            None,
+            code,
+            error.retry_after or QUOTA_RETRY_SECONDS,
+            retry=False,
+        )
     status, kind, default = _KINDS.get(error.reason, (500, SERVER, "internal_error"))
     if metadata.get("grpc_code") == "UNIMPLEMENTED":
         status, kind, default = 501, SERVER, "not_implemented"
@@ -156,7 +171,7 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
         metadata.get("provider_type", kind),
         _param(error),
         metadata.get("provider_code", default),
-        error.retry_after,
+        error.suggested_retry_after,
         # A provider's budget that is used up stays so.
         retry=metadata.get("provider_code") != "insufficient_quota" and status not in _PERMANENT,
         violations=error.violations,

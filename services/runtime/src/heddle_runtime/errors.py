@@ -42,6 +42,8 @@ class HeddleError(Exception):
 
     code: ClassVar[StatusCode] = StatusCode.INTERNAL
     reason: ClassVar[str] = "INTERNAL"
+    default_retry_after: ClassVar[float | None] = None
+    """Seconds that callers are told to wait if the failure itself does not say."""
 
     def __init_subclass__(cls, *, code: StatusCode | None = None, reason: str = "") -> None:
         """Define a kind of failure; without a code, a special case of the base class.
@@ -74,6 +76,11 @@ class HeddleError(Exception):
         self.metadata = {name: redact(value) for name, value in metadata.items()}
         """Machine-readable details, such as names of the objects concerned."""
 
+    @property
+    def suggested_retry_after(self) -> float | None:
+        """Seconds after which callers may retry, None if a retry does not help."""
+        return self.default_retry_after if self.retry_after is None else self.retry_after
+
 
 class InvalidRequestError(HeddleError, code=StatusCode.INVALID_ARGUMENT, reason="INVALID_REQUEST"):
     """The request is invalid; a retry fails as well."""
@@ -103,13 +110,19 @@ class PermissionDeniedError(HeddleError, code=StatusCode.PERMISSION_DENIED):
 class StorageError(HeddleError, code=StatusCode.UNAVAILABLE, reason="STORAGE_UNAVAILABLE"):
     """The service cannot store data until an operator acts. Nothing was acknowledged."""
 
+    default_retry_after = 30.0
+
 
 class UnavailableError(HeddleError, code=StatusCode.UNAVAILABLE, reason="UPSTREAM_UNAVAILABLE"):
     """A dependency of the service is unavailable; a later retry may succeed."""
 
+    default_retry_after = 1.0
+
 
 class ResourceExhaustedError(HeddleError, code=StatusCode.RESOURCE_EXHAUSTED):
     """There are too many concurrent calls, or a quota is used up."""
+
+    default_retry_after = 1.0
 
 
 class DeadlineError(HeddleError, code=StatusCode.DEADLINE_EXCEEDED):
@@ -243,7 +256,7 @@ def _details(error: HeddleError) -> Iterable[Message]:
     yield error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)
     if error.violations:
         yield error_details_pb2.BadRequest(field_violations=_field_violations(error.violations))
-    if error.retry_after is not None:
+    if (seconds := error.suggested_retry_after) is not None:
         retry = error_details_pb2.RetryInfo()
-        retry.retry_delay.FromTimedelta(timedelta(seconds=error.retry_after))
+        retry.retry_delay.FromTimedelta(timedelta(seconds=seconds))
         yield retry
