@@ -32,6 +32,8 @@ from heddle_gateway.services import SERVICES, ServiceClients
 from heddle_runtime.call_metadata import Caller, caller
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, NotFoundError, to_status
+from heddle_runtime.plugins import Problem
+from heddle_runtime.readiness import plugins_check
 from heddle_runtime.server import Binding, bind, running
 from heddle_runtime.settings import ServiceSettings
 
@@ -286,11 +288,12 @@ class Neighbours:
         records = record_pb2_grpc.RecordServiceServicer()  # type: ignore[abstract] # answers that it is not implemented
         servicers = (self.orchestrator, self.tools, self.connectors, self.assistants, records)
         return [
-            bind(register, servicer)
+            bind(register, servicer, _CHECKS.get(name))
             for name, register, servicer in zip(_SCRIPTED, registers, servicers, strict=True)
         ]
 
 
+_CHECKS = {"tools": {"plugins": plugins_check([Problem("folder:x.py", "?")])}}
 _SCRIPTED = ("orchestrator", "tools", "connector", "assistants", "migration")
 
 

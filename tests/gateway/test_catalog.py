@@ -55,8 +55,16 @@ async def test_health_names_every_service_and_counts_broken_plugins(bench: Bench
         "services": dict.fromkeys(
             ("orchestrator", "tools", "knowledge", "connector", "assistants", "migration"), True
         ),
-        "plugin_problems": 1,
+        "problems": 6,  # the server of the tests serves all six, and each reports its plugin
     }
+
+
+async def test_the_details_of_health_name_the_problem_for_operators(bench: Bench) -> None:
+    services = (await bench.client.get("/health/details")).json()["services"]
+    (plugins,) = [each for each in services["tools"]["components"] if each["name"] == "plugins"]
+    assert plugins == {"name": "plugins", "ready": True, "problem": "folder:x.py: ?"}
+    refused = await bench.client.get("/health/details", headers={"authorization": ""})
+    assert refused.status_code == 401
 
 
 async def test_tools_are_listed_for_both_of_lambs_clients(bench: Bench) -> None:

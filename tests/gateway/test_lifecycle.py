@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import grpc
 import httpx
 import pytest
 from gateway.conftest import KEY, Bench, gateway
@@ -105,14 +106,12 @@ async def test_services_that_are_not_there_are_told_apart_and_waited_for() -> No
 
 async def test_a_gateway_without_the_migration_service_is_degraded_and_serves_chats() -> None:
     async with gateway("local") as bench:
-        bench.services.checks["migration"] = _unavailable
+        bench.services.health["migration"] = bench.services.health["migration"].__class__(
+            grpc.aio.insecure_channel(f"127.0.0.1:{free_port()}")
+        )
         health = await bench.client.get("/health")
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
         assert health.json()["services"]["migration"] is False
-
-
-async def _unavailable() -> bool:
-    return False
 
 
 async def test_the_command_serves_and_stops_on_a_signal() -> None:

@@ -1,16 +1,17 @@
 """Clients of the services behind the gateway."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
-from grpc_health.v1 import health_pb2
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.health.v1 import health_pb2, health_pb2_grpc
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.migration.v1 import record_pb2, record_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
@@ -19,9 +20,14 @@ from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
-from heddle_runtime.errors import ResourceExhaustedError, from_rpc
-from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.errors import (
+    HeddleError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    from_rpc,
+)
 from heddle_runtime.limits import MAX_PAGE_SIZE
+from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_gateway.settings import GatewaySettings
 
@@ -32,6 +38,10 @@ CALL_SECONDS = 60.0
 LIST_SECONDS = 8.0
 """Open WebUI waits ten seconds for a list of models."""
 CHECK_SECONDS = 2.0
+_SECRETS_DIFFER = (
+    "All services need the same HEDDLE_IDENTITY_SECRET or HEDDLE_IDENTITY_SECRET_FILE, and clocks "
+    "that agree."
+)
 _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "orchestrator": (orchestrator_pb2,),
     "tools": (tool_pb2,),
@@ -47,13 +57,26 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
 """The contracts at each address."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceHealth:
+    """The health of a service behind the gateway."""
+
+    problem: str = ""
+    """Why nothing is known of its components, with the remedy."""
+    components: Sequence[health_pb2.Component] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the service can work."""
+        return not self.problem and all(each.ready for each in self.components)
+
+
 class ServiceClients:
     """Clients of the services that the gateway calls."""
 
     def __init__(self, *channels: grpc.aio.Channel) -> None:
         """Create the clients for channels, to other processes or within this one, of `SERVICES`."""
         orchestrator, tools, knowledge, connector, assistants, migration = channels
-        connections: tuple[Any, ...] = channels
         self.orchestrator = orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator)
         self.tools = tool_pb2_grpc.ToolServiceStub(tools)
         self.knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)
@@ -64,11 +87,11 @@ class ServiceClients:
         self.accounts = account_pb2_grpc.AccountServiceStub(assistants)
         self.rubrics = rubric_pb2_grpc.RubricServiceStub(assistants)
         self.usage = usage_pb2_grpc.UsageServiceStub(assistants)
-        self.checks = {
-            name: _available if isinstance(each, InProcessChannel) else _check(each)
-            for name, each in zip(SERVICES, connections, strict=True)
+        self.health = {
+            name: health_pb2_grpc.HealthServiceStub(each)
+            for name, each in zip(SERVICES, channels, strict=True)
         }
-        """By service name, the check whether it is available."""
+        """By service name, the client of its health."""
 
 
 @asynccontextmanager
@@ -124,23 +147,15 @@ async def items(
     raise ResourceExhaustedError("The list has too many pages.")
 
 
-async def _available() -> bool:
-    """Return that a service of this process is available."""
-    return True
-
-
-def _check(connection: grpc.aio.Channel) -> Callable[[], Awaitable[bool]]:
-    health: Callable[..., Awaitable[health_pb2.HealthCheckResponse]] = connection.unary_unary(
-        "/grpc.health.v1.Health/Check",
-        health_pb2.HealthCheckRequest.SerializeToString,
-        health_pb2.HealthCheckResponse.FromString,
-    )
-
-    async def check() -> bool:
-        try:
-            response = await health(health_pb2.HealthCheckRequest(), timeout=CHECK_SECONDS)
-        except grpc.aio.AioRpcError:
-            return False
-        return response.status == health_pb2.HealthCheckResponse.SERVING
-
-    return check
+async def component_health(
+    stub: "health_pb2_grpc.HealthServiceAsyncStub", credentials: ServiceCredentials
+) -> ServiceHealth:
+    """Return the health of a service, which the call shows to accept the gateway's tokens."""
+    try:
+        with credentials.as_service():
+            response = await call(stub.GetHealth, health_pb2.GetHealthRequest(), CHECK_SECONDS)
+    except UnauthenticatedError:
+        return ServiceHealth("refuses the gateway's tokens. " + _SECRETS_DIFFER)
+    except HeddleError as error:
+        return ServiceHealth(f"does not answer ({error.reason}). Check that it runs.")
+    return ServiceHealth("", tuple(response.components))

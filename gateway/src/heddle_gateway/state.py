@@ -1,7 +1,6 @@
 """State that all requests of a gateway share."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -9,7 +8,7 @@ from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_gateway.auth.authenticator import Authenticator
 from heddle_gateway.http.disconnect import RunningRequests
-from heddle_gateway.services import ServiceClients
+from heddle_gateway.services import ServiceClients, ServiceHealth
 from heddle_gateway.settings import GatewaySettings
 
 HEALTH_SECONDS = 1.0
@@ -28,7 +27,7 @@ class State:
     organizations: OrganizationSettings
     """The settings of organisations, without the credentials of their providers."""
     running: RunningRequests
-    health_reports: TTLCache[str, dict[str, Any]] = field(
+    health_reports: TTLCache[str, dict[str, ServiceHealth]] = field(
         default_factory=lambda: TTLCache(HEALTH_SECONDS)
     )
     stopping: bool = False

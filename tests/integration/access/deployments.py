@@ -41,12 +41,13 @@ CALLERS: dict[Role, Identity | None] = {
 ADDRESSES = {
     **dict.fromkeys(("account", "assistant", "rubric", "usage"), "heddle_assistants"),
     "connector": "heddle_connector",
+    "health": "heddle_orchestrator",
     "knowledge": "heddle_knowledge",
     "migration": "heddle_migration_service",
     "orchestrator": "heddle_orchestrator",
     "tool": "heddle_tools_service",
 }
-"""The process of each package of contracts."""
+"""The process of each package of contracts; all serve `health`."""
 NO_SERVICES = {"call", "chat", "error", "multiplex"}
 """Packages without calls of their own: `multiplex` carries those of the others."""
 

@@ -16,6 +16,7 @@ from integration.access.outcomes import (
     LIST_OWN,
     OWN,
     READ,
+    REFUSED,
     RUN,
     Outcomes,
 )
@@ -228,6 +229,7 @@ ROUTES: dict[str, Route] = {
     "POST /lamb/v1/completions/tools/{name}/validate": Route(
         ALL, lambda _: {"path": {"name": "word_count"}, "json": {}}
     ),
+    "GET /health/details": Route(REFUSED, lambda _: {}),
 }
 """By `METHOD PATH`, perhaps with words after it that tell several ways of calling apart."""
 

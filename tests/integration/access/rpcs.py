@@ -233,7 +233,9 @@ RPCS: dict[str, Rpc] = {
         REFUSED | {"owner": "200"},
         lambda _: {
             "record": record_pb2.Record(
-                name=unique(), owner=OWNER.subject, metadata_json='{"connector": "bypass"}'
+                name=unique(),
+                owner=OWNER.subject,
+                metadata_json='{"connector": "bypass", "llm": "simple-bypass"}',
             )
         },
     ),
@@ -369,6 +371,7 @@ RPCS: dict[str, Rpc] = {
     "Knowledge.EmbedTexts": Rpc(
         ALL, lambda _: {"texts": ["a"], "kind": knowledge_pb2.EMBEDDING_KIND_QUERY}
     ),
+    "Health.GetHealth": Rpc(REFUSED, lambda _: {}),
 }
 """By `Service.Method`, perhaps with words after it that tell several ways of calling apart."""
 

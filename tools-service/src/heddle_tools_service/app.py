@@ -12,6 +12,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.guarded_http import new_client
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
+from heddle_runtime.readiness import folder_check, plugins_check
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
@@ -137,8 +138,9 @@ async def app(
                 ),
             }
         )
+        registry = Registry.discover(settings.plugins_dir, capabilities, settings.disabled)
         runner = ToolRunner(
-            Registry.discover(settings.plugins_dir, capabilities, settings.disabled),
+            registry,
             SemanticSimilarity(knowledge_stub),
             threads,
             settings.tool_timeout,
@@ -147,6 +149,10 @@ async def app(
             bind(
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
                 ToolServicer(runner, AssistantOwners(secret)),
+                {
+                    "plugins": plugins_check(registry.problems),
+                    "workspaces": folder_check(settings.workspace_dir),
+                },
             ),
         ]
 

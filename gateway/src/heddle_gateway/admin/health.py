@@ -1,20 +1,18 @@
-"""`/health`: whether the gateway and the services behind it are available."""
+"""`/health`: whether the gateway and the services behind it are ready."""
 
 import asyncio
-from typing import Any, Literal
+from typing import Literal
 
-import structlog
-from heddle.connector.v1.connector_pb2 import ListConnectorsRequest
-from heddle.tool.v1.tool_pb2 import ListToolsRequest
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import PermissionDeniedError
+from heddle_runtime.permissions import may_administer
 from pydantic import Field
 
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.operations import Access
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import CHECK_SECONDS, ServiceClients, call
+from heddle_gateway.services import ServiceHealth, component_health
 
-log = structlog.get_logger(__name__)
 routes = Routes("service", Access.OPEN)
 _UNUSED_BY_CHATS = {"migration"}
 
@@ -26,16 +24,40 @@ class Alive(Model):
 
 
 class Health(Model):
-    """The health of the gateway: `degraded` if a service is not available.
+    """The health of the gateway: `degraded` if a service is not ready.
 
     The status is 503 if chats depend on that service, and while the gateway stops.
     """
 
     status: Literal["ok", "degraded", "stopping"]
-    services: dict[str, bool] = Field(description="By service name, whether it is available.")
-    plugin_problems: int | None = Field(
-        description="The number of skipped plugins, null if it is unknown."
+    services: dict[str, bool] = Field(description="By service name, whether it is ready.")
+    problems: int = Field(
+        description="The number of problems, skipped plugins among them. `/health/details` lists "
+        "them for operators."
     )
+
+
+class Component(Model):
+    """A part of a service, or something that it needs."""
+
+    name: str = Field(description="For example database, disk or plugins.")
+    ready: bool = Field(description="Whether the service can work with the component as it is.")
+    problem: str = Field(description="The problem and its remedy, empty if there is none.")
+
+
+class ServiceDetails(Model):
+    """The health of a service."""
+
+    ready: bool = Field(description="Whether the service can work.")
+    problem: str = Field(description="Why nothing is known of its components, else empty.")
+    components: list[Component] = Field(description="What the service needs.")
+
+
+class HealthDetails(Model):
+    """The health of all services, for operators."""
+
+    status: Literal["ok", "degraded", "stopping"]
+    services: dict[str, ServiceDetails] = Field(description="By service name, its health.")
 
 
 @routes.get("/v1", "/status")
@@ -46,36 +68,53 @@ async def alive(_: Call) -> Alive:
 
 @routes.get("/health", responses={503: Health})
 async def health(api: Call) -> Health:
-    """Report which services behind the gateway are available."""
+    """Report which services behind the gateway are ready: reachable, writable, of one secret."""
     state = api.state
-    report = await state.health_reports.get("", lambda: _report(state.services))
-    missing = {name for name, available in report["services"].items() if not available}
+    reports = await _reports(api)
+    missing = {name for name, report in reports.items() if not report.ready}
     api.status = 503 if state.stopping or missing - _UNUSED_BY_CHATS else 200
     status: Literal["ok", "degraded"] = "degraded" if missing else "ok"
-    return Health(status="stopping" if state.stopping else status, **report)
-
-
-async def _report(services: ServiceClients) -> dict[str, Any]:
-    """Return for each service whether it is available, and the number of skipped plugins."""
-    checks = services.checks
-    *available, problems = await asyncio.gather(
-        *(check() for check in checks.values()), _plugin_problems(services)
+    return Health(
+        status="stopping" if state.stopping else status,
+        services={name: report.ready for name, report in reports.items()},
+        problems=sum(
+            bool(report.problem) + sum(bool(each.problem) for each in report.components)
+            for report in reports.values()
+        ),
     )
-    return {"services": dict(zip(checks, available, strict=True)), "plugin_problems": problems}
 
 
-async def _plugin_problems(services: ServiceClients) -> int | None:
-    """Return the number of plugins that were skipped, None if a service does not answer."""
-    lists: tuple[tuple[Any, Any], ...] = (
-        (services.tools.ListTools, ListToolsRequest(page_size=1)),
-        (services.connectors.ListConnectors, ListConnectorsRequest(page_size=1)),
+@routes.get("/health/details", access=Access.KEY, responses={503: HealthDetails})
+async def details(api: Call) -> HealthDetails:
+    """Report the components of all services and their problems. Only for operators."""
+    if not may_administer(caller().identity):
+        raise PermissionDeniedError("Only operators may see the details of the health.")
+    summary = await health(api)
+    reports = await _reports(api)
+    return HealthDetails(
+        status=summary.status,
+        services={
+            name: ServiceDetails(
+                ready=report.ready,
+                problem=report.problem,
+                components=[
+                    Component(name=each.name, ready=each.ready, problem=each.problem)
+                    for each in report.components
+                ],
+            )
+            for name, report in reports.items()
+        },
     )
-    count = 0
-    for method, request in lists:
-        try:
-            page = await call(method, request, CHECK_SECONDS)
-        except HeddleError as error:
-            log.warning("plugins cannot be listed", reason=error.reason)
-            return None
-        count += len(page.problems)  # the first page lists all problems
-    return count
+
+
+async def _reports(api: Call) -> dict[str, ServiceHealth]:
+    state = api.state
+
+    async def ask() -> dict[str, ServiceHealth]:
+        clients = state.services.health
+        reports = await asyncio.gather(
+            *(component_health(client, state.credentials) for client in clients.values())
+        )
+        return dict(zip(clients, reports, strict=True))
+
+    return await state.health_reports.get("", ask)

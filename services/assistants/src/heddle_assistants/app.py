@@ -119,6 +119,7 @@ async def app(
                 AssistantServicer(
                     catalog, reader, writer, Budgets(database, price_lookup), validation
                 ),
+                {"database": database.check},
             ),
             bind(
                 rows_pb2_grpc.add_RowServiceServicer_to_server,

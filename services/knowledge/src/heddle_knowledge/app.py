@@ -14,6 +14,7 @@ from heddle_runtime.organization_settings import (
     OrganizationSettings,
     account_stub,
 )
+from heddle_runtime.readiness import folder_check
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
@@ -98,6 +99,7 @@ async def app(
             bind(
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                 TranslatedFailures(KnowledgeServicer(store.get, backends)),
+                {"disk": folder_check(settings.data_dir)},
             ),
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,

@@ -4,9 +4,9 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import grpc
@@ -15,6 +15,7 @@ import uvloop
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.internal import api_implementation
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from heddle.health.v1 import health_pb2_grpc as health_grpc
 from heddle.multiplex.v1 import multiplex_pb2_grpc
 
 from heddle_runtime import logs
@@ -24,6 +25,7 @@ from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.multiplex.server import MultiplexServicer
+from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readiness
 from heddle_runtime.redaction import redact
 from heddle_runtime.reflection import enable_reflection
 from heddle_runtime.server_interceptor import ServerInterceptor
@@ -38,7 +40,7 @@ OPTIONS = [
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     # Without this a forgotten process on the same port silently takes half of the calls.
     ("grpc.so_reuseport", 0),
-    # Our own clients ping every two seconds; the default would call that abuse.
+    # Clients of Heddle ping every two seconds; the default would call that abuse.
     ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
     ("grpc.keepalive_permit_without_calls", 1),
 ]
@@ -50,6 +52,8 @@ class Binding:
 
     contract: ServiceDescriptor
     register: Callable[[Any], None]
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    """The components that the servicer needs, by name."""
 
 
 App = AbstractAsyncContextManager[Sequence[Binding]]
@@ -77,7 +81,12 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         settings.max_concurrent_calls,
         secret.requires_tokens if isinstance(secret, LocalSecret) else lambda: True,
     )
-    async with app as bindings:
+    async with app as served:
+        readiness = Readiness(
+            {name: check for binding in served for name, check in binding.checks.items()}
+        )
+        own = bind(health_grpc.add_HealthServiceServicer_to_server, HealthServicer(readiness))
+        bindings = [*served, own]
         server = grpc.aio.server(
             options=OPTIONS, maximum_concurrent_rpcs=settings.max_concurrent_calls + _LONG_CALLS
         )
@@ -96,18 +105,41 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         enable_reflection(server, [*names, health.SERVICE_NAME])
         port = _listen(server, settings.listen)
         await server.start()
-        for name in ("", *names):
-            await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
+        await readiness.update()
+        await _set_statuses(readiness, checks, ("", *names))
+        reporting = asyncio.create_task(_report(readiness, checks, ("", *names)))
         address = _reachable(settings.listen, port)
         log.info("serving", address=address, services=names)
         try:
             yield Running(address, cast("grpc.aio.Channel", local))
         finally:
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
             await checks.enter_graceful_shutdown()
             await asyncio.sleep(settings.drain_wait)
             multiplexer.drain()
             await server.stop(settings.shutdown_grace)
             log.info("stopped", address=address)
+
+
+async def _report(
+    readiness: Readiness, checks: health.aio.HealthServicer, names: Sequence[str]
+) -> None:
+    """Check the components again and again, and set the status of the services `names`."""
+    while True:
+        await asyncio.sleep(CHECK_SECONDS)
+        before = readiness.serving
+        await readiness.update()
+        if readiness.serving != before:
+            await _set_statuses(readiness, checks, names)
+
+
+async def _set_statuses(
+    readiness: Readiness, checks: health.aio.HealthServicer, names: Sequence[str]
+) -> None:
+    statuses = health_pb2.HealthCheckResponse
+    for name in names:
+        await checks.set(name, statuses.SERVING if readiness.serving else statuses.NOT_SERVING)
 
 
 def run(app: App, settings: ServiceSettings, service: str) -> None:
@@ -151,9 +183,19 @@ async def stopped() -> None:
     await stop.wait()
 
 
-def bind(register: Callable[[Any, Any], None], servicer: object) -> Binding:
-    """Return the binding of `servicer` to its contract, for the generated `add_…_to_server`."""
-    return Binding(contract_of(register), lambda server: register(servicer, server))
+def bind(
+    register: Callable[[Any, Any], None],
+    servicer: object,
+    checks: Mapping[str, Check] | None = None,
+) -> Binding:
+    """Return the binding of `servicer` to its contract.
+
+    Args:
+        register: The generated `add_…_to_server`.
+        servicer: What implements the contract.
+        checks: The components that it needs, by name.
+    """
+    return Binding(contract_of(register), lambda server: register(servicer, server), checks or {})
 
 
 def _listen(server: grpc.aio.Server, address: str) -> int:

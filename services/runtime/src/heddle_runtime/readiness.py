@@ -1,0 +1,121 @@
+"""Whether a service is ready: its components are checked every two seconds."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from heddle.health.v1 import health_pb2 as pb
+from heddle.health.v1 import health_pb2_grpc as pb_grpc
+
+from heddle_runtime import durable_files
+from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.permissions import may_administer, require_service
+from heddle_runtime.plugins import Problem
+from heddle_runtime.redaction import redact
+from heddle_runtime.storage import check_space, translated_storage_errors
+
+log = structlog.get_logger(__name__)
+CHECK_SECONDS = 2.0
+_TIMEOUT_SECONDS = 5.0
+_PROBE = ".write-probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The state of a component."""
+
+    problem: str = ""
+    """What is wrong and its remedy, for operators."""
+    ready: bool = True
+    """Whether the service can work nevertheless."""
+    external: bool = False
+    """Whether the cause is outside of the installation, so that another replica cannot help."""
+
+
+Check = Callable[[], Awaitable[Condition | None]]
+"""Returns the condition of a component, None for a good one. A `HeddleError` means not ready."""
+
+
+class Readiness:
+    """The components of a service and their conditions."""
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = dict(sorted(checks.items()))
+        self.conditions = dict.fromkeys(self._checks, Condition())
+
+    @property
+    def serving(self) -> bool:
+        """Whether load balancers should send calls to this replica."""
+        return all(each.ready or each.external for each in self.conditions.values())
+
+    async def update(self) -> None:
+        """Check all components. Logs problems that are new, and those that are gone."""
+        current = await asyncio.gather(*(_condition(check) for check in self._checks.values()))
+        for name, condition in zip(self._checks, current, strict=True):
+            if condition == self.conditions[name]:
+                continue
+            self.conditions[name] = condition
+            if condition.problem:
+                log.warning("component has a problem", component=name, problem=condition.problem)
+            else:
+                log.info("component works again", component=name)
+
+
+class HealthServicer(pb_grpc.HealthServiceServicer):
+    """Reports the conditions to services and operators."""
+
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+
+    async def GetHealth(  # noqa: N802 - the contract's name
+        self, request: pb.GetHealthRequest, context: Context
+    ) -> pb.GetHealthResponse:
+        """Return the components."""
+        if not may_administer(caller().identity):
+            require_service(caller().identity)
+        return pb.GetHealthResponse(
+            components=[
+                pb.Component(name=name, ready=condition.ready, problem=condition.problem)
+                for name, condition in self._readiness.conditions.items()
+            ]
+        )
+
+
+def plugins_check(problems: Sequence[Problem]) -> Check:
+    """Return the check that reports plugins that were skipped at the start."""
+
+    async def check() -> Condition:
+        return Condition("; ".join(f"{each.origin}: {each.message}" for each in problems))
+
+    return check
+
+
+def folder_check(folder: Path) -> Check:
+    """Return the check whether files can be written to a folder, which is created."""
+
+    async def check() -> None:
+        await asyncio.to_thread(_probe, folder)
+
+    return check
+
+
+def _probe(folder: Path) -> None:
+    with translated_storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        check_space(folder)
+        durable_files.write(folder / _PROBE, b"Heddle writes this file to check the disk.\n")
+
+
+async def _condition(check: Check) -> Condition:
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            return await check() or Condition()
+    except HeddleError as error:
+        return Condition(error.diagnosis or error.message, ready=False)
+    except TimeoutError:
+        return Condition(f"The check takes more than {_TIMEOUT_SECONDS:g} s.", ready=False)
+    except Exception as error:  # noqa: BLE001 - a check that fails is a problem of its component
+        return Condition(redact(f"{type(error).__name__}: {error}"), ready=False)
