@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Run
 from cli.serving import Services
+from runtime.ports import free_port
 
 
 def test_collections_are_listed_over_all_pages(services: Services, heddle: Run) -> None:
@@ -108,3 +109,17 @@ def test_a_file_that_is_no_configuration_is_told_in_one_sentence(
     assert (code, out) == (1, "")
     assert notes.startswith(f"heddle: {file} is not a configuration: ")
     assert len(notes.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("services")
+def test_health_lists_the_services_and_fails_if_one_does_not_answer(
+    heddle: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = heddle("health")
+    assert (code, len(out.splitlines())) == (0, 6)
+    assert out.splitlines()[0].split() == ["orchestrator", "ready"]
+
+    monkeypatch.setenv("HEDDLE_TOOLS_ADDRESS", f"127.0.0.1:{free_port()}")
+    code, out, _ = heddle("health")
+    assert code == 1
+    assert "Nothing answers at" in out.splitlines()[1]

@@ -6,6 +6,7 @@ from heddle_cli.commands import (
     assistants,
     chat,
     collections,
+    health,
     import_lamb,
     ingest,
     keys,
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
+app.command("health")(health.health)
 app.command("import-lamb")(import_lamb.import_lamb)
 app.command("migrate")(migrate.migrate)
 app.command("models")(models.models)

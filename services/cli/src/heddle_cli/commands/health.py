@@ -1,0 +1,69 @@
+"""`heddle health`."""
+
+from collections.abc import Iterator
+
+import typer
+from heddle.health.v1 import health_pb2
+from heddle.health.v1.health_pb2_grpc import HealthServiceStub
+from heddle_runtime.addresses import (
+    ASSISTANTS,
+    CONNECTOR,
+    KNOWLEDGE,
+    MIGRATION,
+    ORCHESTRATOR,
+    TOOLS,
+)
+from heddle_runtime.errors import HeddleError
+
+from heddle_cli.connections import connected, new_call_options
+from heddle_cli.failures import sentence
+from heddle_cli.options import (
+    AssistantsAddress,
+    ConnectorAddress,
+    KnowledgeAddress,
+    MigrationAddress,
+    OrchestratorAddress,
+    ToolsAddress,
+)
+from heddle_cli.terminal import columns
+
+_TIMEOUT = 5.0
+
+
+def health(
+    *,
+    orchestrator_address: OrchestratorAddress = ORCHESTRATOR,
+    tools_address: ToolsAddress = TOOLS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
+    connector_address: ConnectorAddress = CONNECTOR,
+    assistants_address: AssistantsAddress = ASSISTANTS,
+    migration_address: MigrationAddress = MIGRATION,
+) -> None:
+    """List what the services need: service, component, state, problem. Exits 1 if one fails."""
+    addresses = {
+        "orchestrator": orchestrator_address,
+        "tools": tools_address,
+        "knowledge": knowledge_address,
+        "connector": connector_address,
+        "assistants": assistants_address,
+        "migration": migration_address,
+    }
+    rows = [row for name, address in addresses.items() for row in _rows(name, address)]
+    columns(rows)
+    if any(state == "not ready" for _, _, state, _ in rows):
+        raise typer.Exit(1)
+
+
+def _rows(service: str, address: str) -> Iterator[tuple[str, str, str, str]]:
+    try:
+        with connected(address, HealthServiceStub) as connection:
+            response = connection.stub.GetHealth(
+                health_pb2.GetHealthRequest(), **new_call_options(_TIMEOUT)
+            )
+    except HeddleError as error:
+        yield service, "", "not ready", sentence(error)
+        return
+    ready = all(each.ready for each in response.components)
+    yield service, "", "ready" if ready else "not ready", ""
+    for each in response.components:
+        yield service, each.name, "ready" if each.ready else "not ready", each.problem
