@@ -24,6 +24,7 @@ from heddle_runtime.client import MAX_MESSAGE_BYTES, contract_of
 from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.local_secret import LocalSecret
+from heddle_runtime.loop_watch import watched_loop
 from heddle_runtime.multiplex.server import MultiplexServicer
 from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readiness
 from heddle_runtime.redaction import redact
@@ -156,10 +157,15 @@ def run(app: App, settings: ServiceSettings, service: str) -> None:
 def start(main: Coroutine[Any, Any, None]) -> None:
     """Run the whole of a process; a wrong address or file ends it with one sentence."""
     try:
-        uvloop.run(main)
+        uvloop.run(_watched(main))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"{redact(str(error))}\n")
         raise SystemExit(2) from None
+
+
+async def _watched(main: Coroutine[Any, Any, None]) -> None:
+    async with watched_loop():
+        await main
 
 
 def settle() -> None:
