@@ -1,4 +1,4 @@
-"""A greeter in a process of its own, which blocks its event loop when it is told to."""
+"""A greeter in a process of its own, which blocks its event loop on request."""
 
 import asyncio
 import sys
@@ -6,6 +6,7 @@ import time
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.call_metadata import Context
+from heddle_runtime.multiplex.server import loading
 from heddle_runtime.settings import ServiceSettings
 from runtime.greeting import Greeter, greeting
 
@@ -16,14 +17,20 @@ class BlockingGreeter(Greeter):
     async def ListStrategies(
         self, request: pb.ListStrategiesRequest, context: Context
     ) -> pb.ListStrategiesResponse:
-        if request.page_token:
-            time.sleep(float(request.page_token))  # noqa: ASYNC251 - a fault to notice
+        match request.page_token.split():
+            case ["load", seconds]:
+                async with loading():
+                    time.sleep(float(seconds))  # noqa: ASYNC251 - as the import of a large library
+            case [seconds]:
+                time.sleep(float(seconds))  # noqa: ASYNC251 - a fault to notice
+            case _:
+                pass
         return await super().ListStrategies(pb.ListStrategiesRequest(), context)
 
 
 async def main() -> None:
     """Serve until killed, and print the address."""
-    settings = ServiceSettings(drain_wait=0, allow_anonymous=True)  # type: ignore[call-arg] # the alias is the variable's name
+    settings = ServiceSettings(drain_wait=0, allow_anonymous=True)
     async with greeting(BlockingGreeter(), settings) as server:  # type: ignore[abstract] # it does not offer every method
         sys.stdout.write(f"address {server.address}\n")
         sys.stdout.flush()

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,13 @@ class Server:
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
+    async with running() as started:
+        yield started
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Server]:
+    """Run a server in another process."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "runtime.blocking_greeter"),
         cwd=TESTS,
@@ -105,6 +113,34 @@ async def test_a_slow_call_is_not_taken_for_a_hung_server(server: Server) -> Non
             await _all_of(stream)
 
     assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_a_server_that_loads_a_library_is_not_taken_for_a_hung_one(server: Server) -> None:
+    async with channel(server.address, CONTRACT) as to:
+        await to.channel_ready()
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        await strategies(stub, "load 5")
+        assert await unavailable(strategies(stub, "7")) < NOTICED_WITHIN
+
+
+async def test_a_replica_whose_interpreter_is_blocked_gets_no_more_calls() -> None:
+    async with running() as blocked, running() as other:
+        addresses = f"ipv4:{blocked.address},{other.address}"
+        async with channel(addresses, CONTRACT) as to:
+            await to.channel_ready()
+            stub = pb_grpc.OrchestratorServiceStub(to)
+            await strategies(stub)
+            async with channel(blocked.address, CONTRACT) as directly:
+                await directly.channel_ready()
+                blocking = strategies(pb_grpc.OrchestratorServiceStub(directly), "12")
+                await asyncio.sleep(0.2)
+                begin = time.monotonic()
+                await _answered_within(stub, NOTICED_WITHIN)
+                await asyncio.sleep(max(0.0, begin + NOTICED_WITHIN - time.monotonic()))
+                while time.monotonic() < begin + 10:
+                    await asyncio.wait_for(strategies(stub), 1)
+                    await asyncio.sleep(0.05)
+                await asyncio.gather(blocking, return_exceptions=True)
 
 
 async def _all_of(stream: object) -> list[object]:

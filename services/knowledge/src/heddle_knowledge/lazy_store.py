@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import structlog
+from heddle_runtime.multiplex.server import loading
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.embedders.embedding import Embedder
@@ -95,7 +96,8 @@ class LazyStore:
         if self._store is None:
             async with self._opening:
                 if self._store is None:
-                    self._store = await self._open()
+                    async with loading():
+                        self._store = await self._open()
         return self._store
 
     async def embedders(self) -> "Sequence[Embedder]":

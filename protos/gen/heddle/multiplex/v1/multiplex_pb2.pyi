@@ -152,12 +152,17 @@ class CarryResponse(_message.Message):
     FRAMES_FIELD_NUMBER: _builtins.int
     LEAVING_FIELD_NUMBER: _builtins.int
     ALIVE_FIELD_NUMBER: _builtins.int
+    LOADING_MS_FIELD_NUMBER: _builtins.int
     leaving: _builtins.bool
     """The server stops, or asks clients to reconnect to balance load: it answers open calls, and
     clients open new calls on another stream. Sent once.
     """
     alive: _builtins.bool
     """Answers a `ping`. The server sends it from the event loop that runs the methods."""
+    loading_ms: _builtins.int
+    """The server loads a library or a model, and may be silent for this many milliseconds. 0 when it
+    has loaded it.
+    """
     @_builtins.property
     def frames(self) -> _containers.RepeatedCompositeFieldContainer[Global___AnswerFrame]:
         """What happened, in order."""
@@ -168,12 +173,15 @@ class CarryResponse(_message.Message):
         frames: _abc.Iterable[Global___AnswerFrame] | None = ...,
         leaving: _builtins.bool = ...,
         alive: _builtins.bool = ...,
+        loading_ms: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_loading_ms", b"_loading_ms", "loading_ms", b"loading_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alive", b"alive", "frames", b"frames", "leaving", b"leaving"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_loading_ms", b"_loading_ms", "alive", b"alive", "frames", b"frames", "leaving", b"leaving", "loading_ms", b"loading_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__loading_ms: _TypeAlias = _typing.Literal["loading_ms"]  # noqa: Y015
+    _WhichOneofArgType__loading_ms: _TypeAlias = _typing.Literal["_loading_ms", b"_loading_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__loading_ms) -> _WhichOneofReturnType__loading_ms | None: ...
 
 Global___CarryResponse: _TypeAlias = CarryResponse  # noqa: Y015
 

@@ -22,7 +22,10 @@ MAX_STREAMS = 8
 RETRY_SECONDS = 1.0
 RETRY_UNSUPPORTED_SECONDS = 60.0
 """Seconds until a server without multiplexing is tried again, as it may have been replaced."""
-RETRY_SILENT_SECONDS = 0.2
+RETRY_SILENT_SECONDS = 0.1
+FIRST_SEARCH_SECONDS = 0.4
+"""Seconds for the first stream after a server hung. Doubled with each attempt, because another
+replica answers quickly and a busy one may not."""
 _HANGS = "Another service does not respond. Try again later."
 
 
@@ -48,6 +51,7 @@ class MultiplexedChannel(grpc.aio.Channel):
         self._closed = False
         self._retry_at = 0.0
         self._attempted = asyncio.Event()
+        self._hello_seconds = SILENCE_SECONDS
         self._silent = False
         """Whether the server hangs: it gave no sign of life on the last stream."""
 
@@ -189,9 +193,10 @@ class MultiplexedChannel(grpc.aio.Channel):
         """Open a stream, and run it until it ends."""
         call = pb_grpc.MultiplexServiceStub(self._channel).Carry()
         try:
-            async with asyncio.timeout(SILENCE_SECONDS):
+            async with asyncio.timeout(self._hello_seconds):
                 hello = await call.read()
             self._silent = False
+            self._hello_seconds = SILENCE_SECONDS
             if hello is grpc.aio.EOF:
                 self._pause(RETRY_SECONDS)
                 return
@@ -218,7 +223,9 @@ class MultiplexedChannel(grpc.aio.Channel):
     def _mark_silent(self) -> None:
         if not self._silent:
             log.warning("a service gives no sign of life", services=sorted(self._services))
+            self._hello_seconds = FIRST_SEARCH_SECONDS / 2
         self._silent = True
+        self._hello_seconds = min(2 * self._hello_seconds, SILENCE_SECONDS)
         self._pause(RETRY_SILENT_SECONDS)
 
     def _refuse_if_silent(self) -> None:

@@ -43,6 +43,7 @@ class ClientStream:
         self._numbers = itertools.count(1)
         self._draining = False
         self._heard = asyncio.get_running_loop().time()
+        self._loading_until = 0.0
         self.silent = False
         """Whether the stream ended because the server gave no sign of life."""
 
@@ -99,6 +100,8 @@ class ClientStream:
         try:
             while isinstance(response := await self._stream.read(), pb.CarryResponse):
                 self._heard = asyncio.get_running_loop().time()
+                if response.HasField("loading_ms"):
+                    self._loading_until = self._heard + response.loading_ms / 1000
                 for frame in response.frames:
                     if call := self.calls.get(frame.call):
                         call.receive(frame)
@@ -124,7 +127,8 @@ class ClientStream:
             begin = loop.time()
             await asyncio.sleep(BEAT_SECONDS)
             now = loop.time()
-            if now - begin > 2 * BEAT_SECONDS:  # this process itself was late
+            # This process itself was late, or the server said that it will be.
+            if now - begin > 2 * BEAT_SECONDS or now < self._loading_until:
                 self._heard = now
             if now - self._heard > SILENCE_SECONDS:
                 self.silent = True

@@ -2,8 +2,10 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from heddle.multiplex.v1 import multiplex_pb2 as pb
 from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
@@ -19,6 +21,26 @@ if TYPE_CHECKING:
 
 MAX_STREAM_SECONDS = 300.0
 """Seconds after which a client must open a new stream, so that it finds new replicas."""
+_MAX_LOADING_MS = 60_000
+_FLUSH_SECONDS = 0.02
+_SERVICERS: "WeakSet[MultiplexServicer]" = WeakSet()
+
+
+@asynccontextmanager
+async def loading() -> AsyncGenerator[None]:
+    """Tell clients that this process may be silent for a minute, while the block runs.
+
+    Python runs no other code while it loads a large library. Clients would take the process for
+    one that hangs, and end their calls.
+    """
+    for servicer in tuple(_SERVICERS):
+        servicer.announce_loading(_MAX_LOADING_MS)
+    await asyncio.sleep(_FLUSH_SECONDS)
+    try:
+        yield
+    finally:
+        for servicer in tuple(_SERVICERS):
+            servicer.announce_loading(0)
 
 
 class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
@@ -32,12 +54,18 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
         self._max_stream_seconds = max_stream_seconds
         self._streams: set[_ServerStream] = set()
         self._draining = False
+        _SERVICERS.add(self)
 
     def drain(self) -> None:
         """Ask every client to open no new calls on its stream."""
         self._draining = True
         for stream in self._streams:
             stream.drain()
+
+    def announce_loading(self, milliseconds: int) -> None:
+        """Tell every client for how long this process may be silent."""
+        for stream in self._streams:
+            stream.send_queue.batch().loading_ms = milliseconds
 
     async def Carry(  # type: ignore[override] # noqa: N802 - generated; it writes, not yields
         self,
