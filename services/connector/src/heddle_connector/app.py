@@ -14,6 +14,7 @@ from heddle_runtime.organization_settings import (
     OrganizationSettings,
     account_stub,
 )
+from heddle_runtime.readiness import Check, folder_check, plugins_check
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import Field
@@ -23,7 +24,9 @@ from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, Gener
 from heddle_connector.generation.model_text import ToolCallParser, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools, PromptFormatName
 from heddle_connector.http import http_client
+from heddle_connector.http.errors import DEFAULT_STALL_SECONDS
 from heddle_connector.routing.model_catalogue import ModelCatalogue
+from heddle_connector.routing.provider_check import ProviderCheck
 from heddle_connector.routing.registry import installed, opened
 from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.servicer import ConnectorServicer
@@ -46,6 +49,12 @@ class ConnectorSettings(EgressSettings):
         default=5.0,
         gt=0,
         description="Seconds to connect to a provider, including the DNS lookup.",
+    )
+    stall_seconds: float = Field(
+        default=DEFAULT_STALL_SECONDS,
+        gt=0,
+        description="Seconds between two parts of a provider's answer after which the answer ends "
+        "with an error. The first part may take until the deadline of the call.",
     )
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     share_providers: bool = Field(
@@ -94,7 +103,9 @@ async def app(
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     async with AsyncExitStack() as resources:
         enter = resources.enter_async_context
-        http = await enter(http_client(settings.connect_seconds))
+        http = await enter(
+            http_client(settings.connect_seconds, stall_seconds=settings.stall_seconds)
+        )
         registry = await enter(opened(plugins, http))
         if accounts is None:
             accounts = await enter(channel(settings.assistants_address, ACCOUNTS))
@@ -102,7 +113,11 @@ async def app(
             account_stub(accounts), ServiceCredentials("heddle-connector", secret)
         )
         restricted_http = await enter(
-            http_client(settings.connect_seconds, Egress(settings.private_networks))
+            http_client(
+                settings.connect_seconds,
+                Egress(settings.private_networks),
+                settings.stall_seconds,
+            )
         )
         tenants = TenantConnectors(
             registry, http, restricted_http, organizations, shared=settings.share_providers
@@ -115,5 +130,11 @@ async def app(
             ToolCallParsers(settings.tool_call_parsers),
             PromptedTools(settings.prompted_tools),
             GeneratedImages(settings.images_dir, settings.images_quota_bytes),
+            settings.stall_seconds,
         )
-        yield [bind(pb_grpc.add_ConnectorServiceServicer_to_server, servicer)]
+        checks: dict[str, Check] = {
+            "images": folder_check(settings.images_dir),
+            "plugins": plugins_check(registry.plugins.problems),
+            "providers": ProviderCheck(registry.connectors, tenants),
+        }
+        yield [bind(pb_grpc.add_ConnectorServiceServicer_to_server, servicer, checks)]

@@ -40,6 +40,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         parsers: ToolCallParsers,
         prompted_tools: PromptedTools,
         images: GeneratedImages,
+        stall_seconds: float,
     ) -> None:
         self._registry = registry
         self._catalog = catalog
@@ -47,6 +48,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self._parsers = parsers
         self._prompted_tools = prompted_tools
         self._images = images
+        self._stall_seconds = stall_seconds
 
     async def ListConnectors(
         self, request: pb.ListConnectorsRequest, context: Context
@@ -111,7 +113,13 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream the events of the connector."""
-        call = Call(request, context, self._images, prompted_tools=self._prompted_tools)
+        call = Call(
+            request,
+            context,
+            self._images,
+            prompted_tools=self._prompted_tools,
+            stall_seconds=self._stall_seconds,
+        )
         first, batches = await start_stream(self._tenants, call)
         answer = _Answer(self._parsers.reader(call))
         try:
@@ -142,6 +150,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             self._images,
             whole=True,
             prompted_tools=self._prompted_tools,
+            stall_seconds=self._stall_seconds,
         )
         try:
             events = await complete(self._tenants, call)

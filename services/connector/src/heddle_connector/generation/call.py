@@ -19,6 +19,7 @@ from heddle_connector.generation.prompted_tools import (
     PromptedTools,
     prompted_messages,
 )
+from heddle_connector.http.errors import DEFAULT_STALL_SECONDS
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -59,6 +60,7 @@ class Call:
         "connector",
         "model",
         "replaced",
+        "stall_seconds",
         "whole",
     )
 
@@ -70,6 +72,7 @@ class Call:
         *,
         whole: bool = False,
         prompted_tools: PromptedTools = _NATIVE_TOOLS,
+        stall_seconds: float = DEFAULT_STALL_SECONDS,
     ) -> None:
         self._request = request
         self._turns = request.messages[:]  # a slice: protobuf iteration ends with a costly error
@@ -89,6 +92,8 @@ class Call:
         """The replacement of the requested model, if another one answers."""
         self.whole = whole
         """The caller reads the answer when it is complete, so that streaming gains nothing."""
+        self.stall_seconds = stall_seconds
+        """The longest time between two parts of the answer in seconds."""
         self._select_prompt_format()
 
     def replace(self, connector: str, model: str, reason: str = "") -> None:

@@ -32,8 +32,9 @@ class HttpClient:
     to providers.
     """
 
-    def __init__(self, pool: ConnectionPool) -> None:
+    def __init__(self, pool: ConnectionPool, stall_seconds: float) -> None:
         self._pool = pool
+        self._stall_seconds = stall_seconds
 
     async def fetch(self, request: Request) -> bytes:
         """Return the body of the response.
@@ -102,7 +103,8 @@ class HttpClient:
             seconds = max(0.0, seconds - (time.monotonic() - started))
         body = request.body
         end = b"\r\n" if body is None else b"content-length: %d\r\n\r\n%b" % (len(body), body)
-        response = connection.send(head.data + end, seconds, buffered=buffered)
+        stall = self._stall_seconds if buffered else seconds
+        response = connection.send(head.data + end, seconds, stall, buffered=buffered)
         try:
             await response.wait_for_head()
         except UnavailableError as error:
@@ -118,17 +120,20 @@ class HttpClient:
 
 @asynccontextmanager
 async def http_client(
-    connect_seconds: float, egress: Egress | None = None
+    connect_seconds: float,
+    egress: Egress | None = None,
+    stall_seconds: float = errors.DEFAULT_STALL_SECONDS,
 ) -> AsyncGenerator[HttpClient]:
     """Yield a client with its own connection pool.
 
     Args:
         connect_seconds: The time limit for opening a connection.
         egress: The policy that decides which addresses may be connected to; None allows all.
+        stall_seconds: The longest time between two parts of a body that is read at once.
     """
     pool = ConnectionPool(connect_seconds, egress)
     try:
-        yield HttpClient(pool)
+        yield HttpClient(pool, stall_seconds)
     finally:
         pool.close()
 

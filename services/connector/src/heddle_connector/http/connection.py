@@ -53,9 +53,11 @@ class Connection(asyncio.Protocol):
         self._overhead = 0  # bytes since the last part of a body
         self._head_size = 0  # bytes of headers and trailers
 
-    def send(self, message: bytes, seconds: float, *, buffered: bool) -> Response:
+    def send(
+        self, message: bytes, seconds: float, stall_seconds: float, *, buffered: bool
+    ) -> Response:
         """Send `message`, a whole request, at the end of this iteration of the event loop."""
-        response = self._response = Response(self, seconds, buffered=buffered)
+        response = self._response = Response(self, seconds, stall_seconds, buffered=buffered)
         self._received = False
         self._overhead = self._head_size = 0
         if self._transport is not None:

@@ -10,6 +10,7 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 
+DEFAULT_STALL_SECONDS = 60.0
 _SERVICE_UNAVAILABLE = 503
 _REFUSED_OR_RESET = (errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE)
 
@@ -63,3 +64,11 @@ def malformed_response() -> HeddleError:
 def timed_out() -> DeadlineError:
     """Return the error for a request whose time limit has passed."""
     return DeadlineError("The provider did not answer in the time of the call.")
+
+
+def stalled() -> UnavailableError:
+    """Return the error for a provider that stopped in the middle of an answer."""
+    return UnavailableError(
+        "The model stopped in the middle of its answer. Try again.",
+        diagnosis="The provider sent nothing for HEDDLE_CONNECTOR_STALL_SECONDS.",
+    )

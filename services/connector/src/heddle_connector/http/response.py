@@ -45,6 +45,7 @@ class Response:
     Args:
         connection: Serves this response until the response is finished.
         seconds: The time limit.
+        stall_seconds: The time limit between two parts of the body.
         buffered: The reader waits for the complete body, so parts of it need not wake the reader.
     """
 
@@ -54,16 +55,25 @@ class Response:
         "_buffered",
         "_connection",
         "_deadlines",
+        "_end",
         "_error",
         "_header_fields",
         "_loop",
         "_paused",
+        "_stall_seconds",
         "_waiter",
         "finished",
         "status",
     )
 
-    def __init__(self, connection: ConnectionControl, seconds: float, *, buffered: bool) -> None:
+    def __init__(
+        self,
+        connection: ConnectionControl,
+        seconds: float,
+        stall_seconds: float,
+        *,
+        buffered: bool,
+    ) -> None:
         self._connection: ConnectionControl | None = connection
         self._loop = connection.loop
         self._buffered = buffered
@@ -74,7 +84,9 @@ class Response:
         self._paused = False
         self._waiter: asyncio.Future[None] | None = None
         self._deadlines = connection.deadlines
-        self._deadlines.add(self, time.monotonic() + seconds)
+        self._end = time.monotonic() + seconds
+        self._stall_seconds = stall_seconds
+        self._deadlines.add(self, self._end)
         self.status = 0
         """The HTTP status. 0 until the head has arrived."""
         self.finished = False
@@ -170,6 +182,9 @@ class Response:
     def add_body(self, data: bytes) -> None:
         """Store a part of the body."""
         self._buffer += data
+        if self._buffered:
+            stall = time.monotonic() + self._stall_seconds
+            self._deadlines.add(self, min(stall, self._end))
 
     def complete(self) -> None:
         """Mark the response as complete."""
@@ -218,7 +233,7 @@ class Response:
 
     def expire(self) -> None:
         """Finish because the time limit has passed."""
-        self.fail(errors.timed_out())
+        self.fail(errors.timed_out() if time.monotonic() >= self._end else errors.stalled())
         self.wake()
 
     def _has_framing(self) -> bool:

@@ -7,7 +7,7 @@ fixed, and not hidden by spending elsewhere. An exhausted key (429) states when 
 the default model would use the same key.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import structlog
@@ -15,24 +15,26 @@ from heddle_runtime.errors import HeddleError, ProviderRefusedError, Unavailable
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import Event
+from heddle_connector.generation.stalls import LimitedBatches
 from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.sdk import Connector
 
 AnswerT = TypeVar("AnswerT")
-Batches = AsyncGenerator[Sequence[Event], None]
 log = structlog.get_logger(__name__)
 _BAD_REQUEST, _NOT_FOUND, _FIRST_SERVER_ERROR = 400, 404, 500
 
 
-async def start_stream(tenants: TenantConnectors, call: Call) -> tuple[Sequence[Event], Batches]:
+async def start_stream(
+    tenants: TenantConnectors, call: Call
+) -> tuple[Sequence[Event], LimitedBatches]:
     """Return the first events of an answer and the rest, which the caller closes.
 
     Raises:
         HeddleError: The requested model failed, and so did the default model if it was tried.
     """
 
-    async def answer(connector: Connector[Any]) -> tuple[Sequence[Event], Batches]:
-        batches = connector.generate(call)
+    async def answer(connector: Connector[Any]) -> tuple[Sequence[Event], LimitedBatches]:
+        batches = LimitedBatches(connector.generate(call), call.stall_seconds)
         return await anext(batches, ()), batches
 
     return await _with_fallback(tenants, call, answer)

@@ -63,6 +63,11 @@ class TenantConnectors:
         """The connectors that organisations can use with settings of their own."""
         self._connectors: OrderedDict[tuple[str, bool, bytes], Connector[Any]] = OrderedDict()
 
+    @property
+    def in_use(self) -> bool:
+        """Whether organisations have used providers of their own since the start."""
+        return bool(self._connectors)
+
     async def connector(self, call: Call) -> Connector[Any]:
         """Return the connector that answers `call`. This may replace the model of the call.
 

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import Event
+from heddle_connector.generation.stalls import LimitedBatches
 from heddle_connector.http import HttpClient
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -128,7 +129,7 @@ class Connector(ABC, Generic[SettingsT]):
         Raises:
             HeddleError: As `generate` does.
         """
-        async with aclosing(self.generate(call)) as batches:
+        async with aclosing(LimitedBatches(self.generate(call), call.stall_seconds)) as batches:
             return [event async for events in batches for event in events]
 
     async def close(self) -> None:

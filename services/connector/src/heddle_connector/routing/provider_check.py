@@ -1,0 +1,74 @@
+"""Whether at least one model provider can be used."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.readiness import Condition
+
+from heddle_connector.routing.tenant_connectors import TenantConnectors
+from heddle_connector.sdk import Connector
+
+_SECONDS = 3.0
+"""The time limit for a provider to list its models."""
+_RECHECK_SECONDS = 30.0
+_RECHECK_PROBLEM_SECONDS = 5.0
+_NO_PROVIDER = {"bypass"}
+"""Connectors that show prompts and answer without a model."""
+
+
+class ProviderCheck:
+    """The check of the component `providers`, which asks the providers for their models.
+
+    The service is ready if one of the operator's providers answers, or if an organisation uses a
+    provider of its own.
+    """
+
+    def __init__(self, connectors: Mapping[str, Connector[Any]], tenants: TenantConnectors) -> None:
+        self._connectors = {
+            name: each for name, each in connectors.items() if name not in _NO_PROVIDER
+        }
+        self._tenants = tenants
+        self._condition = Condition()
+        self._next = 0.0
+
+    async def __call__(self) -> Condition:
+        """Return the condition, which is checked again after a while."""
+        if time.monotonic() >= self._next:
+            self._condition = await self._check()
+            pause = _RECHECK_PROBLEM_SECONDS if self._condition.problem else _RECHECK_SECONDS
+            self._next = time.monotonic() + pause
+        return self._condition
+
+    async def _check(self) -> Condition:
+        asking = [
+            asyncio.create_task(_problem(name, each)) for name, each in self._connectors.items()
+        ]
+        problems: list[str] = []
+        try:
+            for answer in asyncio.as_completed(asking):
+                if not (problem := await answer):
+                    return Condition()
+                problems.append(problem)
+        finally:
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+        text = "No model provider can be used. " + " ".join(sorted(problems))
+        return Condition(text, ready=self._tenants.in_use, external=True)
+
+
+async def _problem(name: str, connector: Connector[Any]) -> str:
+    """Return why a connector has no models, empty if it has some."""
+    try:
+        async with asyncio.timeout(_SECONDS):
+            models = await connector.models(_SECONDS)
+    except HeddleError as error:
+        return f"{name}: {error.diagnosis or error.message}"
+    except TimeoutError:
+        return f"{name}: The provider does not answer within {_SECONDS:g} s."
+    except Exception as error:  # noqa: BLE001 - third-party code, which must not hide the others
+        return f"{name}: {type(error).__name__}."
+    return "" if models else f"{name}: The provider has no models."
