@@ -193,14 +193,19 @@ async def test_progress_can_be_chosen_by_header_and_setting(start: Start) -> Non
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "x-heddle-events")
 
 
-async def test_too_many_answers_at_once_are_refused_at_once(start: Start) -> None:
+async def test_too_many_requests_at_once_are_refused_at_once(start: Start) -> None:
     async with start(max_concurrent_calls=1) as bench:
         bench.orchestrator.script = [[text("a")], 1.0, [DONE]]
         body = {"model": "1", "messages": [{"role": "user", "content": "hi"}], "stream": True}
         async with bench.client.stream("POST", "/v1/chat/completions", json=body) as response:
-            await anext(response.aiter_text())
-            refused = await bench.chat()
-        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            texts = response.aiter_text()  # a reference, or the response ends here
+            await anext(texts)
+            for refused in (await bench.chat(), await bench.client.get("/assistants")):
+                assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+                assert refused.json()["error"]["message"] == "The gateway is busy. Try again."
+            assert (await bench.client.get("/health")).status_code == 200
+            assert (await bench.client.get("/status")).status_code == 200
+        assert (await bench.client.get("/assistants")).status_code == 200
 
 
 async def test_the_request_id_travels_and_returns(bench: Bench) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import structlog
 from heddle_runtime import logs
 from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import HeddleError, ResourceExhaustedError
 from heddle_runtime.identity import OPERATOR
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.organization_settings import OrganizationSettings
@@ -139,7 +139,8 @@ class Gateway:
         try:
             if chat is not None and scope["method"] == chat.method:
                 name = chat.name
-                await cast("ChatHandler", chat.function)(self._state, request)
+                with self._state.running:
+                    await cast("ChatHandler", chat.function)(self._state, request)
             else:
                 scope["path"] = path
                 scope["state"]["raw"] = request
@@ -150,6 +151,8 @@ class Gateway:
                     name = scope["state"].pop("operation", name)
         except ClientGoneError:
             request.client_gone = True
+        except ResourceExhaustedError as error:  # of the limit: handlers report their own failures
+            await request.respond(from_exception(error).response())
         except Exception:
             log.exception("unexpected failure", method=name)
             if request.status == 0:

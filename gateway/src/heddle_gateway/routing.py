@@ -132,14 +132,21 @@ class PathEndpoint:
         # Removed because it refers to the scope.
         raw: RawRequest = scope["state"].pop("raw")
         scope["state"]["operation"] = operation.name
-        if operation.raw:
-            await cast("ChatHandler", operation.function)(self._state, raw)
-            return
-        if operation.access is Access.OPEN:
+        if operation.access is Access.OPEN:  # health checks among them, which work under load
             self._state.authenticator.enter(raw)
-        else:
+            await self._answer(operation, raw, scope, receive, send)
+            return
+        with self._state.running:
+            if operation.raw:
+                await cast("ChatHandler", operation.function)(self._state, raw)
+                return
             required = operation.access is Access.KEY
             await self._state.authenticator.admit(raw, required=required)
+            await self._answer(operation, raw, scope, receive, send)
+
+    async def _answer(
+        self, operation: Operation, raw: RawRequest, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         call = Call(self._state, Request(scope, receive, send), raw, operation.status)
         arguments = await _arguments(operation, call)
         response = _response(await operation.function(call, **arguments), call)

@@ -64,20 +64,26 @@ class DisconnectWatcher:
 
 
 class RunningRequests(set[DisconnectWatcher]):
-    """The watchers of all requests that are being served."""
+    """The watchers of long requests, and the number of all requests.
+
+    Use as `with running:` for each request.
+    """
 
     def __init__(self, max_requests: int) -> None:
         super().__init__()
         self._max_requests = max_requests
+        self._requests = 0
+
+    def __enter__(self) -> None:
+        if self._requests >= self._max_requests:
+            raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
+        self._requests += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._requests -= 1
 
     def watch(self, request: RawRequest) -> DisconnectWatcher:
-        """Return a watcher for the current task, which serves `request`.
-
-        Raises:
-            ResourceExhaustedError: As many requests are running as are allowed.
-        """
-        if len(self) >= self._max_requests:
-            raise ResourceExhaustedError("The gateway is busy. Try again.", retry_after=1.0)
+        """Return a watcher for the current task, which serves `request`."""
         return DisconnectWatcher(request, self)
 
     def stop_all(self) -> None:
