@@ -19,6 +19,7 @@ from heddle_runtime.errors import (
     from_status,
 )
 from orchestrator.harness import Harness, ask, assistant, function, kinds, prompt_of, text, tool
+from structlog.testing import capture_logs
 
 
 async def test_a_failing_tool_is_told_and_ends_nothing(harness: Harness) -> None:
@@ -35,6 +36,16 @@ async def test_a_failing_tool_is_told_and_ends_nothing(harness: Harness) -> None
     assert "[The tool bad failed: The library is closed." in prompt_of(harness)
     assert "RUBRIC" in prompt_of(harness)
     assert kinds(events)[-1] == "done"
+
+
+async def test_an_answer_that_lost_a_tool_is_logged_streamed_and_whole(harness: Harness) -> None:
+    two = assistant(tool("bad", fail=True), tool("good"), template="{context}")
+    for answer in (harness.events, harness.whole):
+        with capture_logs() as logs:
+            await answer(ask(two))
+        (line,) = [each for each in logs if each["event"] == "answer without a tool"]
+        assert (line["tool"], line["log_level"]) == ("bad", "warning")
+        assert line["error"] == "The library is closed."
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from heddle_orchestrator.tools.bindings import (
     is_unnamed,
     stop_on_failure,
 )
+from heddle_orchestrator.tools.failures import log_lost_tool
 
 ValueT = TypeVar("ValueT")
 _UNNAMED = "A tool of this assistant has no name, and was skipped. Tell the assistant's author."
@@ -89,6 +90,7 @@ class Plan:
         warnings = []
         if any(is_unnamed(binding) for binding in self.assistant.tools):
             warnings.append(pb.RunEvent(warning=_UNNAMED))
+            log_lost_tool("", "UNNAMED", f"A tool of assistant {self.assistant.id} has no name.")
         if withholds(self.assistant, self.request.messages):
             warnings.append(pb.RunEvent(warning=WITHHELD))
         return warnings

@@ -8,13 +8,14 @@ from typing import Any
 
 import grpc
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.errors import from_rpc, from_status
+from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.json_text import members
 
 from heddle_orchestrator.agent.decision import SUMMARIZE, TEXT_RESPONSE, Candidate
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import ToolRun
+from heddle_orchestrator.tools.failures import log_lost_tool
 
 _TIMEOUT_SECONDS = 10.0
 SUMMARY_THRESHOLD_TOKENS = 30_000
@@ -92,22 +93,27 @@ async def available_tools(
     try:
         response = await run.tools.AssessTools(request, **run.call_options(_TIMEOUT_SECONDS))
     except grpc.aio.AioRpcError as error:
-        message = from_rpc(error).message
-        return Availability(built_in, {b.id: _error(b, message, recoverable=True) for b in bound})
+        failure = from_rpc(error)
+        return Availability(built_in, {b.id: _error(b, failure, recoverable=True) for b in bound})
     by_id = {b.id: b for b in bound}
     pairs = [(by_id[each.id], each) for each in response.assessments if each.id in by_id]
     return Availability(
         [*_candidates(pairs), *built_in],
         {
-            b.id: _error(b, from_status(each.error).message, recoverable=False)
+            b.id: _error(b, from_status(each.error), recoverable=False)
             for b, each in pairs
             if each.HasField("error")
         },
     )
 
 
-def _error(bound: BoundTool, message: str, *, recoverable: bool) -> tool_pb2.EnvironmentError:
-    return tool_pb2.EnvironmentError(tool=bound.tool, message=message, recoverable=recoverable)
+def _error(
+    bound: BoundTool, failure: HeddleError, *, recoverable: bool
+) -> tool_pb2.EnvironmentError:
+    log_lost_tool(bound.tool, failure.reason, failure.message)
+    return tool_pb2.EnvironmentError(
+        tool=bound.tool, message=failure.message, recoverable=recoverable
+    )
 
 
 def may_respond(state: State) -> bool:

@@ -11,9 +11,10 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.call_metadata import CallOptions, Context, Stopwatch, call_options
 from heddle_runtime.client import streaming
-from heddle_runtime.errors import ProviderGarbledError, from_rpc, to_status
+from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, from_rpc, to_status
 
 from heddle_orchestrator.tools.bindings import BoundTool, to_duration
+from heddle_orchestrator.tools.failures import log_lost_tool
 
 if TYPE_CHECKING:
     from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
@@ -159,7 +160,11 @@ def _warnings(bound: BoundTool) -> Sequence[str]:
 
 
 def finished(bound: BoundTool) -> pb.RunEvent:
-    """Return the event of a tool's end."""
+    """Return the event of a tool's end. Logs that the answer does without a tool that failed."""
+    failure = bound.failure
+    # A model that wrote wrong arguments gets the error, and can call the function again.
+    if failure and not (bound.call and isinstance(failure, InvalidRequestError)):
+        log_lost_tool(bound.tool, failure.reason, failure.message)
     return pb.RunEvent(
         tool_finished=pb.ToolFinished(
             binding_id=bound.binding_id,

@@ -1,5 +1,6 @@
 """What the failure of a tool means for the rest of the run."""
 
+import structlog
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -8,7 +9,13 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.json_text import members
 
+log = structlog.get_logger(__name__)
 _TRANSIENT = (UnavailableError, DeadlineError, ResourceExhaustedError)
+
+
+def log_lost_tool(tool: str, reason: str, message: str) -> None:
+    """Log for operators that an answer does without a tool."""
+    log.warning("answer without a tool", tool=tool, reason=reason, error=message)
 
 
 def is_recoverable(failure: HeddleError) -> bool:
