@@ -67,3 +67,19 @@ def test_a_token_that_was_good_once_is_refused_after_its_end() -> None:
     time.sleep(1.1)
     with pytest.raises(UnauthenticatedError):
         verifier.identity(token)
+
+
+def test_two_secrets_are_valid_while_one_replaces_the_other() -> None:
+    former, new = SECRET, "b" * 40
+    identity = Identity("ann")
+    before, during, after = (
+        (f"{former},{new}", TokenVerifier(f"{former},{new}")),
+        (f"{new}, {former}", TokenVerifier(f"{new}, {former}")),
+        (new, TokenVerifier(new)),
+    )
+    for (signing, _), (_, accepting) in ((before, during), (during, before), (during, after)):
+        assert accepting.identity(TokenSigner(signing).token(identity)) == identity
+    with pytest.raises(UnauthenticatedError):
+        after[1].identity(TokenSigner(former).token(identity))
+    with pytest.raises(UnauthenticatedError):
+        before[1].identity(TokenSigner("c" * 40).token(identity))

@@ -97,19 +97,19 @@ async def test_a_pepper_is_rotated_without_new_keys(database_url: str) -> None:
         await accounts.put("uni")
         used, unused = [await accounts.key() for _ in range(2)]
     async with serving(database_url, key_pepper=f"{OTHER_PEPPER}, {PEPPER}") as accounts:
-        made = await accounts.key()
+        created = await accounts.key()
         for _ in range(2):
             assert await accounts.whose(used.secret)
         page = await accounts.call("ListKeys", pb.ListKeysRequest())
         former = {key.id: key.former_pepper for key in page.keys}
-        assert former == {made.key.id: False, used.key.id: False, unused.key.id: True}
+        assert former == {created.key.id: False, used.key.id: False, unused.key.id: True}
     with pytest.raises(ValueError, match="1 API keys"):
         async with serving(database_url, key_pepper=OTHER_PEPPER):
             pass
     async with serving(database_url, key_pepper=f"{OTHER_PEPPER},{PEPPER}") as accounts:
         assert await accounts.whose(unused.secret)
     async with serving(database_url, key_pepper=OTHER_PEPPER) as accounts:
-        for key in (used, unused, made):
+        for key in (used, unused, created):
             assert await accounts.whose(key.secret)
 
 
@@ -297,6 +297,6 @@ async def test_a_key_is_in_no_log_and_no_name_of_a_thing(
         await accounts.whose(made.secret[:-1])
     secret = made.secret.split("_", 2)[2][:30]
     assert secret not in "".join(capfd.readouterr())
-    made_here = new_key(Peppers(["p"]))
-    assert made_here.text.split("_", 2)[2] not in repr(made_here)
+    created_here = new_key(Peppers(["p"]))
+    assert created_here.text.split("_", 2)[2] not in repr(created_here)
     assert "secret-pepper" not in repr(Peppers(["secret-pepper"]))

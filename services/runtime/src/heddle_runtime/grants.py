@@ -21,6 +21,8 @@ from joserfc.jwk import OctKey
 
 from heddle_runtime.call_metadata import CALLER, caller
 from heddle_runtime.errors import UnauthenticatedError
+from heddle_runtime.identity import verified_claims
+from heddle_runtime.secret_file import split_secrets
 
 AUDIENCE = "heddle-grant"
 LEEWAY_SECONDS = 5.0
@@ -48,8 +50,8 @@ class GrantSigner:
     """Issues grants to the current caller."""
 
     def __init__(self, secret: str | None) -> None:
-        """Sign with a secret, or not at all without one."""
-        self._key = OctKey.import_key(secret) if secret else None
+        """Sign with the first of the secrets between commas, or not at all without one."""
+        self._key = OctKey.import_key(split_secrets(secret)[0]) if secret else None
 
     def sign(self, grant: Grant, seconds: float) -> str:
         """Return the token of a grant for the current caller.
@@ -78,8 +80,8 @@ class GrantVerifier:
     """Reads the grants of calls."""
 
     def __init__(self, secret: str | None) -> None:
-        """Verify with a secret, or accept unsigned grants without one."""
-        self._key = OctKey.import_key(secret) if secret else None
+        """Accept each of the secrets between commas, or unsigned grants without one."""
+        self._keys = [OctKey.import_key(each) for each in split_secrets(secret)] if secret else []
 
     def current(self) -> Grant | None:
         """Return the grant of the current call; None if it carries none.
@@ -109,10 +111,9 @@ class GrantVerifier:
 
     def _claims(self, token: str) -> _Claims:
         try:
-            if self._key is None:
+            if not self._keys:
                 return msgspec.json.decode(base64.urlsafe_b64decode(token), type=_Claims)
-            claims = jwt.decode(token, self._key, algorithms=_ALGORITHMS).claims
-            return msgspec.convert(claims, _Claims)
+            return msgspec.convert(verified_claims(token, self._keys), _Claims)
         except (JoseError, binascii.Error, msgspec.MsgspecError, ValueError):
             raise UnauthenticatedError(_INVALID) from None
 

@@ -4,14 +4,15 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from joserfc import jwt
-from joserfc.errors import JoseError
+from joserfc.errors import BadSignatureError, JoseError
 from joserfc.jwk import OctKey
 
 from heddle_runtime.errors import UnauthenticatedError
+from heddle_runtime.secret_file import split_secrets
 
 AUDIENCE = "heddle"
 LIFETIME = 60.0
@@ -66,7 +67,8 @@ class TokenSigner:
     """Creates tokens. The token of an identity is reused for half of its lifetime."""
 
     def __init__(self, secret: str) -> None:
-        self._key = OctKey.import_key(secret)
+        """Sign with the first of the secrets in `secret`, which are separated by commas."""
+        self._key = OctKey.import_key(split_secrets(secret)[0])
         self._tokens: OrderedDict[Identity, tuple[float, str]] = OrderedDict()
 
     def token(self, identity: Identity) -> str:
@@ -95,7 +97,8 @@ class TokenVerifier:
     """Verifies tokens. A token is verified once; later only its expiry is checked."""
 
     def __init__(self, secret: str) -> None:
-        self._key = OctKey.import_key(secret)
+        """Accept each of the secrets in `secret`, which are separated by commas."""
+        self._keys = [OctKey.import_key(each) for each in split_secrets(secret)]
         self._identities: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
 
     def identity(self, token: str) -> Identity:
@@ -114,7 +117,7 @@ class TokenVerifier:
 
     def _verify(self, token: str) -> tuple[float, Identity]:
         try:
-            claims = jwt.decode(token, self._key, algorithms=_ALGORITHMS).claims
+            claims = verified_claims(token, self._keys)
             _CLAIMS.validate(claims)  # `decode` does not check `exp`
             identity = Identity(
                 claims["sub"],
@@ -128,6 +131,21 @@ class TokenVerifier:
         if identity.subject == ANONYMOUS.subject:  # may do everything where tokens are not signed
             raise UnauthenticatedError("The call carries no valid token.")
         return end, identity
+
+
+def verified_claims(token: str, keys: Sequence[OctKey]) -> dict[str, Any]:
+    """Return the claims of a token that one of the keys signed. Does not check `exp`.
+
+    Raises:
+        JoseError: None of the keys did.
+        ValueError: It is no token.
+    """
+    for key in keys[:-1]:
+        try:
+            return jwt.decode(token, key, algorithms=_ALGORITHMS).claims
+        except BadSignatureError:
+            continue
+    return jwt.decode(token, keys[-1], algorithms=_ALGORITHMS).claims
 
 
 def _store(cache: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:

@@ -1,4 +1,4 @@
-"""Secrets that services generate, in files that only their user may read."""
+"""Secrets in settings, and in files that only the user of the services may read."""
 
 import os
 import secrets
@@ -8,6 +8,14 @@ import structlog
 
 log = structlog.get_logger(__name__)
 _BYTES = 48
+
+
+def split_secrets(text: str) -> list[str]:
+    """Return the secrets of a setting, which are separated by commas. The first is the current one.
+
+    Several secrets are valid at the same time while an operator replaces one.
+    """
+    return [each.strip() for each in text.split(",")]
 
 
 def read_or_create_secret(path: Path) -> str:

@@ -6,11 +6,21 @@ import sys
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.redaction import register_secrets
+from heddle_runtime.secret_file import split_secrets
+
+_MIN_SECRET_CHARACTERS = 32
 
 
 def _known_level(level: str) -> str:
@@ -50,7 +60,10 @@ class ServiceSettings(BaseSettings):
         "in which a load balancer notices.",
     )
     max_concurrent_calls: int = Field(
-        default=2000, ge=1, description="Concurrent calls; further calls are refused."
+        default=2000,
+        ge=1,
+        description="Concurrent calls from other processes; for the gateway, concurrent requests "
+        "of all kinds except health checks. Further ones are refused.",
     )
     multiplexing: bool = Field(
         default=True,
@@ -61,9 +74,10 @@ class ServiceSettings(BaseSettings):
     identity_secret: SecretStr | None = Field(
         default=None,
         validation_alias="HEDDLE_IDENTITY_SECRET",
-        min_length=32,
         description="The secret that signs the identity of callers, the same for all services. "
-        "Required to listen on a network, and to call services on other machines.",
+        "Required to listen on a network, and to call services on other machines. To change it "
+        "while Heddle runs, restart each service with FORMER,NEW, then each with NEW,FORMER, and "
+        "then each with NEW: the first one signs, and all are accepted.",
     )
     identity_secret_file: Path = Field(
         default=Path(".heddle/identity-secret"),
@@ -77,6 +91,16 @@ class ServiceSettings(BaseSettings):
         description="Whether the service runs without HEDDLE_IDENTITY_SECRET, also on a network. "
         "Everyone who reaches the port can then do everything.",
     )
+
+    @field_validator("identity_secret")
+    @classmethod
+    def _refuse_short_secrets(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and any(
+            len(each) < _MIN_SECRET_CHARACTERS for each in split_secrets(value.get_secret_value())
+        ):
+            message = f"should have at least {_MIN_SECRET_CHARACTERS} characters"
+            raise ValueError(message)
+        return value
 
     @model_validator(mode="after")
     def _register_secrets(self) -> Self:

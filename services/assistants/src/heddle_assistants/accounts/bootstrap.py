@@ -2,7 +2,7 @@
 
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.egress import Egress, EgressSettings
-from heddle_runtime.secret_file import read_or_create_secret
+from heddle_runtime.secret_file import read_or_create_secret, split_secrets
 from heddle_runtime.server import Binding, bind
 from pydantic import Field, SecretStr, field_validator
 
@@ -54,14 +54,9 @@ class AccountSettings(EgressSettings):
     @field_validator("encryption_key", "key_pepper")
     @classmethod
     def _refuse_short_keys(cls, value: SecretStr | None) -> SecretStr | None:
-        if value and any(len(text) < SHORTEST for text in split_keys(value.get_secret_value())):
+        if value and any(len(text) < SHORTEST for text in split_secrets(value.get_secret_value())):
             raise ValueError(f"each key must have {SHORTEST} characters or more")
         return value
-
-
-def split_keys(text: str) -> list[str]:
-    """Return the keys between the commas."""
-    return [each.strip() for each in text.split(",")]
 
 
 async def account_service(database: Database, url: str, settings: AccountSettings) -> Binding:
@@ -92,12 +87,12 @@ async def account_service(database: Database, url: str, settings: AccountSetting
 def encryption_keys(url: str, settings: AccountSettings) -> Keys:
     """Return what seals and opens secrets in settings. Raises as `account_service`."""
     variable = "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"
-    return Keys.of(split_keys(_secret(settings.encryption_key, url, ENCRYPTION_FILE, variable)))
+    return Keys.of(split_secrets(_secret(settings.encryption_key, url, ENCRYPTION_FILE, variable)))
 
 
 def _peppers(url: str, settings: AccountSettings) -> Peppers:
     variable = "HEDDLE_ASSISTANTS_KEY_PEPPER"
-    return Peppers(split_keys(_secret(settings.key_pepper, url, PEPPER_FILE, variable)))
+    return Peppers(split_secrets(_secret(settings.key_pepper, url, PEPPER_FILE, variable)))
 
 
 def _secret(configured: SecretStr | None, url: str, ending: str, variable: str) -> str:

@@ -48,7 +48,10 @@ def register_secrets(settings: BaseModel, holder: object = None) -> None:
         settings: The settings.
         holder: The values are registered until this object is garbage; by default the settings.
     """
-    register_values(_secrets(settings), holder or settings)
+    values = set(_secrets(settings))
+    # Settings for rotation hold several secrets, separated by commas.
+    parts = {part.strip() for value in values for part in value.split(",")}
+    register_values({*values, *parts}, holder or settings)
 
 
 def register_values(values: Iterable[str], holder: object) -> None:
