@@ -97,13 +97,17 @@ quick: $(SYNCED) ## Run the unit tests
 ALONE = $(shell grep -rl --include='*.py' 'mark\.alone' tests)
 
 test: $(SYNCED) ## Run all tests with reduced counts
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive and not chaos" --ignore tests/chaos
 	$(BIN)/pytest -m "alone and not exhaustive" $(ALONE)
 
 test-all: export HYPOTHESIS_PROFILE = full
 test-all: $(SYNCED) ## Run all tests with full counts
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone" --ignore tests/chaos
 	$(BIN)/pytest -m alone $(ALONE)
+	$(BIN)/pytest -m exhaustive tests/chaos
+
+chaos: $(SYNCED) ## Inject faults into all processes under load, and print how each ends
+	$(BIN)/pytest tests/chaos
 
 # Open WebUI has an environment of its own, which is filled once: it pins other versions than Heddle.
 OPEN_WEBUI := $(STATE)/open-webui
@@ -139,4 +143,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all chromium test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all chaos chromium test-open-webui bench bench-agent graph fresh check
