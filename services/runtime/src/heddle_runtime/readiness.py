@@ -107,6 +107,7 @@ def _probe(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         check_space(folder)
         durable_files.write(folder / _PROBE, b"Heddle writes this file to check the disk.\n")
+        (folder / _PROBE).unlink(missing_ok=True)  # another replica may have removed it
 
 
 async def _condition(check: Check) -> Condition:
