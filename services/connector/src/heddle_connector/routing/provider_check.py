@@ -17,6 +17,8 @@ _RECHECK_SECONDS = 30.0
 _RECHECK_PROBLEM_SECONDS = 5.0
 _NO_PROVIDER = {"bypass"}
 """Connectors that show prompts and answer without a model."""
+_EMBEDDED = "local"
+"""The connector that is asked first, because it needs no network."""
 
 
 class ProviderCheck:
@@ -43,6 +45,9 @@ class ProviderCheck:
         return self._condition
 
     async def _check(self) -> Condition:
+        embedded = self._connectors.get(_EMBEDDED)
+        if embedded is not None and not await _problem(_EMBEDDED, embedded):
+            return Condition()
         asking = [
             asyncio.create_task(_problem(name, each)) for name, each in self._connectors.items()
         ]
