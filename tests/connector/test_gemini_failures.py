@@ -49,7 +49,7 @@ async def test_what_is_withheld_is_a_refusal_that_says_why(
     ("status", "given", "headers", "kind", "after", "http_status"),
     [
         (404, failing(404, "NOT_FOUND", "No such model."), {}, ProviderRefusedError, None, "404"),
-        (503, failing(503, "UNAVAILABLE", "Overloaded."), {}, UnavailableError, None, "503"),
+        (503, failing(503, "UNAVAILABLE", "Overloaded."), {}, UnavailableError, 1, "503"),
         (429, {}, {"retry_after": "7"}, ResourceExhaustedError, 7, "429"),
         (
             429,
@@ -80,7 +80,7 @@ async def test_what_is_withheld_is_a_refusal_that_says_why(
             None,
             "403",
         ),
-        (200, failing(429, "RESOURCE_EXHAUSTED", KEY), {}, ResourceExhaustedError, None, "429"),
+        (200, failing(429, "RESOURCE_EXHAUSTED", KEY), {}, ResourceExhaustedError, 1, "429"),
     ],
 )
 async def test_failures_keep_status_message_and_time_and_tell_no_key(

@@ -117,7 +117,7 @@ async def test_retry_after_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -
         (429, {"retry_after": "7"}, 7.0),
         (429, {"retry_after": "60", "retry_after_ms": "1500"}, 1.5),
         (503, {"retry_after": "2"}, 2.0),
-        (429, {}, None),
+        (429, {}, 1.0),
     ):
         async with openai_at(refusing(status, "{}", **headers), monkeypatch) as (stub, provider):
             error = await failure(stub, asked())
