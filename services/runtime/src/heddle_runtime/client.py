@@ -34,11 +34,12 @@ OPTIONS = [
     ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
-    # Reconnect to a restarted service within a second.
+    # Reconnect to a restarted service before its other replica stops, which a rolling update may
+    # do at once: a service that stops takes calls for half a second (`drain_wait`).
     ("grpc.initial_reconnect_backoff_ms", 100),
     # Also the timeout of an attempt to connect, which a busy machine must be able to meet.
     ("grpc.min_reconnect_backoff_ms", 1_000),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.max_reconnect_backoff_ms", 300),
 ]
 ResponseT = TypeVar("ResponseT")
 ResponseT_co = TypeVar("ResponseT_co", covariant=True)
