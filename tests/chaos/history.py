@@ -2,11 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Outcome = Literal["answer", "error", "untyped"]
+Outcome = Literal["answer", "error", "torn", "untyped"]
+"""`torn`: the connection to the gateway broke, which only the end of the gateway may cause."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Operation:
     started: float
     ended: float
     detail: str = ""
-    """What was untyped about its end."""
+    """What was wrong with its end."""
 
 
 @dataclass
@@ -39,9 +39,9 @@ class History:
         """Compare the acknowledged writes with the assistants that are there, by id."""
         self.lost = [name for key, name in self.acknowledged.items() if present.get(key) != name]
 
-    def untyped(self) -> list[str]:
-        """Return the ends that were neither an answer nor a typed error."""
-        return [f"{it.kind}: {it.detail}" for it in self.operations if it.outcome == "untyped"]
+    def ends(self, *outcomes: Outcome) -> list[str]:
+        """Return the operations with some outcomes, as texts."""
+        return [f"{it.kind}: {it.detail}" for it in self.operations if it.outcome in outcomes]
 
     def answered_since(self, moment: float) -> Counter[str]:
         """Count the answers by kind to operations that began after `moment`."""
@@ -49,12 +49,9 @@ class History:
             it.kind for it in self.operations if it.outcome == "answer" and it.started > moment
         )
 
-    def longest(self, kinds: Iterable[str]) -> float:
-        """Return the seconds of the longest operation of some kinds."""
-        chosen = set(kinds)
-        return max(
-            (it.ended - it.started for it in self.operations if it.kind in chosen), default=0
-        )
+    def longest(self) -> float:
+        """Return the seconds of the longest operation."""
+        return max((it.ended - it.started for it in self.operations), default=0)
 
     def counts(self) -> Counter[Outcome]:
         """Count the operations by their ends."""

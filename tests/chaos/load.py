@@ -4,7 +4,9 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 from chaos.history import History, Outcome
@@ -13,55 +15,95 @@ STREAMED, WHOLE, WRITE, READ = "streamed answer", "whole answer", "write", "read
 KINDS = (STREAMED, WHOLE, WRITE, READ)
 PATIENCE = 20.0
 """Seconds after which a request counts as hung."""
-MODEL = {"connector": "bypass", "model": "simple-bypass"}
-_BODY = {"model": "1", "messages": [{"role": "user", "content": "hi"}]}
-_PAUSE = 0.05
-
-
-async def streamed(client: httpx.AsyncClient, _: History) -> tuple[Outcome, str]:
-    """Ask for a streamed answer."""
-    body = {**_BODY, "stream": True}
-    async with client.stream("POST", "/v1/chat/completions", json=body) as response:
-        if response.status_code != httpx.codes.OK:
-            return typed(response.status_code, await response.aread())
-        async for line in response.aiter_lines():
-            if line == "data: [DONE]":
-                return "answer", ""
-            if line.startswith("data: {") and "error" in json.loads(line[6:]):
-                return "error", ""
-    return "untyped", "the stream ended without its end mark"
-
-
-async def whole(client: httpx.AsyncClient, _: History) -> tuple[Outcome, str]:
-    """Ask for a whole answer."""
-    response = await client.post("/v1/chat/completions", json=_BODY)
-    return typed(response.status_code, response.content)
-
-
+BYPASS = {"connector": "bypass", "model": "simple-bypass"}
 _numbers = itertools.count()
 
 
-async def write(client: httpx.AsyncClient, history: History) -> tuple[Outcome, str]:
-    """Create an assistant, and note it if that was acknowledged."""
-    name = f"written_{next(_numbers)}"
-    response = await client.post("/assistants", json={"name": name, "model": MODEL})
-    if response.is_success:
-        history.acknowledged[str(response.json()["id"])] = name
-    return typed(response.status_code, response.content)
+@dataclass
+class Load:
+    """Clients that repeat operations, and the history of what they did and saw."""
 
+    client: httpx.AsyncClient
+    assistant: str = "1"
+    """The id of the assistant that answers."""
+    model: dict[str, str] = field(default_factory=lambda: BYPASS)
+    """Of the assistants that are written."""
+    pause: float = 0.05
+    """Seconds between two operations of a client."""
+    history: History = field(default_factory=History)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
-async def read(client: httpx.AsyncClient, _: History) -> tuple[Outcome, str]:
-    """List some assistants."""
-    response = await client.get("/assistants", params={"page_size": 5})
-    return typed(response.status_code, response.content)
+    def start(self, kinds: Sequence[str] = KINDS, clients: int = 2) -> None:
+        """Begin a history with some clients of each kind."""
+        self.history = History()
+        self._tasks = [
+            asyncio.create_task(self._drive(kind)) for kind in kinds for _ in range(clients)
+        ]
 
+    async def stop(self) -> None:
+        """Let running operations end, and begin no more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
 
-OPERATIONS: dict[str, Callable[[httpx.AsyncClient, History], Awaitable[tuple[Outcome, str]]]] = {
-    STREAMED: streamed,
-    WHOLE: whole,
-    WRITE: write,
-    READ: read,
-}
+    async def check(self) -> None:
+        """End the load, and compare the acknowledged writes with what is there."""
+        await self.stop()
+        present: dict[str, str] = {}
+        for key in tuple(self.history.acknowledged):
+            response = await self.client.get(f"/assistants/{key}")
+            if response.is_success:
+                present[key] = response.json()["name"]
+        self.history.compare(present)
+
+    async def once(self, kind: str, assistant: str = "") -> tuple[Outcome, str]:
+        """Do one operation, and return how it ended."""
+        match kind:
+            case "streamed answer":
+                return await self._streamed(assistant or self.assistant)
+            case "whole answer":
+                body = _question(assistant or self.assistant)
+                response = await self.client.post("/v1/chat/completions", json=body)
+            case "write":
+                response = await self._write()
+            case _:
+                response = await self.client.get("/assistants", params={"page_size": 5})
+        return typed(response.status_code, response.content)
+
+    async def _streamed(self, assistant: str) -> tuple[Outcome, str]:
+        body = {**_question(assistant), "stream": True}
+        async with self.client.stream("POST", "/v1/chat/completions", json=body) as response:
+            if response.status_code != httpx.codes.OK:
+                return typed(response.status_code, await response.aread())
+            async for line in response.aiter_lines():
+                if line == "data: [DONE]":
+                    return "answer", ""
+                if line.startswith("data: {") and "error" in json.loads(line[6:]):
+                    return "error", line
+        return "untyped", "the stream ended without its end mark"
+
+    async def _write(self) -> httpx.Response:
+        """Create an assistant, and note it if that was acknowledged."""
+        name = f"written_{next(_numbers)}"
+        body = {"name": name, "model": self.model}
+        history = self.history
+        response = await self.client.post("/assistants", json=body)
+        if response.is_success:
+            history.acknowledged[str(response.json()["id"])] = name
+        return response
+
+    async def _drive(self, kind: str) -> None:
+        while True:
+            started = time.monotonic()
+            try:
+                outcome, detail = await self.once(kind)
+            except httpx.TimeoutException:
+                outcome, detail = "untyped", f"no end within {PATIENCE:g} s"
+            except httpx.TransportError as error:
+                outcome, detail = "torn", repr(error)
+            self.history.record(kind, outcome, started, detail)
+            await asyncio.sleep(self.pause)
 
 
 def typed(status: int, body: bytes) -> tuple[Outcome, str]:
@@ -71,22 +113,11 @@ def typed(status: int, body: bytes) -> tuple[Outcome, str]:
     try:
         error = json.loads(body)["error"]
         if error["message"] and error["type"] and error["code"] != "internal_error":
-            return "error", ""
+            return "error", f"{status} {error['message']}"
     except (ValueError, KeyError, TypeError):
         pass
     return "untyped", f"{status} {body[:200]!r}"
 
 
-async def drive(client: httpx.AsyncClient, kind: str, history: History) -> None:
-    """Do operations of one kind until cancelled."""
-    operation = OPERATIONS[kind]
-    while True:
-        started = time.monotonic()
-        try:
-            outcome, detail = await operation(client, history)
-        except httpx.TimeoutException:
-            outcome, detail = "untyped", f"no end within {PATIENCE:g} s"
-        except httpx.TransportError as error:
-            outcome, detail = "untyped", repr(error)
-        history.record(kind, outcome, started, detail)
-        await asyncio.sleep(_PAUSE)
+def _question(assistant: str) -> dict[str, Any]:
+    return {"model": assistant, "messages": [{"role": "user", "content": "hi"}]}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from chaos.stage import Stage
+from chaos.history import History
 
 NOTICED_WITHIN, RECOVERED_WITHIN = 5.0, 3.0
 """Seconds until a fault shows, and until the load succeeds after the fault ended."""
@@ -26,31 +26,42 @@ class Report:
     def add(
         self,
         fault: str,
-        stage: Stage,
+        history: History,
         *,
         noticed: float | None = None,
         recovered: float | None = None,
+        gateway_ends: bool = False,
+        errors_allowed: bool = True,
     ) -> None:
         """Add a row, and check it.
+
+        Args:
+            fault: What was done.
+            history: What the clients saw.
+            noticed: Seconds until the fault showed.
+            recovered: Seconds until the load succeeded after the fault ended.
+            gateway_ends: Whether the fault ends the gateway, which breaks connections of clients.
+            errors_allowed: Whether operations may fail with a typed error.
 
         Raises:
             AssertionError: The history does not fit the model, or a time is too long.
         """
-        history = stage.history
         counts = history.counts()
+        untyped = history.ends("untyped") if gateway_ends else history.ends("untyped", "torn")
         self.rows.append(
             (
                 fault,
                 f"{counts.total():,}",
                 f"{counts['error']:,}",
-                str(counts["untyped"]),
+                str(len(untyped)),
                 str(len(history.lost)),
-                "-" if noticed is None else f"{noticed:.1f} s",
-                "-" if recovered is None else f"{recovered:.1f} s",
+                _seconds(noticed),
+                _seconds(recovered),
             )
         )
-        assert not history.untyped(), history.untyped()[:5]
+        assert not untyped, untyped[:5]
         assert not history.lost, history.lost[:5]
+        assert errors_allowed or not counts["error"], history.ends("error")[:5]
         assert noticed is None or noticed <= NOTICED_WITHIN, noticed
         assert recovered is None or recovered <= RECOVERED_WITHIN, recovered
 
@@ -58,3 +69,7 @@ class Report:
         """Return the rows as a Markdown table."""
         lines = [_HEAD, ("---",) * len(_HEAD), *self.rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} s"

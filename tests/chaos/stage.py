@@ -3,44 +3,53 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+from chaos.connections import Connections, connections
 from chaos.history import History
-from chaos.load import KINDS, PATIENCE, drive
+from chaos.load import KINDS, PATIENCE, Load
 from integration.browser import browser
-from integration.processes import MODULES, Processes, processes
-from integration.provider import Provider, providing
+from integration.processes import GATEWAY, MODULES, Processes, processes
+from integration.provider import STALLED, Provider, providing
 from integration.whole import write_assistant
 from patience import until
+from runtime.ports import free_port
 
-_CLIENTS = 2
-"""Clients of each kind of load."""
+STALL_SECONDS = 2.0
 
 
 @dataclass
 class Stage:
-    """Running processes, their load and its history."""
+    """Running processes, the connections between them, and their load."""
 
     heddle: Processes
     provider: Provider
-    client: httpx.AsyncClient
-    history: History = field(default_factory=History)
-    load: list[asyncio.Task[None]] = field(default_factory=list)
+    connections: Connections
+    load: Load
 
-    async def steady(self, kinds: Sequence[str] = KINDS) -> None:
-        """Wait until every kind of load gets answers."""
+    @property
+    def history(self) -> History:
+        """What the clients of the load did and saw."""
+        return self.load.history
+
+    async def begin(self) -> None:
+        """Start the load, and wait until every kind of it gets answers."""
+        self.load.start()
+        await self.steady()
+
+    async def steady(self) -> None:
+        """Wait until every kind of load gets answers to operations that begin now."""
         began = time.monotonic()
-        await until(lambda: set(kinds) <= set(self.history.answered_since(began)), 60)
+        await until(lambda: set(KINDS) <= set(self.history.answered_since(began)), 60)
 
-    async def recovered(self, kinds: Sequence[str] = KINDS) -> float:
+    async def recovered(self) -> float:
         """Return the seconds from now until every kind of load got an answer again."""
         began = time.monotonic()
-        await self.steady(kinds)
+        await self.steady()
         return time.monotonic() - began
 
     def pause(self, module: str) -> None:
@@ -60,7 +69,7 @@ class Stage:
         """Return the seconds until `/health` reports that a service is not ready."""
         began = time.monotonic()
         while time.monotonic() < began + seconds:
-            report = (await self.client.get("/health")).json()
+            report = (await self.load.client.get("/health")).json()
             if not report["services"][service]:
                 return time.monotonic() - began
             await asyncio.sleep(0.1)
@@ -68,51 +77,36 @@ class Stage:
 
     async def components(self, service: str) -> list[dict[str, Any]]:
         """Return the components of a service as `/health/details` shows them."""
-        report = (await self.client.get("/health/details")).json()
+        report = (await self.load.client.get("/health/details")).json()
         components: list[dict[str, Any]] = report["services"][service]["components"]
         return components
 
-    async def check(self) -> None:
-        """End the load, and compare the acknowledged writes with what is there."""
-        await self.quiet()
-        present: dict[str, str] = {}
-        for key in tuple(self.history.acknowledged):
-            response = await self.client.get(f"/assistants/{key}")
-            if response.is_success:
-                present[key] = response.json()["name"]
-        self.history.compare(present)
-
-    async def quiet(self) -> None:
-        """End the load."""
-        for task in self.load:
-            task.cancel()
-        await asyncio.gather(*self.load, return_exceptions=True)
-
 
 @asynccontextmanager
-async def chaos(
-    folder: Path, kinds: Sequence[str] = KINDS, **environment: str
-) -> AsyncIterator[Stage]:
-    """Run all processes under load of some `kinds`; `environment` has further settings."""
+async def running_stage(folder: Path, **environment: str) -> AsyncIterator[Stage]:
+    """Run all processes, whose calls to each other can be cut; `environment` has settings."""
     write_assistant(folder, "1", "model: {connector: openai, model: m}\n")
-    async with providing() as provider:
+    write_assistant(folder, "2", f"model: {{connector: openai, model: {STALLED}}}\n")
+    async with AsyncExitStack() as exits:
+        enter = exits.enter_async_context
+        provider = await enter(providing())
+        ports = {name: free_port() for module, name in MODULES.items() if module != GATEWAY}
+        cuttable = await enter(connections({name: ("127.0.0.1", ports[name]) for name in ports}))
         settings = {
+            **{f"HEDDLE_{name}_LISTEN": f"127.0.0.1:{port}" for name, port in ports.items()},
+            **{f"HEDDLE_{name}_ADDRESS": address for name, address in cuttable.addresses.items()},
             "HEDDLE_CONNECTOR_OPENAI_BASE_URL": provider.url,
             "HEDDLE_CONNECTOR_OPENAI_API_KEY": "test",
+            "HEDDLE_CONNECTOR_STALL_SECONDS": str(STALL_SECONDS),
+            "HEDDLE_CONNECTOR_IMAGES_DIR": str(folder / "images"),
+            "HEDDLE_TOOLS_WORKSPACE_DIR": str(folder / "workspaces"),
             "HEDDLE_ORCHESTRATOR_ASSISTANT_CACHE_SECONDS": "0",
             **environment,
         }
-        async with (
-            processes(folder, tuple(MODULES), **settings) as heddle,
-            browser(heddle.url, timeout=PATIENCE) as client,
-        ):
-            stage = Stage(heddle, provider, client)
-            stage.load = [
-                asyncio.create_task(drive(client, kind, stage.history))
-                for kind in kinds
-                for _ in range(_CLIENTS)
-            ]
-            try:
-                yield stage
-            finally:
-                await stage.quiet()
+        heddle = await enter(processes(folder, tuple(MODULES), **settings))
+        client = await enter(browser(heddle.url, timeout=PATIENCE))
+        stage = Stage(heddle, provider, cuttable, Load(client))
+        try:
+            yield stage
+        finally:
+            await stage.load.stop()

@@ -82,7 +82,9 @@ class Processes:
 
 @contextlib.asynccontextmanager
 async def processes(
-    folder: Path, modules: Sequence[str] = tuple(MODULES), **environment: str
+    folder: Path,
+    modules: Sequence[str] = tuple(MODULES),
+    **environment: str,
 ) -> AsyncIterator[Processes]:
     """Run all services; assistants come from `folder`/assistants.
 
@@ -91,7 +93,10 @@ async def processes(
         modules: What to start: a process for each service, or `ONE_PROCESS`.
         environment: Further settings.
     """
-    ports = {module: free_port() for module in MODULES}
+    ports = {
+        module: int(environment.get(f"HEDDLE_{name}_LISTEN", "").rpartition(":")[2] or free_port())
+        for module, name in MODULES.items()
+    }
     at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
     services = Processes(
         folder,

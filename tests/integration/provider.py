@@ -12,7 +12,8 @@ from aiohttp import web
 
 ENDLESS = "endless"
 SLOW = "slow"
-"""Models that never stop, and that take two seconds for twenty tokens."""
+STALLED = "stalled"
+"""Models that never stop, that take two seconds for twenty tokens, and that stop in mid-answer."""
 
 
 @dataclass
@@ -25,6 +26,8 @@ class Provider:
     missing: tuple[str, ...] = ()
     bodies: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    delay: float = 0.0
+    """Seconds until an answer begins."""
     open: int = 0
     closed: list[float] = field(default_factory=list)
 
@@ -40,12 +43,14 @@ class Provider:
         if body["model"] in self.missing:
             refusal = {"message": "There is no such model.", "code": "model_not_found"}
             return web.json_response({"error": refusal}, status=404)
-        if not body.get("stream"):
+        if not body.get("stream") and body["model"] != STALLED:
+            await asyncio.sleep(self.delay)
             return web.json_response(_whole(body))
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         self.open += 1
         try:
             await response.prepare(request)
+            await asyncio.sleep(self.delay)
             await self._stream(body, response)
         finally:
             self.open -= 1
@@ -56,6 +61,8 @@ class Provider:
         model = body["model"]
         number = 0
         while model == ENDLESS or number < 20:
+            if model == STALLED and number:
+                await asyncio.sleep(3600)
             await response.write(_chunk(model, {"content": f"{number} "}))
             number += 1
             if model in (ENDLESS, SLOW):
