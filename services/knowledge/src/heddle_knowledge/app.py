@@ -99,7 +99,7 @@ async def app(
             bind(
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
                 TranslatedFailures(KnowledgeServicer(store.get, backends)),
-                {"disk": folder_check(settings.data_dir)},
+                {"disk": folder_check(settings.data_dir), "store": store.check},
             ),
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,

@@ -100,6 +100,17 @@ class LazyStore:
                         self._store = await self._open()
         return self._store
 
+    async def check(self) -> None:
+        """Check that the store can be read. A folder that no call has needed is not opened.
+
+        Raises:
+            StorageError: The place cannot be made, read or written.
+        """
+        on_server = isinstance(self._storage.place, str)
+        if self._store is None and (self._opening.locked() or not on_server):
+            return
+        await (await self.get()).collections.all()
+
     async def embedders(self) -> "Sequence[Embedder]":
         """Return the embedders, the default one first. The store need not be open."""
         async with self._opening:
