@@ -7,6 +7,8 @@ from heddle_runtime.errors import HeddleError, UnauthenticatedError, Unavailable
 
 from heddle_cli.terminal import plain
 
+_SHORT_SECONDS = 1.0
+
 
 def failure(error: grpc.RpcError, address: str) -> HeddleError:
     """Return the exception for a failed call to `address`."""
@@ -23,7 +25,8 @@ def sentence(error: HeddleError) -> str:
     parts = [error.message]
     if error.violations:
         parts.append("; ".join(f"{v.field}: {v.description}" for v in error.violations) + ".")
-    if error.retry_after is not None:
+    # The user needs a second to read this.
+    if error.retry_after is not None and error.retry_after > _SHORT_SECONDS:
         parts.append(f"Try again in {error.retry_after:g} s.")
     if isinstance(error, UnauthenticatedError):
         parts.append(
