@@ -15,12 +15,17 @@ from heddle_runtime.egress import Egress, ForbiddenAddressError
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50)
 
 
-def new_client(timeout_seconds: float, egress: Egress | None = None) -> httpx.AsyncClient:
+def new_client(
+    timeout_seconds: float,
+    egress: Egress | None = None,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> httpx.AsyncClient:
     """Return a client that keeps no cookies, as many users share it.
 
     Args:
         timeout_seconds: How long to wait for a server.
         egress: The addresses that it may connect to; None for servers of the operator.
+        transport: Sends the requests in another way.
     """
     return httpx.AsyncClient(
         timeout=timeout_seconds,
@@ -28,7 +33,7 @@ def new_client(timeout_seconds: float, egress: Egress | None = None) -> httpx.As
         follow_redirects=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         limits=_LIMITS,
-        transport=GuardedTransport(egress, _LIMITS) if egress else None,
+        transport=GuardedTransport(egress, _LIMITS) if egress else transport,
     )
 
 

@@ -15,17 +15,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module, invalidate_caches
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
 from heddle_runtime.redaction import redact
 
 log = structlog.get_logger(__name__)
+_FOLDER = "folder:"
 
 
 class Named(Protocol):
@@ -61,6 +62,8 @@ class Problem:
 
     origin: str
     message: str
+    event: str = "plugin skipped"
+    """For the log."""
 
 
 @dataclass(slots=True)
@@ -89,7 +92,7 @@ class Plugins(Generic[PluginT]):
     def report(self, origin: str, message: str, event: str = "plugin skipped") -> None:
         """Store and log the problem of a plugin, as `event`."""
         message = redact(message)  # it may be the text of any exception
-        self.problems.append(Problem(origin, message))
+        self.problems.append(Problem(origin, message, event))
         log.warning(event, origin=origin, problem=message)
 
     def report_file(self, origin: str, finding: str, remedy: str) -> None:
@@ -116,37 +119,85 @@ def discover(
     """
     plugins: Plugins[PluginT] = Plugins(kind)
     for origin, load in _sources(package, group, folder):
-        try:
-            loaded = list(read(load()))
-        except KeyboardInterrupt:
-            raise
-        except NotAPluginError as error:
-            plugins.report_file(origin, error.finding, error.remedy)
-            continue
-        except BaseException as error:  # noqa: BLE001 - a plugin may even call sys.exit
-            plugins.report(origin, _message(error, folder))
-            continue
-        if not loaded and origin != "builtin":
-            remedy = "Define one, or begin the name of a file that is a helper with _."
-            plugins.report_file(origin, "has no 'plugin' attribute", remedy)
-        for plugin in loaded:
-            plugins.add(plugin, origin)
-    if folder is not None and not folder.is_dir():
-        plugins.report(f"folder:{folder}", "There is no such folder. Check the setting of it.")
+        add_module(plugins, origin, lambda load=load: read(load()), folder)  # type: ignore[misc] # bound now
+    check_folder(folder, plugins)
     return plugins
+
+
+def add_module(
+    plugins: Plugins[PluginT],
+    origin: str,
+    read: Callable[[], Iterable[PluginT]],
+    folder: Path | None,
+) -> None:
+    """Add the plugins of a module, or report why there are none.
+
+    Args:
+        plugins: Changed in place.
+        origin: Where the module is.
+        read: Imports the module and returns its plugins.
+        folder: The mounted folder, or None.
+    """
+    try:
+        loaded = list(read())
+    except KeyboardInterrupt:
+        raise
+    except NotAPluginError as error:
+        plugins.report_file(origin, error.finding, error.remedy)
+        return
+    except BaseException as error:  # noqa: BLE001 - a plugin may even call sys.exit
+        plugins.report(origin, _reason(error, folder))
+        return
+    if not loaded and origin != "builtin":
+        remedy = "Define one, or begin the name of a file that is a helper with _."
+        plugins.report_file(origin, "has no 'plugin' attribute", remedy)
+    for plugin in loaded:
+        plugins.add(plugin, origin)
+
+
+def check_folder(folder: Path | None, plugins: Plugins[Any]) -> None:
+    """Report a mounted folder that does not exist."""
+    if folder is not None and not folder.is_dir():
+        plugins.report(f"{_FOLDER}{folder}", "There is no such folder. Check the setting of it.")
+
+
+def sources(group: str, folder: Path | None) -> Iterator[tuple[str, str]]:
+    """Yield the origin and the module of each plugin that is not Heddle's; imports none of them.
+
+    Args:
+        group: The entry-point group of installed distributions, whose entry points are
+            `module:attribute`.
+        folder: The mounted folder, whose modules have the names of files without their ending.
+    """
+    for point in entry_points(group=group):
+        yield _origin(point), point.value
+    for path in _files(folder):
+        yield f"{_FOLDER}{path.name}", path.stem
+
+
+def is_mounted(origin: str) -> bool:
+    """Return whether a plugin is a file of the mounted folder."""
+    return origin.startswith(_FOLDER)
 
 
 def _sources(package: ModuleType, group: str, folder: Path | None) -> Iterator[tuple[str, Load]]:
     for info in iter_modules(package.__path__, f"{package.__name__}."):
         yield "builtin", lambda name=info.name: import_module(name)  # type: ignore[misc] # bound now, not when called
     for point in entry_points(group=group):
-        origin = f"package:{point.dist.name if point.dist else point.value}"
-        yield origin, point.load
+        yield _origin(point), point.load
     if folder is not None:
         package_name = mounted_package(folder, group)
-        for path in sorted(folder.glob("[!_]*.py")):
+        for path in _files(folder):
             name = f"{package_name}.{path.stem}"
-            yield f"folder:{path.name}", lambda name=name: import_module(name)  # type: ignore[misc] # as above
+            yield f"{_FOLDER}{path.name}", lambda name=name: import_module(name)  # type: ignore[misc] # as above
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"package:{point.dist.name if point.dist else point.value}"
+
+
+def _files(folder: Path | None) -> list[Path]:
+    return sorted(folder.glob("[!_]*.py")) if folder is not None else []
 
 
 def mounted_package(folder: Path, group: str) -> str:
@@ -169,7 +220,7 @@ def mounted_package(folder: Path, group: str) -> str:
     return name
 
 
-def _message(error: BaseException, folder: Path | None) -> str:
+def _reason(error: BaseException, folder: Path | None) -> str:
     """Return why a plugin did not load, with a hint if it imports a neighbour absolutely."""
     message = f"{type(error).__name__}: {error}"
     if isinstance(error, ModuleNotFoundError) and folder and error.name:

@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.rpc import error_details_pb2 as _error_details_pb2
 from google.rpc import status_pb2 as _status_pb2
 from heddle.assistant.v1 import assistant_pb2 as _assistant_pb2
@@ -23,6 +24,38 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ToolIsolation:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ToolIsolationEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolIsolation.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TOOL_ISOLATION_UNSPECIFIED: _ToolIsolation.ValueType  # 0
+    """Not set."""
+    TOOL_ISOLATION_SERVICE: _ToolIsolation.ValueType  # 1
+    """In the tool service, with all its rights: Heddle's own tools, and all tools if the operator
+    has switched the sandbox off.
+    """
+    TOOL_ISOLATION_PROCESS: _ToolIsolation.ValueType  # 2
+    """In a process of its own that can reach no files, no network, no secrets and no other process,
+    as far as the operating system can prevent it: mounted and packaged tools.
+    """
+
+class ToolIsolation(_ToolIsolation, metaclass=_ToolIsolationEnumTypeWrapper):
+    """Where the code of a tool runs, and so what it can reach."""
+
+TOOL_ISOLATION_UNSPECIFIED: ToolIsolation.ValueType  # 0
+"""Not set."""
+TOOL_ISOLATION_SERVICE: ToolIsolation.ValueType  # 1
+"""In the tool service, with all its rights: Heddle's own tools, and all tools if the operator
+has switched the sandbox off.
+"""
+TOOL_ISOLATION_PROCESS: ToolIsolation.ValueType  # 2
+"""In a process of its own that can reach no files, no network, no secrets and no other process,
+as far as the operating system can prevent it: mounted and packaged tools.
+"""
+Global___ToolIsolation: _TypeAlias = ToolIsolation  # noqa: Y015
 
 @_typing.final
 class Tool(_message.Message):
@@ -42,6 +75,7 @@ class Tool(_message.Message):
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     END_FIELD_NUMBER: _builtins.int
     EXAMPLES_FIELD_NUMBER: _builtins.int
+    ISOLATION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     title: _builtins.str
@@ -64,6 +98,8 @@ class Tool(_message.Message):
     """Where the tool comes from: `builtin`, `package:<distribution>` or `folder:<file>`."""
     end: _builtins.bool
     """Whether this tool ends a run of the routing agent: its text is the answer."""
+    isolation: Global___ToolIsolation.ValueType
+    """Where the code of the tool runs."""
     @_builtins.property
     def modes(self) -> _containers.RepeatedScalarFieldContainer[_assistant_pb2.Mode.ValueType]:
         """The ways in which the tool can be bound."""
@@ -93,10 +129,11 @@ class Tool(_message.Message):
         functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
         end: _builtins.bool = ...,
         examples: _abc.Iterable[Global___ToolExample] | None = ...,
+        isolation: Global___ToolIsolation.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "end", b"end", "examples", b"examples", "functions", b"functions", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "end", b"end", "examples", b"examples", "functions", b"functions", "isolation", b"isolation", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
