@@ -19,8 +19,8 @@ Graph = Mapping[str, AbstractSet[str]]
 GATEWAY, TOOLS = "heddle_gateway", "heddle_tools_service"
 MAX_GATEWAY_UNITS = 14
 MAX_GATEWAY_LEVELS = 10
-MAX_TOOLS_LINES = 14_000
-MAX_PRODUCT_LINES = 79_000
+MAX_TOOLS_LINES = 18_000
+MAX_PRODUCT_LINES = 90_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,11 +187,9 @@ async def serving(
                     ),
                 }
             )
-            runner = ToolRunner(
-                register(capabilities), SemanticSimilarity(stub), Threads(threads), default_timeout
-            )
+            runner = ToolRunner(register(capabilities), Threads(threads), default_timeout)
             add = pb_grpc.add_ToolServiceServicer_to_server
-            yield [bind(add, ToolServicer(runner, AssistantOwners(None)))]
+            yield [bind(add, ToolServicer(runner, SemanticSimilarity(stub), AssistantOwners(None)))]
 
     async with (
         running(app(), SETTINGS) as service,

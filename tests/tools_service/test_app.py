@@ -52,8 +52,11 @@ def settings(folder: Path, **more: object) -> ToolsSettings:
 
 
 @asynccontextmanager
-async def serving(given: ToolsSettings) -> AsyncGenerator[tuple[Client, Running]]:
-    async with running(app(given), given) as service, channel(service.address) as connection:
+async def serving(configured: ToolsSettings) -> AsyncGenerator[tuple[Client, Running]]:
+    async with (
+        running(app(configured), configured) as service,
+        channel(service.address) as connection,
+    ):
         await connection.channel_ready()
         yield Client(tool_pb2_grpc.ToolServiceStub(connection)), service
 
@@ -92,8 +95,8 @@ async def test_the_service_answers_in_its_own_process_alike(tmp_path: Path) -> N
 async def test_a_server_of_the_settings_is_asked_with_its_token(tmp_path: Path) -> None:
     async with kb_server() as server:
         server.answers = {"1": {"results": [hit("found")]}}
-        given = {"kb_url": f"{server.url}/", "kb_token": "t-1", "assistants_address": "none"}
-        async with services(tmp_path, **given) as both:
+        configured = {"kb_url": f"{server.url}/", "kb_token": "t-1", "assistants_address": "none"}
+        async with services(tmp_path, **configured) as both:
             _, result = await both.client.run("simple_rag", {"collections": ["1"]}, said("?"))
 
     assert text_of(result) == "found"
@@ -125,8 +128,10 @@ async def test_tools_share_no_cookies_and_follow_no_redirects(tmp_path: Path) ->
     (tmp_path / "plugins" / "fetch.py").write_text(PLUGIN)
     async with kb_server() as server:
         server.answers = {"1": f"{server.url}/elsewhere"}
-        given = settings(tmp_path, plugins_dir=tmp_path / "plugins")
-        async with serving(given) as (client, _):
+        configured = settings(
+            tmp_path, plugins_dir=tmp_path / "plugins", private_networks=["127.0.0.0/8"]
+        )
+        async with serving(configured) as (client, _):
             _, result = await client.run("fetch", {}, said(f"{server.url}/collections/1"))
 
     assert text_of(result) == "307"
@@ -134,19 +139,18 @@ async def test_tools_share_no_cookies_and_follow_no_redirects(tmp_path: Path) ->
     assert server.paths == ["/collections/1", "/collections/1"]
 
 
-async def test_a_plugin_of_the_mounted_folder_is_loaded_once(tmp_path: Path) -> None:
-    imports, plugins = tmp_path / "imports", tmp_path / "plugins"
+async def test_a_plugin_of_the_mounted_folder_is_listed(tmp_path: Path) -> None:
+    plugins = tmp_path / "plugins"
     plugins.mkdir()
-    (plugins / "fetch.py").write_text(
-        f"with open({str(imports)!r}, 'a') as log:\n    log.write('imported\\n')\n{PLUGIN}"
-    )
+    (plugins / "fetch.py").write_text(PLUGIN)
     async with serving(settings(tmp_path, plugins_dir=plugins)) as (client, _):
         listed = await client.stub.ListTools(
             pb.ListToolsRequest(page_size=200), **new_call_options(5)
         )
 
-    assert "fetch" in {tool.name for tool in listed.tools}
-    assert imports.read_text() == "imported\n"
+    isolations = {tool.name: tool.isolation for tool in listed.tools}
+    assert isolations["fetch"] == pb.TOOL_ISOLATION_PROCESS
+    assert isolations["word_count"] == pb.TOOL_ISOLATION_SERVICE
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,12 +159,12 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("HEDDLE_KNOWLEDGE_KB_TOKEN", "s3cr3t")
     monkeypatch.delenv("HEDDLE_TOOLS_LISTEN")
 
-    given = read(ToolsSettings, [])
+    configured = read(ToolsSettings, [])
 
     assert "s3cr3t" not in repr(read(KnowledgeSettings, []))
-    assert given.plugins_dir == Path("/plugins")
-    assert given.tool_timeout == 7
-    assert given.listen == "127.0.0.1:9102"
+    assert configured.plugins_dir == Path("/plugins")
+    assert configured.tool_timeout == 7
+    assert configured.listen == "127.0.0.1:9102"
 
 
 @pytest.mark.parametrize(

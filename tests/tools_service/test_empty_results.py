@@ -90,7 +90,7 @@ async def test_an_empty_search_is_no_finding_of_the_agent(
         web=EmptyWeb(),
     )
 
-    message = result(searching, outcome.result, "", 0.1, for_agent=True)
+    message = result(searching.name, searching.slot, outcome.result, "", 0.1, for_agent=True)
     assert message.result_count == 0
     assert message.HasField("result_count")
     assert not message.objects_json
@@ -131,6 +131,8 @@ def greet(_: ToolCall[NoOptions]) -> ToolResult:
 def test_the_only_source_of_a_text_has_an_excerpt(
     sources: list[Source], excerpts: list[str]
 ) -> None:
-    message = result(greet, ToolResult("The text.", sources), "", 0.1, for_agent=False)
+    message = result(
+        greet.name, greet.slot, ToolResult("The text.", sources), "", 0.1, for_agent=False
+    )
 
     assert [source.excerpt for source in message.sources] == excerpts

@@ -10,6 +10,7 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
+from heddle_runtime.errors import NotSetUpError
 from heddle_runtime.guarded_http import new_client
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
 from heddle_runtime.readiness import folder_check, plugins_check
@@ -47,15 +48,19 @@ from heddle_tools_service.providers.rubrics import AssistantRubrics
 from heddle_tools_service.providers.web_search.searches import AssistantWeb, operators_sites
 from heddle_tools_service.providers.web_search.sites import SearchSite
 from heddle_tools_service.providers.workspaces import CallersWorkspace
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.registry import ENTRY_POINTS, Registry, builtin
 from heddle_tools_service.sdk import ToolCall
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.tool_runner import ToolRunner
+from heddle_tools_service.workers.capability_calls import served
+from heddle_tools_service.workers.confinement import missing
+from heddle_tools_service.workers.loading import PluginOptions, load_plugins
 
 KNOWLEDGE = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
+_MEGABYTE = 1024 * 1024
 CONNECTOR = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
 __all__ = ["NO_SERVICE", "ToolsSettings", "app"]
 
@@ -138,23 +143,58 @@ async def app(
                 ),
             }
         )
-        registry = Registry.discover(settings.plugins_dir, capabilities, settings.disabled)
-        runner = ToolRunner(
-            registry,
-            SemanticSimilarity(knowledge_stub),
-            threads,
-            settings.tool_timeout,
+        registry = await resources.enter_async_context(
+            _registry(settings, capabilities, guarded_http, model)
         )
+        runner = ToolRunner(registry, threads, settings.tool_timeout)
+        similarity = SemanticSimilarity(knowledge_stub)
         yield [
             bind(
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
-                ToolServicer(runner, AssistantOwners(secret)),
+                ToolServicer(runner, similarity, AssistantOwners(secret)),
                 {
                     "plugins": plugins_check(registry.problems),
                     "workspaces": folder_check(settings.workspace_dir),
                 },
             ),
         ]
+
+
+@asynccontextmanager
+async def _registry(
+    settings: ToolsSettings,
+    capabilities: Capabilities,
+    http: httpx.AsyncClient,
+    model: ConnectorModel | None,
+) -> AsyncGenerator[Registry]:
+    """Yield the registry of all tools.
+
+    Raises:
+        NotSetUpError: The sandbox is required, and the kernel lacks something.
+    """
+    if settings.sandbox == "off":
+        yield Registry.discover(settings.plugins_dir, capabilities, settings.disabled)
+        return
+    if settings.sandbox == "required" and (lacks := missing()):
+        message = (
+            f"HEDDLE_TOOLS_SANDBOX is 'required', and the kernel lacks {' and '.join(lacks)}. "
+            "Use another kernel, or set it to 'auto'."
+        )
+        raise NotSetUpError(message)
+    plugins = builtin(capabilities, settings.disabled)
+    options = PluginOptions(
+        folder=settings.plugins_dir,
+        memory_bytes=settings.plugin_memory_mb * _MEGABYTE,
+        threads=settings.threads_per_tool,
+        timeout=settings.tool_timeout,
+        hashes=settings.plugin_hashes,
+        disabled=settings.disabled,
+        http_seconds=settings.http_timeout,
+        environment=settings.plugin_environment,
+    )
+    providers = served(capabilities.providers, http, model)
+    async with load_plugins(plugins, ENTRY_POINTS, options, providers):
+        yield Registry(plugins, settings.disabled)
 
 
 def _small_model(settings: ToolsSettings, connector: Channel | None) -> ConnectorModel | None:

@@ -76,6 +76,16 @@ class Run:
             status = progress(message, change)
             self._outbox.put(pb.ToolEvent(id=self._id, status=status))
 
+    def pass_on(self, status: pb.ToolStatus) -> None:
+        """Report a status of a plugin's process, which may have sent anything."""
+        change = status.change
+        self.status(
+            status.message,
+            FileChange(change.path, change.reason, change.line_start, change.line_end, change.diff)
+            if status.HasField("change")
+            else None,
+        )
+
     def status_from_thread(self, message: str, change: FileChange | None = None) -> None:
         """Report what the tool does or has changed, from any thread."""
         self._loop.call_soon_threadsafe(self.status, message, change)

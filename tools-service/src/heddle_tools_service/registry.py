@@ -1,8 +1,9 @@
 """The installed tools, loaded once at start. Requests name tools and never load any."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,9 +38,11 @@ from heddle_tools_service.sdk import (
 )
 from heddle_tools_service.sdk.definition import Outcome
 from heddle_tools_service.validation_errors import ARGUMENTS, REQUIRED, listed
+from heddle_tools_service.workers.tools import PluginTool
 
 log = structlog.get_logger(__name__)
 ENTRY_POINTS = "heddle.tools"
+KIND = "tool"
 NO_CAPABILITIES = Capabilities()
 _MAX_NAME_CHARS = 80
 _MODES: dict[Mode, assistant_pb2.Mode.ValueType] = {
@@ -173,13 +176,46 @@ class Installed:
         return effective, [*wrong_mode, *violations]
 
 
+def builtin(capabilities: Capabilities, disabled: Collection[str]) -> Plugins[Any]:
+    """Return Heddle's own tools.
+
+    Args:
+        capabilities: What the tools can request.
+        disabled: The names of tools that the operator has switched off.
+    """
+    read = partial(_installed, capabilities=capabilities, disabled=disabled)
+    return discover(tools, "", None, read, KIND)
+
+
+def report_obstacles(plugins: Plugins[Installed]) -> None:
+    """Report the tools that switch themselves off in every conversation."""
+    for name, installed in plugins.loaded.items():
+        if installed.tool.obstacle:
+            message = f"The tool {name!r} is never called: {installed.tool.obstacle}"
+            plugins.report(plugins.origins[name], message, "tool can never be called")
+
+
 class Registry:
     """The installed tools by name, and what could not be installed."""
 
-    def __init__(self, plugins: Plugins[Installed]) -> None:
-        self._installed = dict(sorted(plugins.loaded.items()))
+    def __init__(self, plugins: Plugins[Any], disabled: Collection[str] = ()) -> None:
+        """Create a registry.
+
+        Args:
+            plugins: Of the classes `Installed` and `PluginTool`.
+            disabled: The names of tools that the operator has switched off.
+        """
+        for name in set(disabled) - plugins.loaded.keys():
+            log.warning("a tool that is switched off is not installed", tool=name)
+        known = sorted(plugins.loaded.items())
+        self._installed = {name: each for name, each in known if isinstance(each, Installed)}
+        self._plugins = {name: each for name, each in known if isinstance(each, PluginTool)}
         self._origins = plugins.origins
         self.problems: tuple[Problem, ...] = tuple(plugins.problems)
+        self._descriptions = {
+            name: self.describe(each) if isinstance(each, Installed) else each.description
+            for name, each in known
+        }
 
     @classmethod
     def discover(
@@ -193,40 +229,48 @@ class Registry:
             disabled: The names of tools that the operator has switched off.
         """
         make_importable()
-
-        def read(module: ModuleType) -> Iterator[Installed]:
-            return (
-                replace(_install(tool, capabilities), disabled=tool.name in disabled)
-                for tool in tools_in(module)
-            )
-
-        plugins = discover(tools, ENTRY_POINTS, folder, read, "tool")
-        for name, installed in plugins.loaded.items():
-            if installed.tool.obstacle:
-                message = f"The tool {name!r} is never called: {installed.tool.obstacle}"
-                plugins.report(plugins.origins[name], message, "tool can never be called")
-        for name in set(disabled) - plugins.loaded.keys():
-            log.warning("a tool that is switched off is not installed", tool=name)
-        return cls(plugins)
+        read = partial(_installed, capabilities=capabilities, disabled=disabled)
+        plugins = discover(tools, ENTRY_POINTS, folder, read, KIND)
+        report_obstacles(plugins)
+        return cls(plugins, disabled)
 
     @classmethod
     def of(cls, *tools: Tool, capabilities: Capabilities = NO_CAPABILITIES) -> "Registry":
         """Return a registry of these tools."""
-        plugins: Plugins[Installed] = Plugins("tool")
+        plugins: Plugins[Installed] = Plugins(KIND)
         for tool in tools:
-            plugins.add(_install(tool, capabilities), "builtin")
+            plugins.add(install(tool, capabilities), "builtin")
         return cls(plugins)
 
     def __iter__(self) -> Iterator[Installed]:
-        """Iterate in the order of names."""
+        """Iterate over the tools that run in this process, in the order of names."""
         return iter(self._installed.values())
 
     def origin(self, name: str) -> str:
         """Return where a tool comes from: `builtin`, `package:<name>` or `folder:<file>`."""
         return self._origins[name]
 
+    @property
+    def descriptions(self) -> Iterable[pb.Tool]:
+        """All tools as clients see them, in the order of names."""
+        return self._descriptions.values()
+
+    def description(self, name: str) -> pb.Tool:
+        """Return a tool as clients see it.
+
+        Raises:
+            NotFoundError: There is none of this name.
+        """
+        if name not in self._descriptions:
+            raise _not_found(name)
+        return self._descriptions[name]
+
+    def plugin(self, name: str) -> PluginTool | None:
+        """Return a tool that runs in a process of its own; None if it is no such tool."""
+        return self._plugins.get(name)
+
     def get(self, name: str) -> Installed:
-        """Return the tool called `name`.
+        """Return the tool called `name`, which runs in this process.
 
         Raises:
             NotFoundError: There is none.
@@ -234,8 +278,7 @@ class Registry:
         try:
             return self._installed[name]
         except KeyError:
-            shown = name[:_MAX_NAME_CHARS]
-            raise NotFoundError(f"No tool is named {shown!r}.", tool=shown) from None
+            raise _not_found(name) from None
 
     def describe(self, installed: Installed) -> pb.Tool:
         """Return a tool as clients see it."""
@@ -253,7 +296,13 @@ class Registry:
             functions=[declaration(tool.function)] if tool.function else (),
             end=tool.end,
             examples=examples_of(tool),
+            isolation=pb.TOOL_ISOLATION_SERVICE,
         )
+
+
+def _not_found(name: str) -> NotFoundError:
+    shown = name[:_MAX_NAME_CHARS]
+    return NotFoundError(f"No tool is named {shown!r}.", tool=shown)
 
 
 def _members(config: Struct) -> dict[str, Any]:
@@ -273,7 +322,23 @@ def _summary(tool: str, violations: Sequence[Violation]) -> str:
     return f"The configuration of the tool {tool!r} is wrong: {listed([first])}."
 
 
-def _install(tool: Tool, capabilities: Capabilities) -> Installed:
+def _installed(
+    module: ModuleType, capabilities: Capabilities, disabled: Collection[str]
+) -> Iterator[Installed]:
+    return (install(tool, capabilities, disabled) for tool in tools_in(module))
+
+
+def install(tool: Tool, capabilities: Capabilities, disabled: Collection[str] = ()) -> Installed:
+    """Return a tool, ready to be run.
+
+    Args:
+        tool: The tool.
+        capabilities: What it can request.
+        disabled: The names of tools that the operator has switched off.
+
+    Raises:
+        DefinitionError: Clients could not use it; the message names everything that is wrong.
+    """
     check(tool, capabilities)
     function = tool.function
     return Installed(
@@ -284,4 +349,5 @@ def _install(tool: Tool, capabilities: Capabilities) -> Installed:
         capabilities.bind(tool.offer) if tool.offer else None,
         capabilities.bind(tool.available) if tool.available else None,
         capabilities.bind(tool.trigger) if tool.trigger else None,
+        tool.name in disabled,
     )

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import structlog
@@ -19,19 +20,25 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 from heddle_runtime.redaction import redact, redact_registered, redact_value
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_tools_service.definitions import is_slot
 from heddle_tools_service.sdk import (
     FileChange,
     Source,
-    Tool,
     ToolError,
     ToolResult,
     ToolUnavailableError,
 )
 
 log = structlog.get_logger(__name__)
+DENIED = (
+    "Plugins have no files but their folder, no sockets and no programs. Use a capability, and "
+    "httpx for requests."
+)
+"""The remedy for what the sandbox denies."""
+OUT_OF_MEMORY = "out_of_memory"
+"""The kind of the error of a tool that reaches the limit of its memory."""
 MAX_TEXT_CHARS = 400_000
 MAX_PHRASE_CHARS = 300
 _MAX_MESSAGE_CHARS = 2_500
@@ -100,10 +107,15 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
                 diagnosis=_request_of(raised),
                 tool=tool,
             )
+        case MemoryError():
+            message = f"The tool {tool!r} needs more memory than it may use. Ask for less at once."
+            setting = "HEDDLE_TOOLS_PLUGIN_MEMORY_MB limits the memory of plugins."
+            error = ToolFailedError(message, diagnosis=setting, tool=tool, kind=OUT_OF_MEMORY)
         case TimeoutError():
             error = DeadlineError(f"The tool {tool!r} waited too long.", tool=tool)
         case _:
-            log.error("tool failed", tool=tool, exc_info=raised)
+            remedy = DENIED if isinstance(raised, PermissionError) else None
+            log.error("tool failed", tool=tool, exc_info=raised, remedy=remedy)
             message = f"The tool {tool!r} failed. Give the request id to the operator."
             error = HeddleError(message, tool=tool)
     return error
@@ -119,12 +131,19 @@ def _request_of(error: httpx.HTTPError) -> str:
 
 
 def result(
-    tool: Tool, tool_result: ToolResult, slot: str, elapsed: float, *, for_agent: bool
+    tool: str,
+    default_slot: str,
+    tool_result: ToolResult,
+    slot: str,
+    elapsed: float,
+    *,
+    for_agent: bool,
 ) -> pb.ToolResult:
     """Return a tool's result as the contract's message, cut to the limits of a message.
 
     Args:
-        tool: The tool.
+        tool: The tool's name.
+        default_slot: The slot that it fills.
         tool_result: What it returned.
         slot: The slot of the binding; empty for the tool's.
         elapsed: Seconds that the tool took.
@@ -157,12 +176,59 @@ def result(
         metadata=metadata,
         elapsed=duration,
         warnings=warnings[-_MAX_WARNINGS:],
-        slot=slot or tool_result.slot or tool.slot,
-        name=_cut(tool_result.name) or (tool.name if for_agent else ""),
+        slot=slot or tool_result.slot or default_slot,
+        name=_cut(tool_result.name) or (tool if for_agent else ""),
         objects_json=objects,
         message=phrase(tool_result.message),
         result_count=tool_result.count,
     )
+
+
+def checked_result(
+    tool: pb.Tool, returned: pb.ToolResult, slot: str, elapsed: float
+) -> pb.ToolResult:
+    """Return the result of a plugin's process, which may have sent anything, within the limits.
+
+    Args:
+        tool: The tool.
+        returned: What its process sent.
+        slot: The slot of the binding; empty for the tool's.
+        elapsed: Seconds that the tool took.
+    """
+    tool_result = ToolResult(
+        "".join(part.text for part in returned.parts),
+        [
+            Source(
+                each.title,
+                each.uri,
+                each.excerpt,
+                each.score if each.HasField("score") else None,
+                each.kind,
+                dict(each.attributes),
+            )
+            for each in returned.sources
+        ],
+        from_struct(returned.metadata),
+        returned.warnings[:],
+        "" if returned.slot == tool.default_slot else returned.slot,
+        [members for each in returned.objects_json if (members := _members(each)) is not None],
+        returned.name,
+        returned.message,
+        returned.result_count if returned.HasField("result_count") else None,
+    )
+    mapped = result(tool.name, tool.default_slot, tool_result, slot, elapsed, for_agent=True)
+    if not returned.objects_json:
+        mapped.ClearField("objects_json")
+        mapped.name = _cut(returned.name)
+    return mapped
+
+
+def _members(text: str) -> dict[str, Any] | None:
+    try:
+        members = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return members if isinstance(members, dict) else None
 
 
 def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:

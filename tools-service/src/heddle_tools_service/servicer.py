@@ -3,22 +3,21 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
-from google.rpc import error_details_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context, caller, remaining
-from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation, from_status
+from heddle_runtime.errors import InvalidRequestError, Violation, from_status
 from heddle_runtime.paging import page
-from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.assistant_owner import AssistantOwners
+from heddle_tools_service.config_validation import validate_configs
+from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.execution import running
+from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.tool_runner import ToolRunner
 
 MAX_INVOCATIONS = 64
 MAX_CONFIGS = 5_000
-_YIELD_AFTER = 200
-"""Configurations that are checked without a pause, a few milliseconds' work."""
 _MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """Events beyond this size go into another message."""
 
@@ -26,8 +25,11 @@ _MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 class ToolServicer(pb_grpc.ToolServiceServicer):
     """Translates between the contract and the tool runner."""
 
-    def __init__(self, runner: ToolRunner, owners: AssistantOwners) -> None:
+    def __init__(
+        self, runner: ToolRunner, similarity: SemanticSimilarity, owners: AssistantOwners
+    ) -> None:
         self._runner = runner
+        self._similarity = similarity
         self._owners = owners
         self._registry = runner.registry
 
@@ -36,11 +38,14 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     ) -> pb.ListToolsResponse:
         """List one page of tools; the first page also has the plugins that could not be loaded."""
         tools, next_token = page(
-            self._registry, lambda tool: tool.name, request.page_size, request.page_token
+            self._registry.descriptions,
+            lambda tool: tool.name,
+            request.page_size,
+            request.page_token,
         )
         problems = () if request.page_token else self._registry.problems
         return pb.ListToolsResponse(
-            tools=map(self._registry.describe, tools),
+            tools=tools,
             next_page_token=next_token,
             problems=[
                 pb.PluginProblem(origin=problem.origin, message=problem.message)
@@ -50,17 +55,15 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
 
     async def GetTool(self, request: pb.GetToolRequest, context: Context) -> pb.GetToolResponse:
         """Describe one tool."""
-        return pb.GetToolResponse(tool=self._registry.describe(self._registry.get(request.name)))
+        return pb.GetToolResponse(tool=self._registry.description(request.name))
 
     async def ValidateToolConfig(
         self, request: pb.ValidateToolConfigRequest, context: Context
     ) -> pb.ValidateToolConfigResponse:
         """Return the violations of a configuration; an invalid one is no error."""
-        installed = self._registry.get(request.name)
-        effective, violations = installed.validate(request.config, request.mode)
-        if not violations:
-            return pb.ValidateToolConfigResponse(effective_config=to_struct(effective))
-        return _invalid(violations)
+        self._registry.description(request.name)  # an unknown tool is an error
+        [response] = await validate_configs(self._registry, [request], effective=True)
+        return response
 
     async def BatchValidateToolConfigs(
         self, request: pb.BatchValidateToolConfigsRequest, context: Context
@@ -69,11 +72,7 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         if len(request.requests) > MAX_CONFIGS:
             violation = Violation("requests", f"must have at most {MAX_CONFIGS} items")
             raise InvalidRequestError("The batch is too large.", [violation])
-        responses: list[pb.ValidateToolConfigResponse] = []
-        for index, each in enumerate(request.requests):
-            if index % _YIELD_AFTER == _YIELD_AFTER - 1:
-                await asyncio.sleep(0)  # other calls must not wait for a large batch
-            responses.append(self._checked(each))
+        responses = await validate_configs(self._registry, request.requests, effective=False)
         return pb.BatchValidateToolConfigsResponse(responses=responses)
 
     async def ListFunctions(
@@ -101,7 +100,9 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         ]
         assessments = [each for some in await asyncio.gather(*pending) for each in some]
         if request.compare:
-            await self._runner.compare(assessments, run, remaining(context))
+            tree = run.tree
+            question = tree.query or tree.user_prompt or Conversation(run).query
+            await self._similarity.compare(question, assessments, remaining(context))
         return pb.AssessToolsResponse(assessments=assessments)
 
     async def ExecuteTool(
@@ -132,24 +133,6 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
             while events := await outbox.take():
                 for batch in _batches(events):
                     yield pb.ExecuteToolsResponse(events=batch)
-
-    def _checked(self, request: pb.ValidateToolConfigRequest) -> pb.ValidateToolConfigResponse:
-        try:
-            installed = self._registry.get(request.name)
-        except NotFoundError as error:
-            return _invalid([Violation("name", error.message)])
-        return _invalid(installed.validate(request.config, request.mode)[1])
-
-
-def _invalid(violations: Iterable[Violation]) -> pb.ValidateToolConfigResponse:
-    return pb.ValidateToolConfigResponse(
-        violations=[
-            error_details_pb2.BadRequest.FieldViolation(
-                field=violation.field, description=violation.description
-            )
-            for violation in violations
-        ]
-    )
 
 
 def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:

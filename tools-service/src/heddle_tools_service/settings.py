@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 Place = Literal["local", "cloud"]
+Sandbox = Literal["auto", "required", "off"]
 SearchProvider = Literal["perplexity", "tavily", "brave", "searxng"]
 _MODEL = r"^$|^[a-z][a-z0-9_]*/.+$"
 NO_SERVICE = "none"  # not empty: an empty environment variable counts as unset
@@ -25,8 +26,29 @@ class ToolsSettings(EgressSettings):
     plugins_dir: Path | None = Field(
         default=None,
         validation_alias="HEDDLE_TOOLS_PLUGINS_DIR",
-        description="Folder with additional tools, one Python file each. They run with all rights "
-        "of the service.",
+        description="Folder with additional tools, one Python file each. They belong to root or to "
+        "the user of the service, and no other user may write them.",
+    )
+    sandbox: Sandbox = Field(
+        default="auto",
+        description="How additional tools run. `auto`: in processes of their own without files, "
+        "network and secrets, as far as the kernel can confine them. `required`: likewise, and the "
+        "service does not start if the kernel lacks Landlock or seccomp. `off`: in the service, "
+        "with all its rights.",
+    )
+    plugin_memory_mb: int = Field(
+        default=512, ge=64, description="Megabytes that the process of a plugin may allocate."
+    )
+    plugin_environment: dict[str, list[str]] = Field(
+        default={},
+        description="The environment variables that additional tools may read, as a JSON object of "
+        'lists by the name of the file or package: {"city.py": ["CITY_KEY"]}. Names that begin '
+        "with HEDDLE_ are refused.",
+    )
+    plugin_hashes: dict[str, str] = Field(
+        default={},
+        description="The SHA-256 of each file in the folder of additional tools, as a JSON object; "
+        "files without one, or with another one, are not loaded. Empty: any file is.",
     )
     disabled: frozenset[str] = Field(
         default=frozenset(),
@@ -122,6 +144,15 @@ class ToolsSettings(EgressSettings):
     )
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
     knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
+
+    @field_validator("plugin_environment")
+    @classmethod
+    def _check_environment(cls, environment: dict[str, list[str]]) -> dict[str, list[str]]:
+        for name in (each for names in environment.values() for each in names):
+            if name.upper().startswith("HEDDLE_"):
+                message = f"{name} is a setting of Heddle. Give the plugin a variable of its own."
+                raise ValueError(message)
+        return environment
 
     @field_validator("mcp_commands")
     @classmethod

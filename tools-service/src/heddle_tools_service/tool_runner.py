@@ -1,7 +1,7 @@
 """Begins runs of tools, and asks tools what they offer."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -20,10 +20,10 @@ from heddle_tools_service.execution import Begin, Outbox, Run, Work, failed
 from heddle_tools_service.function_calls import offered_functions
 from heddle_tools_service.generator_adapter import as_result
 from heddle_tools_service.registry import Installed, Registry
-from heddle_tools_service.result_mapping import failure, result
+from heddle_tools_service.result_mapping import checked_result, failure, result
 from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolResult
-from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.threads import Threads
+from heddle_tools_service.workers.tools import PluginTool
 
 ResultT = TypeVar("ResultT")
 _USABLE_FRACTION = 0.9
@@ -35,7 +35,6 @@ class ToolRunner:
     """Runs the tools of a registry."""
 
     registry: Registry
-    similarity: SemanticSimilarity
     threads: Threads
     default_timeout: float
     """Seconds that a tool may take if its invocation sets no timeout."""
@@ -47,7 +46,7 @@ class ToolRunner:
             context: The conversation that the tools see.
             remaining: Seconds until the deadline of the call.
         """
-        return partial(self._begin, Conversation(context), remaining)
+        return partial(self._begin, context, Conversation(context), remaining)
 
     async def list_functions(
         self, invocation: pb.ToolInvocation, assistant: Assistant, remaining: float
@@ -85,26 +84,14 @@ class ToolRunner:
             status = to_status(failure(invocation.name, error))
             return [pb.Assessment(id=invocation.id, error=status)]
 
-    async def compare(
-        self, assessments: Iterable[pb.Assessment], context: pb.RunContext, remaining: float
-    ) -> None:
-        """Set the semantic similarity of the user's request to each tool.
-
-        Args:
-            assessments: The results of `assess`. Changed in place.
-            context: The run.
-            remaining: Seconds until the deadline of the call.
-        """
-        tree = context.tree
-        request = tree.query or tree.user_prompt or Conversation(context).query
-        await self.similarity.compare(request, assessments, remaining)
-
     def _callback_seconds(self, remaining: float) -> float:
         return min(self.default_timeout, remaining * _USABLE_FRACTION)
 
     async def _functions(
         self, invocation: pb.ToolInvocation, assistant: Assistant, seconds: float
     ) -> pb.ToolFunctions:
+        if (plugin := self.registry.plugin(invocation.name)) is not None:
+            return await plugin.list_functions(invocation, assistant, seconds)
         installed = self.registry.get(invocation.name)
         config = installed.configure(invocation.config)
         conversation = Conversation(pb.RunContext(assistant=assistant))
@@ -120,6 +107,8 @@ class ToolRunner:
     async def _assessments(
         self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
     ) -> list[pb.Assessment]:
+        if (plugin := self.registry.plugin(invocation.name)) is not None:
+            return await plugin.assess(invocation, context, seconds)
         installed = self.registry.get(invocation.name)
         installed.require("agent")
         config = installed.configure(invocation.config)
@@ -130,11 +119,14 @@ class ToolRunner:
 
     def _begin(
         self,
+        context: pb.RunContext,
         conversation: Conversation,
         remaining: float,
         invocation: pb.ToolInvocation,
         outbox: Outbox,
     ) -> Run | None:
+        if (plugin := self.registry.plugin(invocation.name)) is not None:
+            return self._begin_plugin(plugin, context, remaining, invocation, outbox)
         slot = invocation.slot
         try:
             installed = self.registry.get(invocation.name)
@@ -157,9 +149,31 @@ class ToolRunner:
             outbox,
             work,
         )
-        # As long as the run exists, none of its events shows a secret of the configuration.
-        register_values(_secrets(invocation.config), run)
-        return run
+        return _without_secrets(run, invocation)
+
+    def _begin_plugin(
+        self,
+        plugin: PluginTool,
+        context: pb.RunContext,
+        remaining: float,
+        invocation: pb.ToolInvocation,
+        outbox: Outbox,
+    ) -> Run:
+        async def work(run: Run) -> pb.ToolResult:
+            watch = Stopwatch()
+            returned = await plugin.execute(invocation, context, remaining, run.pass_on)
+            return checked_result(plugin.description, returned, invocation.slot, watch.seconds())
+
+        run = Run(
+            invocation.id,
+            plugin.name,
+            context.assistant.id,
+            invocation.slot or plugin.description.default_slot,
+            self._seconds(invocation, remaining),
+            outbox,
+            work,
+        )
+        return _without_secrets(run, invocation)
 
     def _call(
         self,
@@ -205,13 +219,23 @@ class ToolRunner:
         except SystemExit as error:  # raised in a task it would end the whole service
             raise RuntimeError("the tool called sys.exit") from error
         for_agent = call.mode == "agent"
-        return result(installed.tool, tool_result, slot, watch.seconds(), for_agent=for_agent)
+        return result(
+            *(installed.name, installed.tool.slot, tool_result, slot),
+            watch.seconds(),
+            for_agent=for_agent,
+        )
 
     async def _run(self, installed: Installed, call: ToolCall[Any, Any]) -> ToolResult:
         if not installed.tool.blocking:
             return await as_result(installed.name, installed.run(call), call)
         output = await self.threads.run(installed.name, lambda: installed.run(call))
         return await as_result(installed.name, output, call)
+
+
+def _without_secrets(run: Run, invocation: pb.ToolInvocation) -> Run:
+    """Return a run, none of whose events shows a secret of its configuration."""
+    register_values(_secrets(invocation.config), run)  # as long as the run exists
+    return run
 
 
 def _secrets(config: Struct) -> list[str]:

@@ -129,9 +129,9 @@ def _obstacle(plugin: ToolPlugin) -> str:
                 errors.add(f"{type(error).__name__}: {error}")
     reason = f"raises {errors.pop()}" if errors else "is false"
     return (
-        f"enabled(ctx) {reason}, with and without a user and documents. Put settings that it reads "
-        "into the environment of the tool service and restart it. Do not require user_token: it is "
-        "always empty."
+        f"enabled(ctx) {reason}, with and without a user and documents. Name the environment "
+        "variables that it reads in HEDDLE_TOOLS_PLUGIN_ENVIRONMENT and restart the tool service. "
+        "Do not require user_token: it is always empty."
     )
 
 

@@ -7,6 +7,9 @@ client follows no redirects and stores no cookies):
 
     async def search(call: ToolCall[SearchConfig], passages: Passages) -> ToolResult: ...
 
+A tool of a folder or a package runs in a process without other files, network and secrets; only
+capabilities and requests of `httpx` leave it. Its global variables are lost when it is replaced.
+
 The function returns a `ToolResult` or raises `ToolError`. It is async, or an ordinary function,
 which runs in a thread. The methods of the capabilities are async, so only an async function can
 use them. `available`, `offer` and `trigger` request capabilities in the same way.

@@ -106,7 +106,7 @@ def check_run(tool: Tool, capabilities: Mapping[type, object]) -> None:
         outcome = asyncio.run(_run(tool, capabilities))
     except httpx.TransportError as error:
         raise SkipTest("the server of the example does not answer") from error
-    message = result(tool, outcome.result, "", 0.1, for_agent=True)
+    message = result(tool.name, tool.slot, outcome.result, "", 0.1, for_agent=True)
     assert message.slot == tool.slot
     assert not message.warnings, list(message.warnings)
     for status in outcome.statuses:

@@ -1,0 +1,178 @@
+"""The capabilities as plugins see them: each method is carried out by the service."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from functools import cache, partial
+from typing import Any
+
+import httpx
+from heddle_runtime.guarded_http import new_client
+
+from heddle_tools_service.capabilities.small_model import Generate, SmallModel
+from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.plugin_process.outbound_http import ServiceTransport, use_for_all_clients
+from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
+from heddle_tools_service.workers import frames
+from heddle_tools_service.workers.interfaces import (
+    Handle,
+    Http,
+    Method,
+    decoded,
+    encoded,
+    methods_of,
+    name_of,
+    properties_of,
+)
+
+RUN: ContextVar[int] = ContextVar("heddle_plugin_run")
+"""The call of a tool that runs now."""
+
+
+class Connection:
+    """Calls methods of capabilities in the service."""
+
+    def __init__(self, send: Callable[[frames.FromPlugin], None]) -> None:
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self._pending: dict[int, asyncio.Future[bytes]] = {}
+        self._last = 0
+
+    async def call(self, called: Callable[[int], frames.Called]) -> bytes:
+        """Return the result of a method.
+
+        Args:
+            called: Returns the call with its number.
+
+        Raises:
+            ToolError: What the capability raises.
+        """
+        self._last += 1
+        number = self._last
+        future: asyncio.Future[bytes] = self._loop.create_future()
+        self._pending[number] = future
+        try:
+            self._send(called(number))
+            return await future
+        finally:
+            del self._pending[number]
+
+    def resolve(self, returned: frames.Returned) -> None:
+        """End a call with what the service returned."""
+        future = self._pending.get(returned.id)
+        if future is None or future.done():
+            return
+        if returned.error is not None:
+            future.set_exception(_exception(returned.error))
+        else:
+            future.set_result(returned.value or b"null")
+
+
+def capabilities(
+    connection: Connection, kinds: Iterable[type], http_seconds: float
+) -> Capabilities:
+    """Return the capabilities that a plugin may request.
+
+    Args:
+        connection: Carries their calls.
+        kinds: What the service carries out.
+        http_seconds: How long a tool waits for another server.
+    """
+    http = partial(_proxy, connection, Http)
+    loop = asyncio.get_running_loop()
+    use_for_all_clients(http, loop)
+
+    proxied = {kind: lambda _, kind=kind: _proxy(connection, kind) for kind in kinds}
+
+    def model(call: ToolCall[Any, Any]) -> SmallModel:
+        generate = proxied.get(Generate)
+        return SmallModel(generate(call) if generate else None, call.seconds)
+
+    client = new_client(http_seconds, transport=ServiceTransport(http))
+    return Capabilities({**proxied, SmallModel: model, httpx.AsyncClient: lambda _: client})
+
+
+def _proxy(connection: Connection, kind: type) -> Any:  # noqa: ANN401 - an object like `kind`
+    run = RUN.get(None)
+    if run is None:
+        message = f"{kind.__name__} can be used only while a tool is called."
+        raise ToolError(message)
+    return _class(kind)(connection, run, name_of(kind))
+
+
+class _Proxy:
+    """An object whose methods the service carries out."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        run: int,
+        capability: str,
+        handle: int = 0,
+        steps: tuple[frames.Step, ...] = (),
+        properties: dict[str, bytes] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._run = run
+        self._capability = capability
+        self._handle = handle
+        self._steps = steps
+        self._properties = properties or {}
+
+    async def _call(self, name: str, method: Method, arguments: bytes) -> Any:  # noqa: ANN401 - the method's result
+        steps = [*self._steps, frames.Step(name, arguments)]
+        value = await self._connection.call(
+            lambda number: frames.Called(number, self._run, self._capability, self._handle, steps)
+        )
+        if not method.returns_object:
+            return decoded(value, method.result)
+        handle = decoded(value, Handle)
+        return _class(method.result)(
+            *(self._connection, self._run, name_of(method.result), handle.handle),
+            properties=handle.properties,
+        )
+
+    def _then(self, name: str, method: Method, arguments: bytes) -> Any:  # noqa: ANN401 - as above
+        """Return the object of a method that is not async. The service calls it later."""
+        return _class(method.result)(
+            *(self._connection, self._run, self._capability, self._handle),
+            (*self._steps, frames.Step(name, arguments)),
+        )
+
+
+@cache
+def _class(kind: type) -> type[_Proxy]:
+    """Return the class of the proxies of a capability."""
+    members: dict[str, Any] = {
+        name: _method(name, method) for name, method in methods_of(kind).items()
+    }
+    for name, result in properties_of(kind).items():
+        members[name] = property(partial(_property, name, result))
+    return type(kind.__name__, (_Proxy,), members)
+
+
+def _method(name: str, method: Method) -> Callable[..., Any]:
+    def arguments(proxy: _Proxy, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+        bound = method.signature.bind(proxy, *args, **kwargs).arguments
+        _, *names = method.signature.parameters
+        return encoded(method.arguments(**{each: bound[each] for each in names if each in bound}))
+
+    if not method.is_async:
+        return lambda proxy, *args, **kwargs: proxy._then(  # noqa: SLF001 - a method of it
+            name, method, arguments(proxy, args, kwargs)
+        )
+
+    async def call(proxy: _Proxy, *args: object, **kwargs: object) -> Any:  # noqa: ANN401 - as above
+        return await proxy._call(name, method, arguments(proxy, args, kwargs))  # noqa: SLF001 - likewise
+
+    return call
+
+
+def _property(name: str, result: Any, proxy: _Proxy) -> Any:  # noqa: ANN401 - any type and its value
+    return decoded(proxy._properties[name], result)  # noqa: SLF001 - a property of it
+
+
+def _exception(error: frames.CapabilityError) -> ToolError:
+    kind = ToolUnavailableError if error.unavailable else ToolError
+    return kind(error.message, kind=error.kind, details=json.loads(error.details))

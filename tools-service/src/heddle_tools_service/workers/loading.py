@@ -1,0 +1,170 @@
+"""Loads plugins in processes of their own."""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import structlog
+from google.protobuf.message import DecodeError
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.plugins import Plugins, check_folder, is_mounted, sources
+
+from heddle_tools_service.capability_injection import Provider
+from heddle_tools_service.workers import frames
+from heddle_tools_service.workers.confinement import missing
+from heddle_tools_service.workers.forking import forks
+from heddle_tools_service.workers.plugin_files import file_problem, folder_problem
+from heddle_tools_service.workers.supervisor import PluginSupervisor
+from heddle_tools_service.workers.tools import PluginTool
+
+log = structlog.get_logger(__name__)
+_AT_ONCE = 4
+_MAX_DESCRIPTION_BYTES = 500_000
+_MAX_PROBLEMS = 10
+_MAX_PROBLEM_CHARS = 2_000
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOptions:
+    """How plugins are loaded and run."""
+
+    folder: Path | None
+    """The mounted folder."""
+    memory_bytes: int
+    """What the process of a plugin may allocate."""
+    threads: int
+    """Calls at once of a tool that is not async."""
+    timeout: float
+    """Seconds that a tool may take if its invocation sets no timeout."""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 that each mounted file must have; empty: any."""
+    disabled: Collection[str] = ()
+    """The names of tools that the operator has switched off."""
+    http_seconds: float = 10.0
+    """How long a tool waits for another server."""
+    environment: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The environment variables that each plugin may read, by its file or distribution."""
+
+
+@asynccontextmanager
+async def load_plugins(
+    plugins: Plugins[Any], group: str, options: PluginOptions, providers: Mapping[str, Provider]
+) -> AsyncGenerator[None]:
+    """Add the tools of all plugins to `plugins`. Their processes end on leaving.
+
+    Args:
+        plugins: The tools of Heddle. Changed in place.
+        group: The entry-point group of installed distributions.
+        options: How plugins are loaded and run.
+        providers: Of the capabilities that plugins can call, by name.
+    """
+    check_folder(options.folder, plugins)
+    known = [_source(each, options) for each in sources(group, options.folder)]
+    if not known:
+        yield
+        return
+    if lacks := missing():
+        message = (
+            f"The kernel lacks {' and '.join(lacks)}: plugins have processes of their own, which "
+            "can reach files or the network. Use Linux 5.13 or later with Landlock and seccomp."
+        )
+        plugins.report("sandbox", message, "plugins are not confined completely")
+    async with AsyncExitStack() as resources:
+        started = await resources.enter_async_context(forks(options.memory_bytes))
+        log.info("plugins run in processes", control_groups=started.groups.controllers)
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def load(source: frames.PluginSource) -> tuple[PluginSupervisor, frames.Loaded]:
+            message = frames.Load(
+                *(source, sorted(options.disabled), options.threads, options.timeout),
+                *(sorted(providers), options.http_seconds),
+            )
+            supervisor = PluginSupervisor(started, message, _environment(source, options))
+            resources.push_async_callback(supervisor.close)
+            async with limit:
+                return supervisor, await _load(supervisor, options)
+
+        outcomes = await asyncio.gather(*map(load, known), return_exceptions=True)
+        for source, outcome in zip(known, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                plugins.report(source.origin, _reason(outcome))
+                continue
+            supervisor, loaded = outcome
+            for problem in loaded.problems[:_MAX_PROBLEMS]:
+                plugins.report(source.origin, problem.message[:_MAX_PROBLEM_CHARS], problem.event)
+            for data in loaded.tools:
+                try:
+                    tool = _description(data, source.origin)
+                except _PluginError as error:
+                    plugins.report(source.origin, str(error))
+                    continue
+                disabled = tool.name in options.disabled
+                added = PluginTool(tool, supervisor, providers, disabled=disabled)
+                plugins.add(added, source.origin)
+        yield
+
+
+def _environment(source: frames.PluginSource, options: PluginOptions) -> dict[str, str]:
+    names = options.environment.get(source.origin.partition(":")[2], ())
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+class _PluginError(Exception):
+    """Why a plugin is skipped."""
+
+
+def _source(known: tuple[str, str], options: PluginOptions) -> frames.PluginSource:
+    origin, target = known
+    folder = str(options.folder) if is_mounted(origin) else ""
+    return frames.PluginSource(origin, target, folder)
+
+
+async def _load(supervisor: PluginSupervisor, options: PluginOptions) -> frames.Loaded:
+    source = supervisor.source
+    if source.folder and options.folder is not None:
+        file = options.folder / f"{source.target}.py"
+        problem = folder_problem(options.folder, options.hashes) or file_problem(
+            options.folder, file, options.hashes
+        )
+        if problem:
+            raise _PluginError(problem)
+    return await supervisor.start()
+
+
+def _description(data: bytes, origin: str) -> pb.Tool:
+    """Return the description of a tool, which its process has checked, if it is what it was."""
+    if len(data) > _MAX_DESCRIPTION_BYTES:
+        raise _PluginError(
+            f"The description of a tool has more than {_MAX_DESCRIPTION_BYTES:,} bytes."
+        )
+    try:
+        tool = pb.Tool.FromString(data)
+    except DecodeError:
+        raise _PluginError("The process of the plugin sends nonsense.") from None
+    if not (_NAME.fullmatch(tool.name) and _NAME.fullmatch(tool.default_slot)):
+        raise _PluginError("The process of the plugin sends a name that is not allowed.")
+    tool.origin = origin
+    tool.isolation = pb.TOOL_ISOLATION_PROCESS
+    return tool
+
+
+def _reason(error: BaseException) -> str:
+    match error:
+        case _PluginError():
+            return str(error)
+        case TimeoutError():
+            return "The plugin does not load in time. Let it do less when it is imported."
+        case HeddleError():
+            return (
+                "The process of the plugin ended while it loaded. A plugin must not end the "
+                "process; its memory is limited by HEDDLE_TOOLS_PLUGIN_MEMORY_MB."
+            )
+        case _:
+            return f"The process of the plugin does not start: {error!r}"

@@ -1,0 +1,201 @@
+"""The service's side of the process of a plugin."""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from heddle_runtime.errors import ToolFailedError
+
+from heddle_tools_service.workers import frames
+from heddle_tools_service.workers.calls import CallInProcess
+from heddle_tools_service.workers.forking import Forked
+from heddle_tools_service.workers.plugin_output import log_output
+
+log = structlog.get_logger(__name__)
+_CANCELLATION_SECONDS = 0.5
+_FRAMES_AT_ONCE = 20
+_MAX_STRAYS = 100_000
+_ENDED = "The process of the tool has ended. Try again."
+
+
+class PluginProcess:
+    """Sends calls to a plugin's process and receives what it sends."""
+
+    def __init__(self, forked: Forked, origin: str, kill: Callable[[int], None]) -> None:
+        """Take a new process.
+
+        Args:
+            forked: The process.
+            origin: Where the plugin is.
+            kill: Ends a process at once.
+        """
+        self._forked = forked
+        self._origin = origin
+        self._kill = kill
+        self._calls: dict[int, CallInProcess] = {}
+        self._numbers = itertools.count(1)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writer: asyncio.StreamWriter | None = None
+        self._loaded: asyncio.Future[frames.Loaded] = asyncio.get_running_loop().create_future()
+        self._strays = 0
+        self.is_retired = False
+        """Whether it takes no further calls."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self._writer is not None
+
+    async def load(self, message: frames.Load) -> frames.Loaded:
+        """Let the process load its plugin.
+
+        Raises:
+            ToolFailedError: It ends meanwhile.
+        """
+        reader, self._writer = await asyncio.open_connection(
+            sock=self._forked.channel, limit=frames.MAX_FRAME_BYTES
+        )
+        self._start(self._receive(reader))
+        self._start(log_output(self._forked.output, self._origin))
+        self._send(message)
+        return await self._loaded
+
+    async def run(
+        self,
+        kind: frames.Kind,
+        request: bytes,
+        seconds: float,
+        caller: frames.Caller,
+        call: CallInProcess,
+        begin_seconds: float,
+    ) -> frames.Ended | None:
+        """Return the end of a call; None if the process is busy and does not begin it.
+
+        Args:
+            kind: Of the request.
+            request: Of the tool contract.
+            seconds: Until the deadline of the call.
+            caller: Who calls.
+            call: Receives what the process sends.
+            begin_seconds: How long the process may take to begin the call.
+
+        Raises:
+            ToolFailedError: The process ends meanwhile.
+        """
+        number = next(self._numbers)
+        self._calls[number] = call
+        try:
+            self._send(frames.Run(number, kind, request, seconds, caller))
+            return await call.end() if await call.begins(begin_seconds) else None
+        finally:
+            if call.is_over:
+                self._forget(number)
+            else:
+                self._send(frames.Cancel(number))
+                loop = asyncio.get_running_loop()
+                loop.call_later(_CANCELLATION_SECONDS, self._check_cancelled, number)
+
+    def retire(self) -> None:
+        """Take no further calls, and end the process after the last one."""
+        self.is_retired = True
+        if not self._calls:
+            self.end()
+
+    def end(self) -> None:
+        """End the process at once. Its calls fail."""
+        self.is_retired = True
+        if self._writer is None:
+            return
+        writer, self._writer = self._writer, None
+        self._kill(self._forked.process)
+        writer.close()
+        error = ToolFailedError(_ENDED, diagnosis=f"{self._origin}: its process has ended")
+        if not self._loaded.done():
+            self._loaded.set_exception(error)
+        for call in self._calls.values():
+            call.fail(error)
+        self._calls.clear()
+
+    async def closed(self) -> None:
+        """Wait until nothing of the process is left."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _check_cancelled(self, number: int) -> None:
+        """Replace a process that goes on with a call that is cancelled."""
+        if self._calls.pop(number, None) is not None:
+            log.warning("plugin ignores its cancellation", origin=self._origin)
+            self.retire()
+
+    def _forget(self, number: int) -> None:
+        self._calls.pop(number, None)
+        if self.is_retired:
+            self.retire()
+
+    async def _receive(self, reader: asyncio.StreamReader) -> None:
+        try:
+            for number in itertools.count(1):
+                self._take(frames.decode_from_plugin(await frames.read_frame(reader)))
+                if number % _FRAMES_AT_ONCE == 0:
+                    await asyncio.sleep(0)  # other calls do not wait for a plugin that sends much
+        except (EOFError, OSError):
+            pass
+        except Exception as error:  # noqa: BLE001 - a plugin may send anything
+            log.warning("plugin breaks the protocol", origin=self._origin, problem=repr(error))
+        finally:
+            self.end()
+
+    def _take(self, message: frames.FromPlugin) -> None:
+        match message:
+            case frames.Loaded():
+                if not self._loaded.done():
+                    self._loaded.set_result(message)
+            case frames.Called():
+                if (call := self._call(message.run)) is not None:
+                    call.count()
+                    self._start(call.capabilities.answer(message, self._answer))
+            case _:
+                if (call := self._call(message.id)) is not None:
+                    call.take(message)
+                    if isinstance(message, frames.Ended) and message.is_last:
+                        log.warning("plugin has used up its memory", origin=self._origin)
+                        self.is_retired = True
+                    if call.is_over:
+                        self._forget(message.id)
+
+    def _call(self, number: int) -> CallInProcess | None:
+        """Return a call; None for one that has ended, which the process may not know yet.
+
+        Raises:
+            ValueError: The plugin sends too much for such calls.
+        """
+        if number not in self._calls:
+            self._strays += 1
+            if self._strays > _MAX_STRAYS:
+                message = f"a plugin sends more than {_MAX_STRAYS:,} messages for no call"
+                raise ValueError(message)
+        return self._calls.get(number)
+
+    async def _answer(self, returned: frames.Returned) -> None:
+        """Send the outcome of a capability's method, and wait until the process reads it."""
+        try:
+            self._send(returned)
+        except ToolFailedError as error:  # it is too large
+            problem = frames.CapabilityError(error.message)
+            self._send(frames.Returned(returned.id, error=problem))
+        if self._writer is not None:
+            with suppress(ConnectionError):  # the process has ended
+                await self._writer.drain()
+
+    def _send(self, message: frames.ToPlugin) -> None:
+        if self._writer is not None:
+            self._writer.write(frames.frame(message))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

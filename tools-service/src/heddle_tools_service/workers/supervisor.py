@@ -1,0 +1,136 @@
+"""Provides a plugin with a process that works, and replaces one that does not."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import structlog
+from heddle_runtime.errors import UnavailableError
+
+from heddle_tools_service.workers import frames
+from heddle_tools_service.workers.calls import CallInProcess
+from heddle_tools_service.workers.capability_calls import CapabilityCalls
+from heddle_tools_service.workers.forking import Forks
+from heddle_tools_service.workers.process import PluginProcess
+
+log = structlog.get_logger(__name__)
+_LOAD_SECONDS = 15.0
+_BEGIN_SECONDS = 0.5
+_MAX_PROCESSES = 4
+"""Of one plugin: the one that takes calls, and those that must still end."""
+
+
+class PluginSupervisor:
+    """The processes of one plugin."""
+
+    def __init__(self, forks: Forks, load: frames.Load, environment: Mapping[str, str]) -> None:
+        """Start no process yet.
+
+        Args:
+            forks: Starts processes.
+            load: What lets a process load the plugin.
+            environment: The environment variables of a process.
+        """
+        self._forks = forks
+        self._load = load
+        self._environment = environment
+        self._lock = asyncio.Lock()
+        self._processes: list[PluginProcess] = []
+
+    @property
+    def source(self) -> frames.PluginSource:
+        """Where the plugin is."""
+        return self._load.source
+
+    @property
+    def origin(self) -> str:
+        """Where the plugin is, for people."""
+        return self._load.source.origin
+
+    async def start(self) -> frames.Loaded:
+        """Start a process for the calls from now on, and return the plugin's tools.
+
+        Raises:
+            OSError: It does not start.
+            TimeoutError: The plugin takes too long to load.
+            ToolFailedError: The process ends while it loads the plugin.
+        """
+        source = self._load.source
+        readable = [Path(source.folder)] if source.folder else []
+        forked = await self._forks.fork(readable, self._environment)
+        process = PluginProcess(forked, source.origin, self._forks.kill)
+        try:
+            async with asyncio.timeout(_LOAD_SECONDS):
+                loaded = await process.load(self._load)
+        except BaseException:
+            process.end()
+            raise
+        if loaded.tools:
+            self._processes.append(process)
+        else:
+            process.end()
+        return loaded
+
+    async def run(
+        self,
+        kind: frames.Kind,
+        request: bytes,
+        seconds: float,
+        caller: frames.Caller,
+        capabilities: CapabilityCalls,
+        on_event: Callable[[bytes], None],
+    ) -> frames.Ended:
+        """Return the end of a call.
+
+        Args:
+            kind: Of the request.
+            request: Of the tool contract.
+            seconds: Until the deadline of the call.
+            caller: Who calls.
+            capabilities: Carry out what the tool calls.
+            on_event: Receives the tool's statuses.
+
+        Raises:
+            ToolFailedError: The process ends meanwhile.
+            UnavailableError: No process is free.
+        """
+        while True:
+            process = await self._available()
+            call = CallInProcess(capabilities, on_event)
+            ended = await process.run(kind, request, seconds, caller, call, _BEGIN_SECONDS)
+            if ended is not None:
+                return ended
+            log.warning("plugin blocks its process", origin=self.origin)
+            process.retire()
+
+    async def close(self) -> None:
+        """End the processes."""
+        for process in self._processes:
+            process.end()
+        await asyncio.gather(*(process.closed() for process in self._processes))
+
+    async def _available(self) -> PluginProcess:
+        async with self._lock:
+            self._processes = [each for each in self._processes if each.is_alive]
+            for process in self._processes:
+                if not process.is_retired:
+                    return process
+            if len(self._processes) >= _MAX_PROCESSES:
+                raise UnavailableError(
+                    "The tool is busy: earlier calls of it do not end. Try again later.",
+                    diagnosis=f"{self.origin} has {_MAX_PROCESSES} processes that hang",
+                )
+            try:
+                loaded = await self.start()
+            except (OSError, TimeoutError) as error:
+                raise UnavailableError(
+                    "The tool does not start. Try again later.",
+                    diagnosis=f"{self.origin}: {error!r}",
+                ) from error
+            if not loaded.tools:
+                problems = " ".join(each.message for each in loaded.problems)
+                raise UnavailableError(
+                    "The tool does not start any more. Tell the operator.",
+                    diagnosis=f"{self.origin}: {problems}",
+                )
+            return self._processes[-1]

@@ -1,0 +1,176 @@
+"""A tool of a plugin that runs in a process of its own."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from google.protobuf.message import Message
+from google.rpc import status_pb2
+from heddle.assistant.v1.assistant_pb2 import Assistant
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import HeddleError, NotFoundError, from_status
+
+from heddle_tools_service.capability_injection import Provider
+from heddle_tools_service.conversation import Conversation
+from heddle_tools_service.workers import frames
+from heddle_tools_service.workers.capability_calls import CapabilityCalls
+from heddle_tools_service.workers.supervisor import PluginSupervisor
+
+_VALIDATION_SECONDS = 5.0
+_FAILED = "The tool failed. Give the request id to the operator."
+
+
+class PluginTool:
+    """A tool of a plugin. The plugin's process carries out each of its methods."""
+
+    def __init__(
+        self,
+        description: pb.Tool,
+        supervisor: PluginSupervisor,
+        providers: Mapping[str, Provider],
+        *,
+        disabled: bool,
+    ) -> None:
+        """Create a tool.
+
+        Args:
+            description: What clients learn about it.
+            supervisor: Of the plugin's processes.
+            providers: Of the capabilities that plugins can call, by name.
+            disabled: Whether the operator has switched it off.
+        """
+        self.description = description
+        self._disabled = disabled
+        self._supervisor = supervisor
+        self._providers = providers
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.description.name
+
+    async def validate(
+        self, requests: Sequence[pb.ValidateToolConfigRequest]
+    ) -> Sequence[pb.ValidateToolConfigResponse]:
+        """Return the violations of each configuration; a single one's effective form, too.
+
+        Raises:
+            HeddleError: The process ends, or sends something else.
+            TimeoutError: The plugin takes too long.
+        """
+        batch = pb.BatchValidateToolConfigsRequest(requests=requests)
+        ended = await self._run("validate", batch, pb.RunContext(), _VALIDATION_SECONDS)
+        responses = pb.BatchValidateToolConfigsResponse.FromString(_result(ended)).responses
+        if len(responses) != len(requests):
+            raise HeddleError(_FAILED)
+        return responses
+
+    async def list_functions(
+        self, invocation: pb.ToolInvocation, assistant: Assistant, seconds: float
+    ) -> pb.ToolFunctions:
+        """Return the functions that a model may call.
+
+        Args:
+            invocation: The tool and its configuration.
+            assistant: The assistant that offers them.
+            seconds: Until the deadline of the call.
+        """
+        request = pb.ListFunctionsRequest(invocations=[invocation], assistant=assistant)
+        context = pb.RunContext(assistant=assistant)
+        ended = await self._run("functions", request, context, seconds)
+        functions = pb.ToolFunctions.FromString(_result(ended))
+        functions.id = invocation.id
+        return functions
+
+    async def assess(
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
+    ) -> list[pb.Assessment]:
+        """Return whether the routing agent may choose the tool now, and whether it must.
+
+        Args:
+            invocation: The tool and its configuration.
+            context: The run.
+            seconds: Until the deadline of the call.
+        """
+        request = pb.AssessToolsRequest(invocations=[invocation], context=_without_grant(context))
+        ended = await self._run("assess", request, context, seconds)
+        assessments = [pb.Assessment.FromString(each) for each in _results(ended)]
+        for each in assessments:
+            each.id = invocation.id
+        return assessments
+
+    async def execute(
+        self,
+        invocation: pb.ToolInvocation,
+        context: pb.RunContext,
+        seconds: float,
+        on_status: Callable[[pb.ToolStatus], None],
+    ) -> pb.ToolResult:
+        """Run the tool.
+
+        Args:
+            invocation: The tool, its configuration, and what a model calls it with.
+            context: The run.
+            seconds: Until the deadline of the call.
+            on_status: Receives what the tool does.
+
+        Raises:
+            HeddleError: The tool fails.
+        """
+        if self._disabled:
+            raise NotFoundError(f"The function of the tool {self.name!r} is switched off here.")
+        request = pb.ExecuteToolRequest(invocation=invocation, context=_without_grant(context))
+
+        def on_event(event: bytes) -> None:
+            on_status(pb.ToolEvent.FromString(event).status)
+
+        ended = await self._run("execute", request, context, seconds, on_event)
+        return pb.ToolResult.FromString(_result(ended))
+
+    async def _run(
+        self,
+        kind: frames.Kind,
+        request: Message,
+        context: pb.RunContext,
+        seconds: float,
+        on_event: Callable[[bytes], None] = lambda _: None,
+    ) -> frames.Ended:
+        call = Conversation(context).call(config=None, seconds=seconds, mode="augment")
+        current = caller()
+        identity = current.identity
+        async with asyncio.timeout(seconds):
+            return await self._supervisor.run(
+                kind,
+                request.SerializeToString(),
+                seconds,
+                frames.Caller(
+                    current.request_id,
+                    identity.subject,
+                    identity.organization,
+                    tuple(identity.scopes),
+                    identity.client_user,
+                ),
+                CapabilityCalls(self._providers, call, self._supervisor.origin),
+                on_event,
+            )
+
+
+def _without_grant(context: pb.RunContext) -> pb.RunContext:
+    """Return a copy without the right to read collections, which the service alone uses."""
+    copy = pb.RunContext()
+    copy.CopyFrom(context)
+    copy.ClearField("grant")
+    return copy
+
+
+def _results(ended: frames.Ended) -> list[bytes]:
+    if ended.error is not None:
+        raise from_status(status_pb2.Status.FromString(ended.error))
+    return ended.results
+
+
+def _result(ended: frames.Ended) -> bytes:
+    results = _results(ended)
+    if len(results) != 1:
+        raise HeddleError(_FAILED)
+    return results[0]
