@@ -133,7 +133,11 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
         return tool_pb2.ListToolsResponse(
             tools=[
                 tool_pb2.Tool(
-                    name="simple_rag", category="rag", origin="builtin", description="Finds."
+                    name="simple_rag",
+                    category="rag",
+                    origin="builtin",
+                    description="Finds.",
+                    isolation=tool_pb2.TOOL_ISOLATION_SERVICE,
                 )
             ],
             problems=[tool_pb2.PluginProblem(origin="folder:odd.py", message="line 1: no tool")],

@@ -62,7 +62,7 @@ def test_a_search_shows_where_passages_are_and_obeys_no_escape_sequence(heddle: 
 def test_tools_are_listed_and_broken_plugins_named(heddle: Run) -> None:
     assert heddle("tools", "list") == (
         0,
-        "simple_rag  rag  builtin  Finds.\n",
+        "simple_rag  rag  builtin  service  Finds.\n",
         "skipped folder:odd.py: line 1: no tool\n",
     )
 

@@ -21,11 +21,14 @@ app = typer.Typer(help="List tools and validate their configurations.", no_args_
 
 @app.command("list")
 def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
-    """List the tools: name, category, origin, description; then the plugins that were skipped."""
+    """List the tools: name, category, origin, where it runs, description; then the problems."""
     with connected(tools_address, ToolServiceStub) as connection:
         responses = list(pages(connection.stub.ListTools, tool_pb2.ListToolsRequest()))
     columns(
-        (tool.name, tool.category, tool.origin, tool.description or tool.title)
+        (
+            *(tool.name, tool.category, tool.origin, _place(tool.isolation)),
+            tool.description or tool.title,
+        )
         for page in responses
         for tool in page.tools
     )
@@ -59,6 +62,11 @@ def validate(
     # Escaped so that text cannot control the terminal; sorted because a Struct has no order.
     escape = not sys.stdout.isatty()
     out.print(json.dumps(effective, indent=2, sort_keys=True, ensure_ascii=escape))
+
+
+def _place(isolation: tool_pb2.ToolIsolation.ValueType) -> str:
+    """Return where a tool runs: in the `service`, or in a `process` of its own."""
+    return tool_pb2.ToolIsolation.Name(isolation).removeprefix("TOOL_ISOLATION_").lower()
 
 
 def _read_object(text: str) -> dict[str, Any]:
