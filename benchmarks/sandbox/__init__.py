@@ -1,0 +1,1 @@
+"""Measures what running plugins in processes of their own costs."""
