@@ -17,10 +17,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from runtime.ports import free_port
 
 GATEWAY = "heddle_gateway"
+TOOLS = "heddle_tools_service"
 MODULES = {
     "heddle_connector": "CONNECTOR",
     "heddle_knowledge": "KNOWLEDGE",
-    "heddle_tools_service": "TOOLS",
+    TOOLS: "TOOLS",
     "heddle_assistants": "ASSISTANTS",
     "heddle_migration_service": "MIGRATION",
     "heddle_orchestrator": "ORCHESTRATOR",
@@ -115,6 +116,9 @@ async def processes(
     try:
         for module in modules:
             await asyncio.to_thread(services.start, module)
+            if module == TOOLS and "HEDDLE_TOOLS_PLUGINS_DIR" in environment:
+                # It loads plugins first. Clients whose connection it refuses wait for a second.
+                await asyncio.to_thread(services.wait_until_ready, module)
         for module in modules:
             await asyncio.to_thread(services.wait_until_ready, module)
         yield services

@@ -1,0 +1,80 @@
+"""A plugin that tries to get out of its process."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from heddle_tools_service.workers.confinement import missing
+from tools_service.plugin_workers.escaping.escapes import ESCAPES
+from tools_service.serving import said as conversation
+from tools_service.serving import text_of
+from tools_service.test_app import serving, settings
+
+SOURCE = Path(__file__).parent / "escaping" / "escapes.py"
+FOR_ALL = {"mounted", "memory", "shared_memory", "signal_to_all"}
+"""Not tried without a sandbox: they would affect the machine that runs the tests."""
+
+pytestmark = pytest.mark.skipif(
+    bool(missing()), reason=f"this kernel lacks {' and '.join(missing())}"
+)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Generator[tuple[Path, int]]:
+    """Yield a folder with a database and a socket, and a port that accepts connections."""
+    (tmp_path / "heddle.db").write_text("secret of the service")
+    (tmp_path / "plugins").mkdir()
+    shutil.copy(SOURCE, tmp_path / "plugins" / "escapes.py")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+        local.bind(str(tmp_path / "service.sock"))
+        local.listen()
+        yield tmp_path, server.getsockname()[1]
+
+
+async def test_no_escape_of_a_plugin_gets_anything(
+    target: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, port = target
+    monkeypatch.setenv("HEDDLE_TOOLS_MOODLE_TOKEN", "secret-of-the-service-0123456789")
+    configured = settings(folder, plugins_dir=folder / "plugins", sandbox="required")
+    outcomes = {}
+    async with serving(configured) as (client, _):
+        for name in ESCAPES:
+            request = json.dumps([name, os.getpid(), str(folder), port])
+            _, result = await client.run("escape", {}, conversation(request))
+            outcomes[name] = text_of(result) if result.parts else "nothing"
+
+    assert len(outcomes) >= 50
+    assert {name: text for name, text in outcomes.items() if not text.startswith("denied")} == {}
+    assert (folder / "heddle.db").read_text() == "secret of the service"
+    assert (folder / "plugins" / "escapes.py").read_text() == SOURCE.read_text()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can do most of it without a sandbox")
+@pytest.mark.parametrize("name", sorted(ESCAPES.keys() - FOR_ALL))
+def test_the_same_escape_gets_something_without_a_sandbox(
+    name: str, target: tuple[Path, int]
+) -> None:
+    folder, port = target
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as service:
+        request = json.dumps([name, service.pid, str(folder), port])
+        ran = subprocess.run(  # noqa: S603 - a program of this test
+            [sys.executable, str(folder / "plugins" / "escapes.py"), request],
+            env={**os.environ, "HEDDLE_TOOLS_MOODLE_TOKEN": "secret-of-the-service-0123456789"},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        service.kill()
+
+    if name in ("descriptors", "end_without_parent"):
+        return  # what these would get lies in the service's own process
+    assert ran.stdout.startswith("ESCAPED") or (name == "other_program" and not ran.stdout)
