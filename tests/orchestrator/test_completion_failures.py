@@ -237,3 +237,17 @@ async def test_who_has_little_time_does_not_spoil_it_for_others(
     assert "tool_finished" not in kinds(events)  # which would tell that nothing is offered
     assert [each.name for each in harness.connector.seen[-1].functions] == ["look"]
     assert (harness.assistants.reads, harness.tools.listed) == (1, 1)
+
+
+async def test_a_repeated_slot_that_makes_the_prompt_too_long_ends_the_call(
+    harness: Harness,
+) -> None:
+    wide = assistant(tool("good", text="x" * 50_000), template="{context}{user_input}" * 10_000)
+
+    for answered in (harness.events, harness.whole):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await answered(ask(wide, "y" * 50_000))
+        failure = from_rpc(caught.value)
+        assert isinstance(failure, InvalidRequestError)
+        assert failure.message.startswith("The prompt has ")
+    assert harness.connector.seen == []

@@ -1,10 +1,14 @@
 """`heddle_orchestrator.prompts.simple_augment`."""
 
+import tracemalloc
+
 import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
+from heddle_runtime.errors import InvalidRequestError
 
+MAX_CHARS = 2_000_000
 USER, ANSWER, TOOL = chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT, chat_pb2.ROLE_TOOL
 PICTURE = chat_pb2.ContentPart(image=chat_pb2.Media(uri="https://example.org/cat.png"))
 
@@ -16,7 +20,7 @@ def say(role: "chat_pb2.Role.ValueType", *texts: str) -> chat_pb2.Message:
 def processed(
     assistant: assistant_pb2.Assistant, *messages: chat_pb2.Message, **slots: str
 ) -> list[chat_pb2.Message]:
-    return SimpleAugment().prompt(assistant, messages, slots)
+    return SimpleAugment().prompt(assistant, messages, slots, max_chars=MAX_CHARS)
 
 
 def test_the_system_prompt_comes_first_and_the_history_stays() -> None:
@@ -113,3 +117,33 @@ def test_the_request_itself_is_not_changed() -> None:
     processed(assistant_pb2.Assistant(prompt_template="Q:{user_input}"), message)
 
     assert message == say(USER, "c")
+
+
+@pytest.mark.parametrize("slot", ["user_input", "context"])
+def test_a_prompt_that_is_too_long_is_refused_before_it_is_built(slot: str) -> None:
+    assistant = assistant_pb2.Assistant(prompt_template=f"{{{slot}}}" * 20_000)
+    long = "x" * 100_000
+    tracemalloc.start()
+
+    with pytest.raises(InvalidRequestError, match=r"limit is 2000000"):
+        processed(assistant, say(USER, long), context=long)
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 * 2**20
+
+
+@pytest.mark.parametrize(("words", "allowed"), [(9, True), (10, True), (11, False)])
+def test_the_limit_of_a_prompt_counts_all_messages(words: int, allowed: bool) -> None:
+    # The question's slot adds four line breaks, twice.
+    assistant = assistant_pb2.Assistant(prompt_template="{user_input}{user_input}")
+    history = say(ANSWER, "y" * (MAX_CHARS - 28))
+
+    def prompt() -> list[chat_pb2.Message]:
+        return processed(assistant, history, say(USER, "x" * words))
+
+    if allowed:
+        assert len(prompt()) == 2
+    else:
+        with pytest.raises(InvalidRequestError):
+            prompt()

@@ -1,7 +1,7 @@
 """`heddle_orchestrator.template`: one pass over the template, and nothing else is ever read."""
 
 import pytest
-from heddle_orchestrator.prompts.template import names, render
+from heddle_orchestrator.prompts.template import names, render, rendered_length
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +71,13 @@ def test_a_thousand_names_in_the_input_do_not_multiply_it(text: str) -> None:
 
 def test_names_are_told_in_the_order_of_the_template() -> None:
     assert names("{b} {a} {0} {b}") == ["b", "a", "b"]
+
+
+@given(
+    pieces=st.lists(st.tuples(SLOT, HOSTILE), max_size=6, unique_by=lambda piece: piece[0]),
+    template=st.lists(st.one_of(SLOT.map("{{{}}}".format), HOSTILE)).map("".join),
+)
+def test_the_length_is_known_before_rendering(pieces: list[tuple[str, str]], template: str) -> None:
+    slots = dict(pieces)
+
+    assert rendered_length(template, slots) == len(render(template, slots))

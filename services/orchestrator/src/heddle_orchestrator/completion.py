@@ -91,7 +91,7 @@ class Completions:
         generate_request = plan_.generate_request(self.max_prompt_chars)
         if sources := source_events(plan_.bound):
             yield pb.RunCompletionResponse(events=sources)
-        tracing = Tracing(plan_) if plan_.traced else None
+        tracing = Tracing(plan_, self.max_prompt_chars) if plan_.traced else None
         answer = self._answer(plan_, context, generate_request, watched=watched)
         warnings = plan_.warnings()
         async with aclosing(answer) as responses:

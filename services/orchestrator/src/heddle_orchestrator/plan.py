@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from heddle.assistant.v1 import assistant_pb2
-from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
@@ -108,9 +107,12 @@ class Plan:
         assistant = self.assistant
         slots = fill(assistant.prompt_template, self.bound, cite=assistant.cite_sources)
         prompt = self.processor.prompt(
-            assistant, self.request.messages[:], slots.texts, slots.notes
+            assistant,
+            self.request.messages[:],
+            slots.texts,
+            slots.notes,
+            max_chars=max_prompt_chars,
         )
-        _check_size(prompt, max_prompt_chars)
         request = connector_pb2.GenerateWholeMessageRequest()
         # Filled in place, because a prompt can be long.
         generation = request.generation
@@ -185,16 +187,6 @@ def _traced(request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant
     if request.include_trace:
         raise PermissionDeniedError("Only those who may read the assistant get a trace of its run.")
     return False
-
-
-def _check_size(prompt: Sequence[chat_pb2.Message], max_chars: int) -> None:
-    size = sum([len(part.text) for message in prompt for part in message.parts[:]])
-    if size > max_chars:
-        message = (
-            f"The prompt has {size} characters; the limit is {max_chars}. "
-            "Shorten the conversation, or let the tools return less."
-        )
-        raise InvalidRequestError(message, [Violation("messages", "are too long")])
 
 
 def _named(field: str, name: str, known: Mapping[str, ValueT]) -> ValueT:

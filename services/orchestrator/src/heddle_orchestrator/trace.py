@@ -1,6 +1,6 @@
 """The trace of a run, for debugging an assistant. Contains no secrets and no e-mail addresses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.call_metadata import Stopwatch
-from heddle_runtime.errors import NotFoundError
+from heddle_runtime.errors import InvalidRequestError, NotFoundError
 from heddle_runtime.limits import MAX_JSON_DEPTH, exceeds_depth
 from heddle_runtime.redaction import redact_personal, redact_value
 from heddle_runtime.struct_codec import from_struct, to_struct
@@ -23,16 +23,18 @@ if TYPE_CHECKING:
     from heddle_orchestrator.event_mapping import EventList
 
 _MODEL = "model"
+_TOO_LONG = "[The prompt is too long for the trace.]"
 _MODEL_UNKNOWN = NotFoundError.reason
 
 
 class Tracing:
     """Observes the events of a run's model, and inserts the trace before the end."""
 
-    __slots__ = ("_chars", "_plan", "_replaced", "_watch")
+    __slots__ = ("_chars", "_max_prompt_chars", "_plan", "_replaced", "_watch")
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, max_prompt_chars: int) -> None:
         self._plan = plan
+        self._max_prompt_chars = max_prompt_chars
         self._watch = Stopwatch()
         self._chars = 0
         self._replaced: chat_pb2.ModelReplaced | None = None
@@ -48,18 +50,10 @@ class Tracing:
             events.extend([pb.RunEvent(trace=self._trace()), last])
 
     def _trace(self) -> pb.Trace:
-        """Return the trace.
-
-        The prompt is created a second time, with the length of each tool's text in place of the
-        text. So the trace shows where the texts went without containing them.
-        """
+        """Return the trace."""
         plan = self._plan
-        slots = fill(plan.assistant.prompt_template, plan.bound, cite=False, show=_length)
-        prompt = plan.processor.prompt(
-            plan.assistant, plan.request.messages, slots.texts, slots.notes
-        )
         return pb.Trace(
-            prompt=map(_redacted, prompt),
+            prompt=map(_redacted, self._prompt()),
             steps=[
                 *_skipped(plan.assistant),
                 *map(_step, [*plan.bound, *plan.called]),
@@ -67,6 +61,26 @@ class Tracing:
             ],
             tree=snapshot(plan.state) if plan.state else None,
         )
+
+    def _prompt(self) -> Sequence[chat_pb2.Message]:
+        """Return the prompt, created a second time with the length of each tool's text instead.
+
+        So the trace shows where the texts went without containing them. In a slot that is repeated
+        often, the lengths may need more room than short texts: the prompt is left out then.
+        """
+        plan = self._plan
+        slots = fill(plan.assistant.prompt_template, plan.bound, cite=False, show=_length)
+        try:
+            return plan.processor.prompt(
+                plan.assistant,
+                plan.request.messages,
+                slots.texts,
+                slots.notes,
+                max_chars=self._max_prompt_chars,
+            )
+        except InvalidRequestError:
+            part = chat_pb2.ContentPart(text=_TOO_LONG)
+            return [chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, parts=[part])]
 
     def _model_steps(self) -> Iterator[pb.Trace.Step]:
         """Yield the step of a replaced model, and the step of the generation."""

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle_runtime.conversations import message_text, question_index
+from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_orchestrator.prompts.images import visible
-from heddle_orchestrator.prompts.template import USER_INPUT, render
+from heddle_orchestrator.prompts.template import USER_INPUT, render, rendered_length
 
 
 class SimpleAugment:
@@ -26,6 +27,8 @@ class SimpleAugment:
         messages: Sequence[chat_pb2.Message],
         slots: Mapping[str, str],
         notes: Sequence[str] = (),
+        *,
+        max_chars: int,
     ) -> list[chat_pb2.Message]:
         """Return the messages for the model. Does not change its arguments.
 
@@ -34,25 +37,46 @@ class SimpleAugment:
             messages: The conversation.
             slots: The texts for the slots of the template.
             notes: Sentences for the model, below the system prompt.
+            max_chars: The most characters of all messages together.
+
+        Raises:
+            InvalidRequestError: The prompt would have more than `max_chars` characters. It is not
+                built then.
         """
         prompt = visible(assistant, messages)
         position = question_index(prompt)
         if assistant.prompt_template and position is not None:
-            prompt[position] = _rewritten(prompt[position], assistant, slots)
+            prompt[position] = _rewritten(prompt[position], assistant, slots, max_chars)
         system = "\n\n".join(filter(None, (assistant.system_prompt, *notes)))
         if system and messages:
             part = chat_pb2.ContentPart(text=system)
             prompt.insert(0, chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, parts=[part]))
+        size = sum([len(part.text) for message in prompt for part in message.parts[:]])
+        _check_size(size, max_chars)
         return prompt
 
 
 def _rewritten(
-    message: chat_pb2.Message, assistant: assistant_pb2.Assistant, slots: Mapping[str, str]
+    message: chat_pb2.Message,
+    assistant: assistant_pb2.Assistant,
+    slots: Mapping[str, str],
+    max_chars: int,
 ) -> chat_pb2.Message:
-    text = render(assistant.prompt_template, {**slots, USER_INPUT: message_text(message)})
+    texts = {**slots, USER_INPUT: message_text(message)}
+    _check_size(rendered_length(assistant.prompt_template, texts), max_chars)
+    text = render(assistant.prompt_template, texts)
     rewritten = chat_pb2.Message()
     rewritten.CopyFrom(message)
     del rewritten.parts[:]
     rewritten.parts.add(text=text)
     rewritten.parts.extend(part for part in message.parts if not part.HasField("text"))
     return rewritten
+
+
+def _check_size(size: int, max_chars: int) -> None:
+    if size > max_chars:
+        message = (
+            f"The prompt has {size} characters; the limit is {max_chars}. "
+            "Shorten the conversation, or let the tools return less."
+        )
+        raise InvalidRequestError(message, [Violation("messages", "are too long")])

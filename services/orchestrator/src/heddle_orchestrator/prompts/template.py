@@ -5,9 +5,13 @@ copied unchanged, so it cannot refer to another slot or lose its own braces.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 USER_INPUT = "user_input"
+_BLANK_LINES = 4
+"""Characters around each inserted text."""
 # A name has a letter: `{0}` and `{1,2}` belong to format strings and regular expressions.
 _NAME = re.compile(r"\{((?=[0-9_]*[A-Za-z])[A-Za-z0-9_]{1,63})\}")
 
@@ -19,6 +23,28 @@ def render(template: str, slots: Mapping[str, str]) -> str:
     Everything else stays unchanged.
     """
     return _NAME.sub(lambda match: _between_blank_lines(slots.get(match[1], "")), template)
+
+
+def rendered_length(template: str, slots: Mapping[str, str]) -> int:
+    """Return the number of characters that `render` returns, without rendering.
+
+    A template may repeat a name tens of thousands of times, so the result can be very much larger
+    than the template and the texts together.
+    """
+    literal, counts = _occurrences(template)
+    return literal + sum(
+        count * (len(text) + _BLANK_LINES)
+        for name, count in counts.items()
+        if (text := slots.get(name, ""))
+    )
+
+
+@lru_cache(maxsize=128)  # every run of an assistant needs them
+def _occurrences(template: str) -> tuple[int, Counter[str]]:
+    """Return the number of characters outside of names, and how often each name occurs."""
+    counts = Counter(names(template))
+    inside = sum(count * (len(name) + len("{}")) for name, count in counts.items())
+    return len(template) - inside, counts
 
 
 def names(template: str) -> list[str]:
