@@ -14,7 +14,7 @@ from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
+from heddle_knowledge.uploads.ingestion_queue import DEFAULT_LIMITS, IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime.grants import GrantVerifier
 from heddle_runtime.server import Binding, bind
@@ -51,11 +51,13 @@ def backends_of(servers: KnowledgeServers, queries: QueryWorkers, **more: Any) -
 
 
 @asynccontextmanager
-async def knowledge_and_files(store: KnowledgeStore, uploads: Path) -> AsyncIterator[list[Binding]]:
+async def knowledge_and_files(
+    store: KnowledgeStore, uploads: Path, limits: QueueLimits = DEFAULT_LIMITS
+) -> AsyncIterator[list[Binding]]:
     """Yield the knowledge service and the file service over a store, in their order."""
     opened = opening(store)
     async with (
-        IngestionQueue(uploads, opened) as queue,
+        IngestionQueue(uploads, opened, limits) as queue,
         browser() as http,
         aclosing(QueryWorkers()) as queries,
     ):

@@ -8,13 +8,18 @@ from datetime import UTC, datetime
 import pytest
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.errors import UnreadableDocumentError
-from heddle_knowledge.reading.parsing import Parser
+from heddle_knowledge.reading.parsing import Parser, ParserLimits
+from heddle_knowledge.workers.fair_slots import Tenant
 from knowledge.store.making import docx_of, pdf
+
+
+HANGING = b"".join(b"<div><font size=%d></div>" % number for number in range(20_000))
+"""A page of 500 kB whose parser opens all of its fonts again in each paragraph."""
 
 
 @pytest.fixture
 async def parser() -> AsyncIterator[Parser]:
-    made = Parser(seconds=5)
+    made = Parser(ParserLimits(seconds=5))
     yield made
     await made.aclose()
 
@@ -52,7 +57,7 @@ async def test_a_file_that_hangs_its_reader_is_refused_and_the_next_is_read(
 ) -> None:
     started = time.monotonic()
     with pytest.raises(UnreadableDocumentError, match=r"'bomb\.html' makes its reader hang"):
-        await parser.parse(b"<div>" * 300_000 + b"x", media_type="", name="bomb.html")
+        await parser.parse(HANGING, media_type="", name="bomb.html")
     assert time.monotonic() - started < 20
     assert (await parser.parse(b"text", media_type="", name="a.txt")).title == "a.txt"
 
@@ -63,3 +68,24 @@ async def test_documents_take_turns(parser: Parser) -> None:
         *(parser.parse(name.encode(), media_type="", name=name) for name in names)
     )
     assert [(found.title, found.chunks[0].text) for found in results] == [(n, n) for n in names]
+
+
+async def test_an_organisation_whose_documents_hang_delays_no_other(parser: Parser) -> None:
+    loud, quiet = Tenant("loud", "ann"), Tenant("quiet", "bob")
+    await parser.parse(b"text", media_type="", name="a.txt", tenant=quiet)
+    hanging = [
+        asyncio.create_task(parser.parse(HANGING, media_type="", name="a.html", tenant=loud))
+        for _ in range(12)
+    ]
+    await asyncio.sleep(0)
+    started = time.monotonic()
+
+    found = await parser.parse(b"text", media_type="", name="a.txt", tenant=quiet)
+
+    assert found.title == "a.txt"
+    assert time.monotonic() - started < 4  # a document of the other organisation takes 5 s
+    for each in hanging:
+        each.cancel()
+    await asyncio.wait(hanging)
+    # The parser that works on a cancelled document is replaced.
+    assert (await parser.parse(b"t", media_type="", name="b.txt", tenant=loud)).title == "b.txt"

@@ -14,6 +14,7 @@ from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2, knowledge_pb2_grp
 from heddle_knowledge.embedders.embedding import Kind, Vectors
 from heddle_knowledge.store import open_store
 from heddle_knowledge.testing import HashingEmbedder
+from heddle_knowledge.uploads.ingestion_queue import DEFAULT_LIMITS, QueueLimits
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
@@ -100,14 +101,14 @@ class Desk:
 
 
 @asynccontextmanager
-async def serving(root: Path) -> AsyncIterator[Desk]:
+async def serving(root: Path, limits: QueueLimits = DEFAULT_LIMITS) -> AsyncIterator[Desk]:
     embedder = SlowEmbedder()
 
     @asynccontextmanager
     async def app() -> AsyncIterator[list[Binding]]:
         async with (
             open_store(root, embedder) as store,
-            knowledge_and_files(store, root / "uploads") as services,
+            knowledge_and_files(store, root / "uploads", limits) as services,
         ):
             yield services
 

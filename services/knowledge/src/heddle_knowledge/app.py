@@ -30,11 +30,12 @@ from heddle_knowledge.provider_factory import (
     get_visual_search,
     get_vlm,
 )
+from heddle_knowledge.reading.parsing import ParserLimits
 from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
-from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
+from heddle_knowledge.uploads.ingestion_queue import IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.servicer import FileServicer
 
 
@@ -63,10 +64,19 @@ async def app(
                 lambda reader: get_visual_search(settings, http, reader),
                 lambda: get_reranker(settings, http),
                 settings.data_dir,
+                ParserLimits(
+                    settings.parser_processes,
+                    settings.parser_seconds,
+                    settings.parser_memory_mib * 1024**2,
+                ),
             )
         )
         queue = await resources.enter_async_context(
-            IngestionQueue(settings.data_dir / "uploads", store.get)
+            IngestionQueue(
+                settings.data_dir / "uploads",
+                store.get,
+                QueueLimits(settings.max_queued_files, settings.max_queued_files_per_organization),
+            )
         )
         if accounts is None and settings.assistants_address != NOWHERE:
             accounts = await resources.enter_async_context(

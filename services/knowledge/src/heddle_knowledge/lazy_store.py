@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 from heddle_runtime.multiplex.server import loading
@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.pages.models import PageModel
     from heddle_knowledge.pages.reader import PageReader
+    from heddle_knowledge.reading.parsing import ParserLimits
     from heddle_knowledge.searching.reranking import Reranker
     from heddle_knowledge.store import KnowledgeStore
 
@@ -53,6 +54,7 @@ class LazyStore:
         page_model: PageModels | None = None,
         reranker: "Callable[[], Reranker | None]" = lambda: None,
         beside: Path | None = None,
+        parser_limits: "ParserLimits | None" = None,
     ) -> None:
         """Prepare. The models are made when they are first needed.
 
@@ -63,12 +65,14 @@ class LazyStore:
             reranker: Makes the reranking model, if there is one.
             beside: The folder of what stays on this machine, wherever the store is: pages and
                 graphs. Without it, the store's own folder.
+            parser_limits: What the processes that read documents may use; None: the defaults.
         """
         self._storage = storage
         self._embeddings = embeddings
         self._page_model = page_model
         self._reranker = reranker
         self._beside = beside
+        self._parser_limits = parser_limits
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
         self._embedders: Sequence[Embedder] = ()
@@ -126,7 +130,11 @@ class LazyStore:
         store = await asyncio.to_thread(import_module, "heddle_knowledge.store")  # slow
         beside = self._beside
         first, *others = await self._enter_embedders()
-        chosen = {} if self._page_model is None else {"page_model": self._page_model}
+        chosen: dict[str, Any] = {}
+        if self._page_model is not None:
+            chosen["page_model"] = self._page_model
+        if self._parser_limits is not None:
+            chosen["parser_limits"] = self._parser_limits
         opening = store.open_store(
             self._storage.place,
             first,

@@ -79,6 +79,32 @@ class KnowledgeSettings(EgressSettings):
         description="Seconds that files of earlier versions of a collection stay, for searches "
         "that still read them. Their space is free afterwards. Of a store in a folder or at s3://.",
     )
+    parser_processes: int = Field(
+        default=2,
+        ge=1,
+        le=64,
+        description="Processes that read documents. One organisation uses all but one of them.",
+    )
+    parser_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="Seconds for reading one document. A document that takes longer fails.",
+    )
+    parser_memory_mib: int = Field(
+        default=1024,
+        ge=256,
+        description="Mebibytes that one of these processes may use. A document that needs more "
+        "fails.",
+    )
+    max_queued_files: int = Field(
+        default=20_000,
+        ge=1,
+        description="Files of all organisations that wait to be brought into collections. "
+        "Further files are refused until some are done.",
+    )
+    max_queued_files_per_organization: int = Field(
+        default=5_000, ge=1, description="Such files of one organisation."
+    )
     embeddings: Place | None = Field(
         default=None, description="Where embeddings come from: local or cloud."
     )

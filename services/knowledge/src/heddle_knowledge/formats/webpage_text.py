@@ -14,6 +14,10 @@ _INLINE = frozenset({
 })  # fmt: skip
 _LAYOUT = "table, h1, h2, h3, h4, h5, h6"
 _LISTS = frozenset({"ul", "ol", "menu"})
+_MAX_INDENTS = 16
+"""Levels of lists that are indented. Lists in each other could multiply their text otherwise."""
+_MAX_LAYOUT_TABLES = 32
+"""Tables in each other that are looked through for tables and headings."""
 _INDENT = "\0\0"  # two spaces that stay; no text of a document has the sign
 
 
@@ -58,7 +62,7 @@ class PageText:
         if node.is_text_node:
             self._line.append(re.sub(r"\s+", " ", node.text_content or ""))
         elif tag == "br":
-            self._line.append(" " if self._tables else "\n" + _INDENT * len(self._lists))
+            self._line.append(" " if self._tables else self._new_line(len(self._lists)))
         elif tag == "pre":
             self._flush()
             self._outline.add(node.text())
@@ -88,7 +92,9 @@ class PageText:
         holds_data = bool(self._tables)
         if not self._tables:
             self._flush()
-            holds_data = len(node.css(_LAYOUT)) <= 1  # the table itself is found, too
+            deep = len(self._open_tables) >= _MAX_LAYOUT_TABLES
+            # The table itself is found, too.
+            holds_data = deep or len(node.css(_LAYOUT)) <= 1
         self._open_tables.append(holds_data)
         self._tables += holds_data
 
@@ -101,10 +107,10 @@ class PageText:
         elif not self._lists:
             self._flush()
         elif tag == "li" and entering:
-            self._line.append("\n" + _INDENT * (len(self._lists) - 1) + self._label())
+            self._line.append(self._new_line(len(self._lists) - 1) + self._label())
             self._labelled = len(self._line)
         elif len(self._line) > self._labelled:
-            self._line.append("\n" + _INDENT * len(self._lists))
+            self._line.append(self._new_line(len(self._lists)))
 
     def _break_in_table(self, tag: str, *, entering: bool) -> None:
         """Give each row of the outermost table a line."""
@@ -128,6 +134,9 @@ class PageText:
             self._lists.pop()
             if not self._lists:
                 self._flush()
+
+    def _new_line(self, level: int) -> str:
+        return "\n" + _INDENT * min(level, _MAX_INDENTS)
 
     def _label(self) -> str:
         number = self._lists[-1]

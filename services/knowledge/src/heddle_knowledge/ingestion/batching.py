@@ -7,16 +7,18 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Generic, TypeVar
 
 from heddle_knowledge.errors import StorageError
+from heddle_knowledge.workers.fair_slots import NOBODY, Tenant, in_turn
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
 class _Request(Generic[ItemT, ResultT]):
-    """An item and its future result."""
+    """An item, whose it is, and its future result."""
 
-    def __init__(self, item: ItemT) -> None:
+    def __init__(self, item: ItemT, tenant: Tenant | None) -> None:
         self.item = item
+        self.tenant = tenant
         self.result: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
 
 
@@ -24,7 +26,8 @@ class Batcher(Generic[ItemT, ResultT]):
     """Processes the items of concurrent requests in batches.
 
     An item that arrives while nothing is processed is processed at once. Items that arrive while
-    as many batches are processed as allowed wait, and are then processed together, in order.
+    as many batches are processed as allowed wait, and are then processed together: one item of
+    each organisation in turn, and of an organisation one of each owner; else in order.
     """
 
     def __init__(
@@ -60,9 +63,9 @@ class Batcher(Generic[ItemT, ResultT]):
         """Whether no item waits or is processed."""
         return not self._workers
 
-    async def submit(self, item: ItemT) -> ResultT:
+    async def submit(self, item: ItemT, tenant: Tenant | None = None) -> ResultT:
         """Return the result of an item. An item cancelled while it waits is not processed."""
-        request: _Request[ItemT, ResultT] = _Request(item)
+        request: _Request[ItemT, ResultT] = _Request(item, tenant)
         self._waiting.append(request)
         if len(self._workers) < self._max_batches:
             self._workers.add(asyncio.create_task(self._work()))
@@ -89,16 +92,16 @@ class Batcher(Generic[ItemT, ResultT]):
         """Process batches until no item waits."""
         try:
             while self._waiting:
-                await self._process_next(self._batch_size)
+                await self._process_next()
         finally:  # without an await in between: the next item needs a new worker
             self._workers.discard(asyncio.current_task())
 
-    async def _process_next(self, batch_size: Callable[[Sequence[ItemT]], int]) -> None:
+    async def _process_next(self) -> None:
         batch: list[_Request[ItemT, ResultT]] = []
         try:
             async with self._lock():
-                batch = self._take(batch_size)
-                results = await self._process([request.item for request in batch]) if batch else []
+                batch = self._take()
+                results = await self._results(batch)
         except asyncio.CancelledError:
             for request in batch:
                 request.result.set_exception(_closed())
@@ -109,18 +112,40 @@ class Batcher(Generic[ItemT, ResultT]):
             elif len(batch) == 1:
                 batch[0].result.set_exception(error)
             else:
-                self._waiting.extendleft(reversed(batch))
-                for _ in batch:
-                    await self._process_next(_one)
+                await self._process_each(batch)
         else:
             for request, result in zip(batch, results, strict=True):
                 request.result.set_result(result)
 
-    def _take(self, batch_size: Callable[[Sequence[ItemT]], int]) -> list[_Request[ItemT, ResultT]]:
+    async def _process_each(self, batch: Sequence[_Request[ItemT, ResultT]]) -> None:
+        try:
+            for request in batch:
+                await self._process_alone(request)
+        except asyncio.CancelledError:
+            for request in batch:
+                if not request.result.done():
+                    request.result.set_exception(_closed())
+            raise
+
+    async def _process_alone(self, request: _Request[ItemT, ResultT]) -> None:
+        try:
+            async with self._lock():
+                [result] = await self._results([request])
+        except Exception as error:  # noqa: BLE001 - the request fails with it
+            request.result.set_exception(error)
+        else:
+            request.result.set_result(result)
+
+    async def _results(self, batch: Sequence[_Request[ItemT, ResultT]]) -> Sequence[ResultT]:
+        return await self._process([request.item for request in batch]) if batch else []
+
+    def _take(self) -> list[_Request[ItemT, ResultT]]:
         if not self._waiting:  # all were cancelled
             return []
-        count = batch_size([request.item for request in self._waiting])
-        return [self._waiting.popleft() for _ in range(count)]
+        ordered = in_turn(self._waiting, _tenant)
+        count = self._batch_size([request.item for request in ordered])
+        self._waiting = deque(ordered[count:])
+        return ordered[:count]
 
     def _fail_waiting(self, error: Exception) -> None:
         while self._waiting:
@@ -134,7 +159,11 @@ class KeyedBatcher(Generic[ItemT, ResultT]):
         self._batchers: dict[str, Batcher[ItemT, ResultT]] = {}
 
     async def submit(
-        self, key: str, make_batcher: Callable[[], Batcher[ItemT, ResultT]], item: ItemT
+        self,
+        key: str,
+        make_batcher: Callable[[], Batcher[ItemT, ResultT]],
+        item: ItemT,
+        tenant: Tenant | None = None,
     ) -> ResultT:
         """Return the result of an item, which is batched with others of the same key.
 
@@ -142,10 +171,11 @@ class KeyedBatcher(Generic[ItemT, ResultT]):
             key: For example the collection that the item belongs to.
             make_batcher: Called if no other request of this key is in progress.
             item: What to process.
+            tenant: Whose the item is; tenants take turns.
         """
         batcher = self._batchers.get(key) or self._batchers.setdefault(key, make_batcher())
         try:
-            return await batcher.submit(item)
+            return await batcher.submit(item, tenant)
         finally:
             if batcher.idle and self._batchers.get(key) is batcher:
                 del self._batchers[key]
@@ -156,8 +186,8 @@ class KeyedBatcher(Generic[ItemT, ResultT]):
             await batcher.aclose()
 
 
-def _one(_: object) -> int:
-    return 1
+def _tenant(request: "_Request[ItemT, ResultT]") -> Tenant:
+    return request.tenant or NOBODY
 
 
 def _closed() -> StorageError:

@@ -9,6 +9,7 @@ from heddle_knowledge.embedders.embedding import Embedder, WordEmbedder
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.reuse import EmbeddedText
+from heddle_knowledge.workers.fair_slots import Tenant
 
 MAX_BATCH_PASSAGES = 32
 """A local model embeds them in about two seconds."""
@@ -25,9 +26,9 @@ class Batches:
         self._batches: KeyedBatcher[Sequence[str], Sequence[EmbeddedText]] = KeyedBatcher()
 
     async def embedded(
-        self, embedder: Embedder, texts: Sequence[str], *, words: bool
+        self, embedder: Embedder, texts: Sequence[str], *, words: bool, tenant: Tenant
     ) -> Sequence[EmbeddedText]:
-        """Embed at most 32 passages, and their words if these are kept.
+        """Embed at most 32 passages, and their words if these are kept. Tenants take turns.
 
         Raises:
             EmbeddingError: The embedder failed.
@@ -41,6 +42,7 @@ class Batches:
                 max_batches=_MAX_LOCAL_BATCHES if local else _MAX_REMOTE_BATCHES,
             ),
             texts,
+            tenant,
         )
 
     async def aclose(self) -> None:

@@ -25,6 +25,7 @@ from heddle_knowledge.reading.documents import MARKDOWN, check_size, media_type_
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.records import Document, Ingested, IngestProgress
 from heddle_knowledge.tables import indexed_text
+from heddle_knowledge.workers.fair_slots import Tenant
 
 _LARGEST_METADATA = 512 * 1024
 _LONGEST_URI = 2_048
@@ -151,12 +152,14 @@ async def ingest(
             yield Ingested(source.name, present.chunks, replaced=True, unchanged=False)
             return
     yield IngestProgress("parsing", 0, 1)
+    tenant = Tenant(handle.collection.organization, handle.collection.owner)
     parsed = await parser.parse(
         source.data,
         media_type=document.media_type,
         name=source.name,
         chunking=handle.collection.chunking,
         scanned=scanned,
+        tenant=tenant,
     )
     chunks = parsed.chunks
     yield IngestProgress("parsing", 1, 1)
@@ -169,7 +172,7 @@ async def ingest(
     for start in range(0, len(changed), MAX_BATCH_PASSAGES):
         yield IngestProgress("embedding", reused + start, len(texts))
         group = changed[start : start + MAX_BATCH_PASSAGES]
-        vectors = await shared.batches.embedded(embedder, group, words=words)
+        vectors = await shared.batches.embedded(embedder, group, words=words, tenant=tenant)
         known |= zip(group, vectors, strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
     if graph is not None:

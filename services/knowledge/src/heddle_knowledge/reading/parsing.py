@@ -1,6 +1,8 @@
-"""Reads and cuts documents in a process of its own, which a hostile file may hang or crash."""
+"""Reads and cuts documents in processes of their own, which a hostile file may hang or crash."""
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
@@ -9,10 +11,14 @@ import msgspec
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.errors import StorageError, UnreadableDocumentError
+from heddle_knowledge.reading.worker_memory import DEFAULT_MEMORY_BYTES, MEMORY_VARIABLE
+from heddle_knowledge.workers.fair_slots import NOBODY, FairSlots, Tenant
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _WORKER = "heddle_knowledge.reading.worker"
-_SECONDS = 60.0
+_MAX_WAITING = 256
+"""Documents that wait for a parser. Each is in memory."""
+_MAX_WAITING_PER_ORGANIZATION = 64
 _NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
@@ -36,12 +42,44 @@ class ParseReply(msgspec.Struct, frozen=True):
     chunks: list[Chunk]
 
 
-class Parser:
-    """The parsing worker, seen from the store. Starts with the first document."""
+@dataclass(frozen=True, slots=True)
+class ParserLimits:
+    """What parsers may use."""
 
-    def __init__(self, *, seconds: float = _SECONDS) -> None:
-        """Prepare, without starting anything; `seconds` bound one document."""
-        self._worker = WorkerProcess(_WORKER, seconds=seconds, refusal=UnreadableDocumentError)
+    processes: int = 2
+    """Parsers at the same time. One organisation uses all but one of them."""
+    seconds: float = 60.0
+    """For one document."""
+    memory_bytes: int = DEFAULT_MEMORY_BYTES
+    """Of one process: a document that needs more is refused."""
+
+
+DEFAULT_LIMITS = ParserLimits()
+
+
+class Parser:
+    """The parsing workers, seen from the store. Each starts with its first document."""
+
+    def __init__(self, limits: ParserLimits = DEFAULT_LIMITS) -> None:
+        """Prepare, without starting anything."""
+        environment = {MEMORY_VARIABLE: str(limits.memory_bytes)}
+        self._workers = [
+            WorkerProcess(
+                _WORKER,
+                seconds=limits.seconds,
+                refusal=UnreadableDocumentError,
+                environment=environment,
+                killed_with_request=True,
+            )
+            for _ in range(limits.processes)
+        ]
+        self._free = list(self._workers)
+        self._slots = FairSlots(
+            limits.processes,
+            per_organization=max(1, limits.processes - 1),
+            max_waiting=_MAX_WAITING,
+            max_waiting_per_organization=_MAX_WAITING_PER_ORGANIZATION,
+        )
 
     async def parse(
         self,
@@ -51,6 +89,7 @@ class Parser:
         name: str,
         chunking: Chunking = DEFAULT,
         scanned: Mapping[int, str] = _NOTHING,
+        tenant: Tenant = NOBODY,
     ) -> ParseReply:
         """Read a document and cut it.
 
@@ -60,25 +99,34 @@ class Parser:
             name: The document's name.
             chunking: How large its chunks are.
             scanned: The texts of pages that have no text layer, by their numbers from 1.
+            tenant: Whose the document is. Tenants take turns.
 
         Returns:
             What it says of itself, and its chunks, at least one.
 
         Raises:
             UnreadableDocumentError: As `documents.parse` says, or its reader hung or crashed.
+            ResourceExhaustedError: Too many documents wait already.
             StorageError: The store is being closed.
         """
         request = ParseRequest(data, media_type, name, chunking, dict(scanned))
-        return await self._worker.call(
-            request,
-            ParseReply,
-            failed=UnreadableDocumentError(
-                f"{name!r} makes its reader hang or crash. Convert it to plain text and ingest "
-                "that."
-            ),
-            closed=StorageError(f"The store was closed before {name!r} was in. Ingest it again."),
-        )
+        async with self._slots.slot(tenant):
+            worker = self._free.pop()
+            try:
+                return await worker.call(
+                    request,
+                    ParseReply,
+                    failed=UnreadableDocumentError(
+                        f"{name!r} makes its reader hang or crash. Convert it to plain text and "
+                        "ingest that."
+                    ),
+                    closed=StorageError(
+                        f"The store was closed before {name!r} was in. Ingest it again."
+                    ),
+                )
+            finally:
+                self._free.append(worker)
 
     async def aclose(self) -> None:
-        """End the worker."""
-        await self._worker.aclose()
+        """End the workers."""
+        await asyncio.gather(*(worker.aclose() for worker in self._workers))

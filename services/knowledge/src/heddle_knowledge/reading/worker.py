@@ -1,17 +1,23 @@
 """The process that reads documents: `python -m heddle_knowledge.reading.worker`."""
 
+import os
+
 from heddle_knowledge.chunking.chunks import chunk
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.documents import parse
 from heddle_knowledge.reading.parsing import ParseReply, ParseRequest
+from heddle_knowledge.reading.worker_memory import DEFAULT_MEMORY_BYTES, MEMORY_VARIABLE
 from heddle_knowledge.workers.serving import serve
-
-_MEMORY = 2 * 1024**3  # a file of 32 MiB that unfolds to more than this is an attack
 
 
 def main() -> None:
     """Read what the service sends, until it goes."""
-    serve(_read, ParseRequest, refusal=UnreadableDocumentError, memory_bytes=_MEMORY)
+    serve(
+        _read,
+        ParseRequest,
+        refusal=UnreadableDocumentError,
+        memory_bytes=int(os.environ.get(MEMORY_VARIABLE, DEFAULT_MEMORY_BYTES)),
+    )
 
 
 def _read(request: ParseRequest) -> ParseReply:

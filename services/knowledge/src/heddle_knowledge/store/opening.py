@@ -18,7 +18,7 @@ from heddle_knowledge.maintenance import Maintenance
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.reader import PageReader
-from heddle_knowledge.reading.parsing import Parser
+from heddle_knowledge.reading.parsing import DEFAULT_LIMITS, Parser, ParserLimits
 from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.searching.reranking import Reranker
 from heddle_knowledge.store.collections import Collections
@@ -49,6 +49,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     version_seconds: float = VERSION_SECONDS,
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
     pages: Path | None = None,
+    parser_limits: ParserLimits = DEFAULT_LIMITS,
 ) -> AsyncGenerator["KnowledgeStore"]:
     """Open the store at a place; a directory is made if it is missing.
 
@@ -69,6 +70,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         page_model: Makes what ranks pages.
         pages: The folder for pages, on a local file system, of this store alone. Without: beside
             the collections; of a store on a server they last as long as it is open.
+        parser_limits: What the processes that read documents may use.
 
     Yields:
         The store; leaving the block closes it, and ends ingestions that still run.
@@ -76,7 +78,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     Raises:
         StorageError: The place cannot be used.
     """
-    parser = Parser()
+    parser = Parser(parser_limits)
     if graphs is None and "://" not in str(place):
         graphs = Path(place) / "graphs"
     drawn = Graphs(graphs.resolve() if graphs else None)

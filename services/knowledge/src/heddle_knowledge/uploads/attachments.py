@@ -110,6 +110,7 @@ class Attachments:
         """Forget a file of a collection."""
         self._unstored.pop((collection, identifier), None)
         self._path(collection, identifier).unlink(missing_ok=True)
+        self.note_attempts(collection, identifier, 0)
         self.lock(collection, identifier).unlink(missing_ok=True)
         sync(self._root / collection)
 
@@ -120,6 +121,27 @@ class Attachments:
     def lock(self, collection: str, identifier: str) -> Path:
         """Return the file whose lock is held while a file of a collection is worked on."""
         return self._root / collection / f"{identifier}.lock"
+
+    def attempts(self, collection: str, identifier: str) -> int:
+        """Return how often the service died while it read a file."""
+        try:
+            return len(self._attempts(collection, identifier).read_bytes())
+        except FileNotFoundError:
+            return 0
+
+    def note_attempts(self, collection: str, identifier: str, count: int) -> None:
+        """Store the number of attempts to read a file that have begun and not ended.
+
+        Not written to disk at once: it outlasts the death of this process, not of the machine.
+        """
+        path = self._attempts(collection, identifier)
+        if count:
+            path.write_bytes(b"." * count)
+        else:
+            path.unlink(missing_ok=True)
+
+    def _attempts(self, collection: str, identifier: str) -> Path:
+        return self._root / collection / f"{identifier}.attempts"
 
     def _path(self, collection: str, identifier: str) -> Path:
         return self._root / collection / f"{identifier}.json"

@@ -90,6 +90,7 @@ class FileCalls(CollectionAccess):
                 size=upload.size,
                 attributes=attributes[upload.id],
                 created_at=created_at,
+                organization=collection.organization,
             )
             attachments.append(attachment)
         return attachments

@@ -1,14 +1,21 @@
 """Brings files into collections in the background; what a stop interrupts begins again after it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 import structlog
-from heddle_runtime.errors import ConflictError, NotFoundError, StorageError
+from heddle_runtime.errors import (
+    ConflictError,
+    NotFoundError,
+    ResourceExhaustedError,
+    StorageError,
+)
 from heddle_runtime.redaction import redact
 from heddle_runtime.storage import storage_problem
 
@@ -18,35 +25,68 @@ from heddle_knowledge.errors import (
     UnreadableDocumentError,
 )
 from heddle_knowledge.locks import exclusive
+from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.uploads.attachments import Attachments
 from heddle_knowledge.uploads.folder import Uploads
 from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, State
+from heddle_knowledge.workers.fair_slots import FairSlots, Tenant
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
 
 log = structlog.get_logger(__name__)
-AT_ONCE = 8
-"""Files that are read at a time: those that are ready together share a commit."""
+AT_ONCE = 10
+"""Files that are brought in at a time: those that are ready together share a commit."""
+_AT_ONCE_PER_ORGANIZATION = 8
+_MAX_ATTEMPTS = 2
+"""Attempts to read a file that the death of the service may break off."""
+_RETRY_SECONDS = 30.0
+_READING, _READ = IngestProgress("parsing", 0, 1), IngestProgress("parsing", 1, 1)
 _MAX_LOCKS = 32
 """Locks of attached files that are held at the same time, each of which is an open file."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 """Seconds between attempts to store the state of a file."""
 _NOT_STORED = "The service cannot store data at the moment. Attach the file again later."
+_INTERRUPTED = (
+    "The service stopped twice while it read the file. Convert it to plain text and attach that."
+)
 _BROKEN = "It could not be read. The cause is in the log of the knowledge service."
 
 
-class IngestionQueue:
-    """The files that are on their way. Work begins and ends with the `async with` block."""
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """How many files may be on their way."""
 
-    def __init__(self, root: "Path", store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:
+    files: int = 20_000
+    """Of all organisations."""
+    files_per_organization: int = 5_000
+
+
+DEFAULT_LIMITS = QueueLimits()
+
+
+class IngestionQueue:
+    """The files that are on their way. Work begins and ends with the `async with` block.
+
+    Organisations take turns, and within one the owners of its files.
+    """
+
+    def __init__(
+        self,
+        root: "Path",
+        store: "Callable[[], Awaitable[KnowledgeStore]]",
+        limits: QueueLimits = DEFAULT_LIMITS,
+    ) -> None:
         """Take the folder that keeps files and attachments, and the way to the store."""
         self.uploads = Uploads(root)
         self.attachments = Attachments(root)
         self._store = store
-        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._limits = limits
+        self._slots = FairSlots(AT_ONCE, per_organization=_AT_ONCE_PER_ORGANIZATION)
         self._locking = asyncio.Semaphore(_MAX_LOCKS)
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._queued: Counter[str] = Counter()
+        """Files on their way, by organisation."""
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.uploads.sweep)
@@ -65,12 +105,18 @@ class IngestionQueue:
 
         Raises:
             NotFoundError: The collection was deleted meanwhile.
+            ResourceExhaustedError: Too many files are on their way.
         """
+        self._check_room(attachment.organization, 1)
+        await self._attach(attachment)
+
+    async def _attach(self, attachment: Attachment) -> None:
         collection, identifier = attachment.collection, attachment.file_id
         await self._stop(collection, identifier)
         try:
             await asyncio.to_thread(self.attachments.prepare, collection)
             async with self._locking, exclusive(self.attachments.lock(collection, identifier)):
+                await asyncio.to_thread(self.attachments.note_attempts, collection, identifier, 0)
                 await asyncio.to_thread(self.attachments.keep, attachment)
         except FileNotFoundError:
             raise NotFoundError("The collection was just deleted. Create it again.") from None
@@ -81,8 +127,11 @@ class IngestionQueue:
 
         Raises:
             NotFoundError: The collection was deleted meanwhile.
+            ResourceExhaustedError: Too many files are on their way.
         """
-        await asyncio.gather(*map(self.attach, attachments))
+        for organization, count in Counter(each.organization for each in attachments).items():
+            self._check_room(organization, count)
+        await asyncio.gather(*map(self._attach, attachments))
         await asyncio.to_thread(self.attachments.keep_batch, batch)
 
     async def cancel(self, batch: Batch) -> Batch:
@@ -169,18 +218,38 @@ class IngestionQueue:
             return False
         return dict(existing.metadata) == attachment.labels()
 
+    def _check_room(self, organization: str, count: int) -> None:
+        limits = self._limits
+        if self._queued[organization] + count > limits.files_per_organization:
+            raise ResourceExhaustedError(
+                f"Your organisation may have {limits.files_per_organization:,} files on their way "
+                "into collections. Try again when some are done.",
+                retry_after=_RETRY_SECONDS,
+            )
+        if self._queued.total() + count > limits.files:
+            raise ResourceExhaustedError(
+                f"{limits.files:,} files are on their way into collections. Try again when some "
+                "are done.",
+                retry_after=_RETRY_SECONDS,
+            )
+
     def _begin(self, attachment: Attachment) -> None:
         key = attachment.collection, attachment.file_id
-        task = asyncio.create_task(self._bring(*key))
+        tenant = Tenant(attachment.organization, attachment.person)
+        task = asyncio.create_task(self._bring(*key, tenant))
         self._running[key] = task
-        task.add_done_callback(lambda done: self._forget(key, done))
+        self._queued[attachment.organization] += 1
+        task.add_done_callback(lambda done: self._forget(key, attachment.organization, done))
 
     async def _stop(self, collection: str, identifier: str) -> None:
         if (task := self._running.get((collection, identifier))) is not None:
             task.cancel()
             await asyncio.wait([task])
 
-    def _forget(self, key: tuple[str, str], done: "asyncio.Task[None]") -> None:
+    def _forget(self, key: tuple[str, str], organization: str, done: "asyncio.Task[None]") -> None:
+        self._queued[organization] -= 1
+        if not self._queued[organization]:
+            del self._queued[organization]
         if self._running.get(key) is done:
             del self._running[key]
         if done.cancelled():
@@ -188,7 +257,7 @@ class IngestionQueue:
         if (error := done.exception()) is not None:
             log.error("attached file not kept", exc_info=error)
 
-    async def _bring(self, collection: str, identifier: str) -> None:
+    async def _bring(self, collection: str, identifier: str, tenant: Tenant) -> None:
         """Ingest a file, and store how it ended.
 
         While the disk refuses that, the state is shown from memory and stored again and again.
@@ -196,7 +265,7 @@ class IngestionQueue:
         pause = _FIRST_PAUSE
         while True:
             try:
-                await self._bring_once(collection, identifier)
+                await self._bring_once(collection, identifier, tenant)
             except OSError as error:
                 if pause == _FIRST_PAUSE:
                     log.warning(
@@ -213,12 +282,12 @@ class IngestionQueue:
         if stored is not None and stored.state == "in_progress":
             self.attachments.show(_failed(stored, _NOT_STORED))
 
-    async def _bring_once(self, collection: str, identifier: str) -> None:
+    async def _bring_once(self, collection: str, identifier: str, tenant: Tenant) -> None:
         unstored = self.attachments.shown(collection, identifier)
         if unstored is not None:
             await asyncio.to_thread(self.attachments.keep, unstored)
             return
-        async with self._gate:
+        async with self._slots.slot(tenant):
             lock = self.attachments.lock(collection, identifier)
             async with exclusive(lock):  # another process may be at it
                 now = await asyncio.to_thread(self.attachments.find, collection, identifier)
@@ -231,28 +300,45 @@ class IngestionQueue:
                         raise
 
     async def _ended(self, attachment: Attachment) -> Attachment:
+        collection, identifier = attachment.collection, attachment.file_id
+        attempts = await asyncio.to_thread(self.attachments.attempts, collection, identifier)
+        if attempts >= _MAX_ATTEMPTS:
+            await asyncio.to_thread(self.attachments.note_attempts, collection, identifier, 0)
+            return _failed(attachment, _INTERRUPTED, unreadable=True)
         try:
-            await self._ingest(attachment)
+            await self._ingest(attachment, attempts)
         except UnreadableDocumentError as error:
             return _failed(attachment, str(error), unreadable=True)
         except Exception as error:  # noqa: BLE001 - no file may stay in progress
             return _failed(attachment, _explained(attachment, error))
         return msgspec.structs.replace(attachment, state="completed")
 
-    async def _ingest(self, attachment: Attachment) -> None:
+    async def _ingest(self, attachment: Attachment, attempts: int = 0) -> None:
+        """Bring a file in; `attempts` to read it have been broken off before."""
         store = await self._store()
-        identifier = attachment.file_id
+        collection, identifier = attachment.collection, attachment.file_id
         data = await asyncio.to_thread(self.uploads.content, attachment.person, identifier)
         events = store.documents.ingest(
-            attachment.collection,
+            collection,
             attachment.document,
             data,
             media_type=attachment.media_type,
             metadata=attachment.labels(),
         )
-        async with aclosing(events):
-            async for _ in events:
-                pass
+        ended = attempts  # if this process is stopped in an orderly way
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if event == _READING:
+                        self.attachments.note_attempts(collection, identifier, attempts + 1)
+                    elif event == _READ:
+                        self.attachments.note_attempts(collection, identifier, 0)
+            ended = 0
+        except KnowledgeError:
+            ended = 0
+            raise
+        finally:
+            self.attachments.note_attempts(collection, identifier, ended)
 
 
 def _explained(attachment: Attachment, error: Exception) -> str:

@@ -30,6 +30,8 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     attributes: Attributes
     created_at: int
     """Microseconds since 1970."""
+    organization: str = ""
+    """The slug of the collection's organisation; empty for the operator's."""
     state: State = "in_progress"
     error: str = ""
     unreadable: bool = False

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from threading import Lock
+from threading import Event, Lock
 from typing import TypeVar
 
 import msgspec
@@ -44,6 +44,7 @@ class WorkerProcess:
         seconds: float,
         refusal: type[Exception] = WorkerFailedError,
         environment: Mapping[str, str] | None = None,
+        killed_with_request: bool = False,
     ) -> None:
         """Prepare, without starting anything.
 
@@ -52,11 +53,14 @@ class WorkerProcess:
             seconds: How long one request may take, the process's start included.
             refusal: Raised with the text of a refusal.
             environment: Variables on top of the few that are passed on.
+            killed_with_request: Whether a cancelled request ends the process, which would work on
+                it for nothing. Only for a worker that has one request at a time.
         """
         self._module = module
         self._seconds = seconds
         self._refusal = refusal
         self._environment = dict(environment or {})
+        self._killed_with_request = killed_with_request
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=module)
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -89,12 +93,18 @@ class WorkerProcess:
             WorkerClosedError: It was closed before it could answer.
             Exception: The worker refused the request; of the class `refusal`.
         """
+        cancelled = Event()
         try:
             if self._closed:
                 raise WorkerClosedError(f"{self._module} was closed")
             loop = asyncio.get_running_loop()
             # After a cancellation the thread waits for the late reply and drops it.
-            reply = await loop.run_in_executor(self._thread, self._exchange, request)
+            reply = await loop.run_in_executor(self._thread, self._exchange, request, cancelled)
+        except asyncio.CancelledError:
+            cancelled.set()
+            if self._killed_with_request:
+                self._kill()
+            raise
         except WorkerFailedError as error:
             replacement = (closed if isinstance(error, WorkerClosedError) else None) or failed
             if replacement is None:
@@ -110,14 +120,20 @@ class WorkerProcess:
             if self._closed:
                 return
             self._closed = True
-            if self._process is not None:
-                self._process.kill()
+        self._kill()
         self._thread.submit(self._end)
         await asyncio.to_thread(self._thread.shutdown)
 
-    def _exchange(self, request: object) -> bytes:
+    def _kill(self) -> None:
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+
+    def _exchange(self, request: object, cancelled: Event) -> bytes:
         payload = msgspec.msgpack.encode(request)
         for _ in range(_ATTEMPTS):
+            if cancelled.is_set():
+                break
             connection = self._connection
             if connection is None or self._process is None or self._process.poll() is not None:
                 connection = self._start()
