@@ -189,6 +189,17 @@ class Usage(usage_pb2_grpc.UsageServiceServicer):
     seen: list[usage_pb2.RecordUsageRequest] = field(default_factory=list)
     callers: list[Caller] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
+    reserved: list[usage_pb2.ReserveUsageRequest] = field(default_factory=list)
+    refusals: list[Exception] = field(default_factory=list)
+    """What reservations fail with."""
+
+    async def ReserveUsage(
+        self, request: usage_pb2.ReserveUsageRequest, context: Context
+    ) -> usage_pb2.ReserveUsageResponse:
+        self.reserved.append(request)
+        if self.refusals:
+            raise self.refusals.pop(0)
+        return usage_pb2.ReserveUsageResponse()
 
     async def RecordUsage(
         self, request: usage_pb2.RecordUsageRequest, context: Context
@@ -201,6 +212,9 @@ class Usage(usage_pb2_grpc.UsageServiceServicer):
 
     def entries(self) -> list[usage_pb2.UsageEntry]:
         return [entry for request in self.seen for entry in request.entries]
+
+    def settled(self) -> list[str]:
+        return [each for request in self.seen for each in request.settled_reservations]
 
 
 @dataclass

@@ -282,7 +282,7 @@ async def test_a_quota_comes_along_with_its_assistant(priced: Service, database:
     assert (used.quota.limit_micros, used.cost_micros) == (5_000_000, 2)
     # What nobody here understands of a quota survives an edit of the limit.
     changed = {**QUOTA["quota"], "cost_limit_usd": 6}  # type: ignore[dict-item] # an object
-    await priced.as_(ADA).edit(number, metadata_json=json.dumps({"quota": changed}))
+    await priced.as_(ADMIN).edit(number, metadata_json=json.dumps({"quota": changed}))
     got = await priced.as_(ADA).get(number)
     assert got.quota.limit_micros == 6_000_000
     assert json.loads(got.assistant.extra_json)["quota"]["period"] == "year"

@@ -42,6 +42,7 @@ from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.prices import prices_of_file
 from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Reports
+from heddle_assistants.usage.reservations import Reservations
 from heddle_assistants.usage.servicer import UsageServicer
 from heddle_assistants.validation import OrchestratorClient, Validation
 
@@ -137,6 +138,7 @@ async def app(
                 usage_pb2_grpc.add_UsageServiceServicer_to_server,
                 UsageServicer(
                     Recording(database, catalog, price_lookup),
+                    Reservations(database, price_lookup),
                     Reports(database, catalog, rows, price_lookup),
                 ),
             ),

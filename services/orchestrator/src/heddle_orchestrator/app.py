@@ -26,8 +26,9 @@ from heddle_orchestrator.agent.routers.registry import Routers
 from heddle_orchestrator.assistants import CachedAssistants
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.functions import Functions, Limits, ToolCatalog
-from heddle_orchestrator.metering.flushing import flushing
+from heddle_orchestrator.metering.flushing import Flusher, flushing
 from heddle_orchestrator.metering.meter import Meter
+from heddle_orchestrator.metering.reserving import Reserver
 from heddle_orchestrator.servicer import OrchestratorServicer
 from heddle_orchestrator.validation import Validator
 
@@ -64,6 +65,12 @@ class OrchestratorSettings(ServiceSettings):
         gt=0,
         description="Seconds between two recordings of usage. A process that is killed loses "
         "the usage that is not recorded.",
+    )
+    quota_completion_tokens: int = Field(
+        default=2_000,
+        gt=0,
+        description="Tokens of an answer for which an assistant with a quota reserves costs, if "
+        "the request sets no maximum.",
     )
     max_prompt_chars: int = Field(
         default=2_000_000, gt=0, description="The longest prompt that is sent to a model."
@@ -135,6 +142,7 @@ async def app(
     """Yield the bindings of the orchestrator service."""
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     credentials, meter = ServiceCredentials("heddle-orchestrator", secret), Meter()
+    flusher = Flusher(clients.usage, meter, credentials)
     completions = Completions(
         tools=clients.tools,
         connectors=clients.connectors,
@@ -148,10 +156,11 @@ async def app(
         ),
         max_prompt_chars=settings.max_prompt_chars,
         meter=meter,
+        reserver=Reserver(clients.usage, credentials, flusher, settings.quota_completion_tokens),
         grants=GrantSigner(secret),
     )
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
-    async with flushing(clients.usage, meter, credentials, settings.usage_flush_seconds):
+    async with flushing(flusher, settings.usage_flush_seconds):
         validator = Validator(clients.tools, clients.connectors)
         yield [bind(register, OrchestratorServicer(completions, validator))]
 

@@ -21,7 +21,7 @@ ID_PREFIX = "lamb_assistant."
 _MAX_CACHED = 1024
 _TIMEOUT_SECONDS = 10.0
 _Key = tuple[str, Identity]
-_Cached = tuple[assistant_pb2.Assistant, Budget | None]
+CachedAssistant = tuple[assistant_pb2.Assistant, Budget | None]
 
 
 class CachedAssistants:
@@ -37,10 +37,10 @@ class CachedAssistants:
         self._service = service
         self._credentials = credentials
         self._meter = meter
-        self._cache: TTLCache[_Key, _Cached] = TTLCache(seconds, _MAX_CACHED)
+        self._cache: TTLCache[_Key, CachedAssistant] = TTLCache(seconds, _MAX_CACHED)
 
-    async def get(self, reference: str, context: Context) -> assistant_pb2.Assistant:
-        """Return the assistant of a reference, for the caller.
+    async def get(self, reference: str, context: Context) -> CachedAssistant:
+        """Return the assistant of a reference, for the caller, and its budget if it has a quota.
 
         Raises:
             NotFoundError: There is no such assistant that the caller may use.
@@ -48,14 +48,12 @@ class CachedAssistants:
             DeadlineError: It could not be read in time.
         """
         key = (reference, caller().identity)
-        assistant, quota = await self._cache.get(
-            key, partial(self._read, reference), remaining(context)
-        )
-        if quota is not None:
-            quota.check()
-        return assistant
+        cached = await self._cache.get(key, partial(self._read, reference), remaining(context))
+        if cached[1] is not None:
+            cached[1].check()
+        return cached
 
-    async def _read(self, reference: str) -> _Cached:
+    async def _read(self, reference: str) -> CachedAssistant:
         started = time.monotonic()
         identity = caller().identity
         user = assistant_pb2.User(

@@ -25,8 +25,9 @@ from heddle_orchestrator.agent.state import initial_state
 from heddle_orchestrator.assistants import ID_PREFIX, CachedAssistants, owned_by_caller
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
-from heddle_orchestrator.metering.counting import Counting
+from heddle_orchestrator.metering.counting import Counting, charged_assistant
 from heddle_orchestrator.metering.meter import Meter
+from heddle_orchestrator.metering.reserving import Reserver
 from heddle_orchestrator.plan import Plan, plan
 from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.tools.execution import Events, ToolRun, fixed_answer
@@ -56,6 +57,7 @@ class Completions:
     agents: Agents
     max_prompt_chars: int
     meter: Meter
+    reserver: Reserver
     grants: GrantSigner
 
     async def stream(
@@ -129,17 +131,21 @@ class Completions:
         return whole
 
     async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
+        budget = None
         match request.WhichOneof("target"):
             case "assistant":
                 if request.charged_to:
-                    await self.assistants.get(f"{ID_PREFIX}{request.charged_to}", context)
+                    reference = f"{ID_PREFIX}{request.charged_to}"
+                    _, budget = await self.assistants.get(reference, context)
                 assistant = owned_by_caller(request.assistant)
             case "assistant_reference":
-                assistant = await self.assistants.get(request.assistant_reference, context)
+                reference = request.assistant_reference
+                assistant, budget = await self.assistants.get(reference, context)
             case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
-        return plan(request, assistant, self.tool_timeout, context)
+        has_quota = budget is not None
+        return plan(request, assistant, self.tool_timeout, context, has_quota=has_quota)
 
     def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
         seconds = remaining(context, _MAX_GRANT_SECONDS)
@@ -166,7 +172,8 @@ class Completions:
             yield response
             return
         done = False
-        with Counting(self.meter, plan_.request, plan_.assistant) as counted:
+        reservation = await self._reserve(plan_, context, request)
+        with Counting(self.meter, plan_.request, plan_.assistant, reservation) as counted:
             call = self.connectors.GenerateMessage(request.generation, **call_options(context))
             async with streaming(call) as responses:
                 # Read to the end: gRPC reports a stream as cancelled otherwise.
@@ -188,12 +195,20 @@ class Completions:
         response: pb.RunCompletionResponse | pb.RunWholeCompletionResponse,
     ) -> None:
         """Add the events of one request to the model to `response`, and count its tokens."""
-        with Counting(self.meter, plan_.request, plan_.assistant) as counted:
+        reservation = await self._reserve(plan_, context, request)
+        with Counting(self.meter, plan_.request, plan_.assistant, reservation) as counted:
             whole = await self.connectors.GenerateWholeMessage(request, **call_options(context))
             if not map_events(whole.events[:], response.events):
                 del response.events[:]
                 raise ProviderGarbledError(_INCOMPLETE)
             counted.last = response.events
+
+    async def _reserve(self, plan_: Plan, context: Context, request: GenerateRequest) -> str:
+        """Reserve the costs of an answer if they count for a quota; else return an empty text."""
+        if not plan_.has_quota:
+            return ""
+        charged = charged_assistant(plan_.request, plan_.assistant)
+        return await self.reserver.reserve(charged, request.generation, context)
 
     async def _generate_in_loop(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool

@@ -48,6 +48,8 @@ class Plan:
     """The tools that the routing agent chooses among."""
     traced: bool
     """Whether the run has a trace."""
+    has_quota: bool
+    """Whether answers must reserve their costs."""
     called: list[BoundTool] = field(default_factory=list)
     """Collects the calls of the model or the agent."""
     state: State | None = None
@@ -131,6 +133,8 @@ def plan(
     assistant: assistant_pb2.Assistant,
     tool_timeout: float,
     context: Context,
+    *,
+    has_quota: bool = False,
 ) -> Plan:
     """Return the plan of a run.
 
@@ -139,6 +143,7 @@ def plan(
         assistant: The assistant that answers.
         tool_timeout: Seconds for a tool whose binding sets no timeout.
         context: Of the run.
+        has_quota: Whether the assistant that the run is charged to has a quota.
 
     Raises:
         InvalidRequestError: The assistant is not valid.
@@ -171,6 +176,7 @@ def plan(
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),
         traced,
+        has_quota,
     )
 
 

@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from heddle.assistant.v1 import assistant_pb2 as _assistant_pb2
@@ -195,6 +196,7 @@ class RecordUsageRequest(_message.Message):
 
     RECORDER_FIELD_NUMBER: _builtins.int
     ENTRIES_FIELD_NUMBER: _builtins.int
+    SETTLED_RESERVATIONS_FIELD_NUMBER: _builtins.int
     recorder: _builtins.str
     """The identifier of the recording process, at most 64 characters, unique to it and to its current
     start. A recorder is forgotten a month after its last entry.
@@ -203,15 +205,22 @@ class RecordUsageRequest(_message.Message):
     def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsageEntry]:
         """What was consumed. At most 5000 entries."""
 
+    @_builtins.property
+    def settled_reservations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Reservations of answers that have ended: their usage is in this request or an earlier one, or
+        they have none. They end in the same step in which the usage counts. At most 5000.
+        """
+
     def __init__(
         self,
         *,
         recorder: _builtins.str = ...,
         entries: _abc.Iterable[Global___UsageEntry] | None = ...,
+        settled_reservations: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "recorder", b"recorder"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "recorder", b"recorder", "settled_reservations", b"settled_reservations"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -233,6 +242,71 @@ class RecordUsageResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RecordUsageResponse: _TypeAlias = RecordUsageResponse  # noqa: Y015
+
+@_typing.final
+class ReserveUsageRequest(_message.Message):
+    """Request of `ReserveUsage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESERVATION_ID_FIELD_NUMBER: _builtins.int
+    ASSISTANT_ID_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
+    LIFETIME_FIELD_NUMBER: _builtins.int
+    reservation_id: _builtins.str
+    """The identifier of the reservation, 1 to 64 characters, unique to one answer."""
+    assistant_id: _builtins.str
+    """The identifier of the assistant that answers."""
+    prompt_tokens: _builtins.int
+    """About how many tokens the prompt has. From 0 to 10^12."""
+    completion_tokens: _builtins.int
+    """About how many tokens the answer has at most. From 0 to 10^12."""
+    @_builtins.property
+    def model(self) -> _assistant_pb2.ModelRef:
+        """The model that is asked. Without a price it costs nothing."""
+
+    @_builtins.property
+    def lifetime(self) -> _duration_pb2.Duration:
+        """After which the reservation ends if nobody ends it: the process that made it has died then.
+        Above 0 and at most a day.
+        """
+
+    def __init__(
+        self,
+        *,
+        reservation_id: _builtins.str = ...,
+        assistant_id: _builtins.str = ...,
+        model: _assistant_pb2.ModelRef | None = ...,
+        prompt_tokens: _builtins.int = ...,
+        completion_tokens: _builtins.int = ...,
+        lifetime: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lifetime", b"lifetime", "model", b"model"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_id", b"assistant_id", "completion_tokens", b"completion_tokens", "lifetime", b"lifetime", "model", b"model", "prompt_tokens", b"prompt_tokens", "reservation_id", b"reservation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReserveUsageRequest: _TypeAlias = ReserveUsageRequest  # noqa: Y015
+
+@_typing.final
+class ReserveUsageResponse(_message.Message):
+    """Response of `ReserveUsage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReserveUsageResponse: _TypeAlias = ReserveUsageResponse  # noqa: Y015
 
 @_typing.final
 class GetUsageRequest(_message.Message):

@@ -49,6 +49,11 @@ class UsageServiceStub:
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.RecordUsageRequest.SerializeToString,
                 response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.RecordUsageResponse.FromString,
                 _registered_method=True)
+        self.ReserveUsage = channel.unary_unary(
+                '/heddle.usage.v1.UsageService/ReserveUsage',
+                request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageRequest.SerializeToString,
+                response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageResponse.FromString,
+                _registered_method=True)
         self.GetUsage = channel.unary_unary(
                 '/heddle.usage.v1.UsageService/GetUsage',
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetUsageRequest.SerializeToString,
@@ -90,6 +95,21 @@ class UsageServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReserveUsage(self, request, context):
+        """Reserves the estimated costs of an answer in the quota of its assistant, before the model is
+        asked. Only for callers with the scope `service`.
+
+        Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
+        what is spent and what other answers have reserved. One answer at a time may begin if anything
+        is left, whatever its estimate. Reserves nothing for an assistant without a quota.
+
+        A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
+        replaces it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetUsage(self, request, context):
         """Gets the usage of one assistant, which may be empty.
         """
@@ -120,6 +140,11 @@ def add_UsageServiceServicer_to_server(servicer, server):
                     servicer.RecordUsage,
                     request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.RecordUsageRequest.FromString,
                     response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.RecordUsageResponse.SerializeToString,
+            ),
+            'ReserveUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReserveUsage,
+                    request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageRequest.FromString,
+                    response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageResponse.SerializeToString,
             ),
             'GetUsage': grpc.unary_unary_rpc_method_handler(
                     servicer.GetUsage,
@@ -174,6 +199,33 @@ class UsageService:
             '/heddle.usage.v1.UsageService/RecordUsage',
             heddle_dot_usage_dot_v1_dot_usage__pb2.RecordUsageRequest.SerializeToString,
             heddle_dot_usage_dot_v1_dot_usage__pb2.RecordUsageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReserveUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.usage.v1.UsageService/ReserveUsage',
+            heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageRequest.SerializeToString,
+            heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -50,6 +50,17 @@ class UsageServiceStub:
     the database are skipped. If an entry is invalid, the call fails with `INVALID_ARGUMENT` and
     records none.
     """
+    ReserveUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ReserveUsageRequest, _usage_pb2.ReserveUsageResponse]
+    """Reserves the estimated costs of an answer in the quota of its assistant, before the model is
+    asked. Only for callers with the scope `service`.
+
+    Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
+    what is spent and what other answers have reserved. One answer at a time may begin if anything
+    is left, whatever its estimate. Reserves nothing for an assistant without a quota.
+
+    A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
+    replaces it.
+    """
     GetUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]
     """Gets the usage of one assistant, which may be empty."""
     ListUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ListUsageRequest, _usage_pb2.ListUsageResponse]
@@ -82,6 +93,17 @@ class UsageServiceAsyncStub(UsageServiceStub):
     Each entry counts once, even if it is sent repeatedly. Entries of assistants that are not in
     the database are skipped. If an entry is invalid, the call fails with `INVALID_ARGUMENT` and
     records none.
+    """
+    ReserveUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.ReserveUsageRequest, _usage_pb2.ReserveUsageResponse]  # type: ignore[assignment]
+    """Reserves the estimated costs of an answer in the quota of its assistant, before the model is
+    asked. Only for callers with the scope `service`.
+
+    Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
+    what is spent and what other answers have reserved. One answer at a time may begin if anything
+    is left, whatever its estimate. Reserves nothing for an assistant without a quota.
+
+    A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
+    replaces it.
     """
     GetUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]  # type: ignore[assignment]
     """Gets the usage of one assistant, which may be empty."""
@@ -118,6 +140,23 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
         Each entry counts once, even if it is sent repeatedly. Entries of assistants that are not in
         the database are skipped. If an entry is invalid, the call fails with `INVALID_ARGUMENT` and
         records none.
+        """
+
+    @_abc_1.abstractmethod
+    def ReserveUsage(
+        self,
+        request: _usage_pb2.ReserveUsageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_usage_pb2.ReserveUsageResponse, _abc.Awaitable[_usage_pb2.ReserveUsageResponse]]:
+        """Reserves the estimated costs of an answer in the quota of its assistant, before the model is
+        asked. Only for callers with the scope `service`.
+
+        Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
+        what is spent and what other answers have reserved. One answer at a time may begin if anything
+        is left, whatever its estimate. Reserves nothing for an assistant without a quota.
+
+        A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
+        replaces it.
         """
 
     @_abc_1.abstractmethod

@@ -216,6 +216,16 @@ usage = Table(
 """What assistants consumed. Costs are in millionths of a millionth of a US dollar: that is what one
 token costs if a million cost a millionth, so sums are exact however they were recorded."""
 
+usage_reservations = Table(
+    "usage_reservations",
+    metadata,
+    Column("reservation", Text, primary_key=True),
+    Column("assistant_id", ForeignKey("assistants.id"), nullable=False, index=True),
+    _amount("cost_picos"),
+    _at("expires_at"),
+)
+"""What answers that are under way may cost, by their assistants. Costs are as in `usage`."""
+
 usage_recorders = Table(
     "usage_recorders",
     metadata,

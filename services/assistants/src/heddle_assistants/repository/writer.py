@@ -27,6 +27,7 @@ from heddle_assistants.repository.organizations import organization_id
 from heddle_assistants.repository.owners import owner_of_new
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import locked
+from heddle_assistants.usage.quotas import keep_quota
 
 Columns = Mapping[str, Any]
 """New values by the names of columns."""
@@ -111,6 +112,7 @@ class Writer:
         Raises:
             MalformedAssistantError: What is kept cannot be understood, and this repairs nothing.
             NewerFormatError: What is kept is of a newer format.
+            PermissionDeniedError: `identity` may not change its quota.
         """
         with _taken_names():
             async with self._database.writing() as connection:
@@ -128,6 +130,8 @@ class Writer:
                     assert migrated is not None  # noqa: S101 - nobody else changes what is held
                     held = migrated
                 document, columns = edit(Stored(held, conversion.metadata))
+                organization = before.organization
+                document = keep_quota(document, conversion.metadata, identity, organization)
                 if not same(document, conversion.metadata):
                     title = displayed_title(document)
                     columns = {**columns, "metadata": dump(document), "title": title}

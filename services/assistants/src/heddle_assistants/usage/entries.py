@@ -36,6 +36,8 @@ def entries_of(request: pb.RecordUsageRequest) -> list[Entry]:
         raise _wrong("recorder", "must not contain the character NUL")
     if len(request.entries) > MOST:
         raise _wrong("entries", f"must be at most {MOST}")
+    if len(request.settled_reservations) > MOST:
+        raise _wrong("settled_reservations", f"must be at most {MOST}")
     entries = (_entry(entry, f"entries[{at}]") for at, entry in enumerate(request.entries))
     return [entry for entry in entries if entry is not None]
 

@@ -5,6 +5,10 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion.json_text import same
+from heddle_runtime.errors import PermissionDeniedError
+from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import may_administer_in
 
 from heddle_assistants.usage.prices import MICROS
 
@@ -33,6 +37,35 @@ def quota_of(metadata: dict[str, Any]) -> pb.Quota | None:
         return pb.Quota(problem=_PROBLEM)
     within = min(max(limit, Decimal(0)), Decimal(LARGEST // MICROS))
     return pb.Quota(limit_micros=int((within * MICROS).to_integral_value(ROUND_HALF_UP)))
+
+
+def keep_quota(
+    document: dict[str, Any], stored: dict[str, Any], identity: Identity, organization: str
+) -> dict[str, Any]:
+    """Return new metadata of an assistant with a quota that `identity` may give it.
+
+    An author can set a quota where none is. It stays, whether the author later sends it back or
+    leaves it out.
+
+    Args:
+        document: The new metadata. It is not changed.
+        stored: The metadata so far.
+        identity: Who changes the assistant.
+        organization: Of the assistant.
+
+    Raises:
+        PermissionDeniedError: Only an administrator may change this quota.
+    """
+    if MEMBER not in stored or may_administer_in(identity, organization):
+        return document
+    if MEMBER not in document:
+        return {**document, MEMBER: stored[MEMBER]}
+    if same({MEMBER: document[MEMBER]}, {MEMBER: stored[MEMBER]}):
+        return document
+    raise PermissionDeniedError(
+        "Only an administrator of the organisation can change the quota of an assistant. Leave the "
+        "quota as it is, or ask an administrator."
+    )
 
 
 def _amount(value: object) -> Decimal | None:

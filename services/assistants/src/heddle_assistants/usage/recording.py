@@ -21,6 +21,7 @@ from heddle_assistants.database.schema import (
     organizations,
     usage,
     usage_recorders,
+    usage_reservations,
 )
 from heddle_assistants.usage.entries import COUNTS, Entry, entries_of
 from heddle_assistants.usage.price_lookup import PriceLookup
@@ -72,6 +73,9 @@ class Recording:
             ]
             if rows := _rows(new):
                 await connection.execute(_adding(connection), rows)
+            if settled := request.settled_reservations[:]:
+                ended = usage_reservations.c.reservation.in_(settled)
+                await connection.execute(delete(usage_reservations).where(ended))
             if last > before:
                 mine = update(usage_recorders).where(usage_recorders.c.recorder == recorder)
                 values = {"last_number": last, "recorded_at": int(time.time())}

@@ -9,13 +9,15 @@ from heddle_runtime.permissions import require_service
 from heddle_assistants.repository.paging import row_before
 from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Reports
+from heddle_assistants.usage.reservations import Reservations
 
 
 class UsageServicer(pb_grpc.UsageServiceServicer):
     """Translates between the contract and what is kept of usage."""
 
-    def __init__(self, recording: Recording, reports: Reports) -> None:
+    def __init__(self, recording: Recording, reservations: Reservations, reports: Reports) -> None:
         self._recording = recording
+        self._reservations = reservations
         self._reports = reports
 
     async def RecordUsage(
@@ -25,6 +27,14 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         require_service(caller().identity)
         await self._recording.record(request)
         return pb.RecordUsageResponse()
+
+    async def ReserveUsage(
+        self, request: pb.ReserveUsageRequest, context: Context
+    ) -> pb.ReserveUsageResponse:
+        """Reserve what an answer may cost."""
+        require_service(caller().identity)
+        await self._reservations.reserve(request)
+        return pb.ReserveUsageResponse()
 
     async def GetUsage(self, request: pb.GetUsageRequest, context: Context) -> pb.GetUsageResponse:
         """Return what one assistant consumed."""

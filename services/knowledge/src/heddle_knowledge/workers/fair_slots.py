@@ -37,8 +37,6 @@ def in_turn(items: Iterable[ItemT], tenant_of: Callable[[ItemT], Tenant]) -> lis
         tenant = tenant_of(item)
         owners = by_organization.setdefault(tenant.organization, {})
         owners.setdefault(tenant.owner, []).append(item)
-    if len(by_organization) == 1 and len(owners) == 1:
-        return owners[tenant.owner]
     return _alternating(_alternating(owners.values()) for owners in by_organization.values())
 
 

@@ -6,7 +6,7 @@ from heddle_runtime.errors import ResourceExhaustedError
 from heddle_orchestrator.metering.meter import Meter
 
 _MICROS = 1_000_000
-_USED_UP = "The assistant has spent what its quota allows. Its owner can raise the limit."
+_USED_UP = "The assistant has spent what its quota allows. An administrator can raise the limit."
 
 
 class Budget:

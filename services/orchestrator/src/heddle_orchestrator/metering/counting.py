@@ -22,17 +22,21 @@ class Counting:
     Use as `with Counting(…) as counted:`, and store the latest events in `counted.last`.
     """
 
-    __slots__ = ("_assistant", "_charged", "_meter", "last")
+    __slots__ = ("_assistant", "_charged", "_meter", "_reservation", "last")
 
     last: Sequence[pb.RunEvent]
     """The latest events."""
 
     def __init__(
-        self, meter: Meter, request: pb.RunCompletionRequest, assistant: Assistant
+        self,
+        meter: Meter,
+        request: pb.RunCompletionRequest,
+        assistant: Assistant,
+        reservation: str = "",
     ) -> None:
-        stored = request.HasField("assistant_reference")
         self._meter = meter
-        self._charged = assistant.id if stored else request.charged_to
+        self._charged = charged_assistant(request, assistant)
+        self._reservation = reservation
         self._assistant = assistant
         self.last = ()
 
@@ -40,8 +44,12 @@ class Counting:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if not self._charged:
-            return
+        if self._charged:
+            self._count(kind)
+        if self._reservation:
+            self._meter.settle(self._reservation)
+
+    def _count(self, kind: type[BaseException] | None) -> None:
         ending = self.last[-1] if self.last else None
         if ending is not None and ending.HasField("done"):
             done = ending.done
@@ -57,6 +65,11 @@ class Counting:
             return self._charged, model.connector, model.model
         connector, _, name = substitute.partition("/")
         return self._charged, connector, name
+
+
+def charged_assistant(request: pb.RunCompletionRequest, assistant: Assistant) -> str:
+    """Return the id of the assistant whose usage an answer is; empty if nobody's."""
+    return assistant.id if request.HasField("assistant_reference") else request.charged_to
 
 
 def _tokens(usage: chat_pb2.Usage) -> Tokens | None:

@@ -13,7 +13,7 @@ from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, from_rpc
 from heddle_runtime.service_credentials import ServiceCredentials
 
-from heddle_orchestrator.metering.meter import MAX_BATCH, Meter
+from heddle_orchestrator.metering.meter import MAX_BATCH, MAX_SETTLED, Meter
 
 if TYPE_CHECKING:
     from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
@@ -23,11 +23,8 @@ _TIMEOUT_SECONDS = 5.0
 
 
 @asynccontextmanager
-async def flushing(
-    service: "UsageServiceAsyncStub", meter: Meter, credentials: ServiceCredentials, seconds: float
-) -> AsyncGenerator[None]:
-    """Record the counts of `meter` every `seconds` seconds, and at the end of the block."""
-    flusher = _Flusher(service, meter, credentials)
+async def flushing(flusher: "Flusher", seconds: float) -> AsyncGenerator[None]:
+    """Record counts every `seconds` seconds, and at the end of the block."""
     task = asyncio.create_task(flusher.run(seconds))
     try:
         yield
@@ -38,7 +35,7 @@ async def flushing(
         await flusher.flush(everything=True)
 
 
-class _Flusher:
+class Flusher:
     """Sends batches, and repeats a failed one."""
 
     def __init__(
@@ -48,6 +45,7 @@ class _Flusher:
         self._meter = meter
         self._credentials = credentials
         self._failing = False
+        self._sending = asyncio.Lock()
 
     async def run(self, seconds: float) -> None:
         """Send batches until cancelled."""
@@ -64,10 +62,17 @@ class _Flusher:
         Args:
             everything: Whether counts that arrive meanwhile are sent too.
         """
+        async with self._sending:
+            await self._flush(everything=everything)
+
+    async def _flush(self, *, everything: bool) -> None:
         more = True
-        while more and (entries := self._meter.batch()):
-            more = everything or len(entries) == MAX_BATCH
-            request = pb.RecordUsageRequest(recorder=self._meter.recorder, entries=entries)
+        while more and ((entries := self._meter.batch()) or self._meter.settled_in_batch):
+            settled = self._meter.settled_in_batch
+            more = everything or len(entries) == MAX_BATCH or len(settled) == MAX_SETTLED
+            request = pb.RecordUsageRequest(
+                recorder=self._meter.recorder, entries=entries, settled_reservations=settled
+            )
             try:
                 with self._credentials.as_service():
                     await self._service.RecordUsage(request, **new_call_options(_TIMEOUT_SECONDS))

@@ -14,6 +14,8 @@ log = structlog.get_logger(__name__)
 MAX_KEYS = 10_000
 """Combinations of assistant and model, and assistants, that are counted in memory."""
 MAX_BATCH = 1_000
+MAX_SETTLED = 5_000
+"""Reservations that end with one batch."""
 
 Key = tuple[str, str, str]
 """An assistant's id, a connector, a model."""
@@ -31,6 +33,9 @@ class Meter:
         self._batch: list[pb.UsageEntry] = []
         self._number = 0
         self._counters: dict[str, UsageCounter] = {}
+        self._settled: list[str] = []
+        self.settled_in_batch: list[str] = []
+        """The reservations that end with the next batch."""
         self._lost = 0
 
     def add(self, key: Key, tokens: Tokens | None) -> None:
@@ -50,6 +55,10 @@ class Meter:
         total.completion_tokens += tokens.completion
         self.counter(key[0]).counted.add(tokens)
 
+    def settle(self, reservation: str) -> None:
+        """End a reservation, after the usage of its answer was added."""
+        self._settled.append(reservation)
+
     def counter(self, assistant: str) -> UsageCounter:
         """Return the counter of an assistant."""
         counter = self._counters.get(assistant)
@@ -64,7 +73,7 @@ class Meter:
         return counter
 
     def batch(self) -> Sequence[pb.UsageEntry]:
-        """Return the next batch to record; empty if there is none."""
+        """Return the next batch to record; empty if there is none, or only settled reservations."""
         if not self._batch:
             for key in list(self._sums)[:MAX_BATCH]:
                 self._number += 1
@@ -76,6 +85,9 @@ class Meter:
                     counts=self._sums.pop(key),
                 )
                 self._batch.append(entry)
+            if not self._sums and not self.settled_in_batch:  # all usage so far is in the batch
+                self.settled_in_batch = self._settled[:MAX_SETTLED]
+                del self._settled[:MAX_SETTLED]
         return self._batch
 
     def recorded(self) -> None:
@@ -86,6 +98,7 @@ class Meter:
             tokens = Tokens(counts.prompt_tokens, counts.cached_tokens, counts.completion_tokens)
             self.counter(entry.assistant_id).record(tokens, now)
         self._batch = []
+        self.settled_in_batch = []
 
     def _lose(self) -> None:
         self._lost += 1

@@ -1,0 +1,150 @@
+"""What answers that are under way may cost: reserved before the model is asked."""
+
+import time
+from datetime import timedelta
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle.usage.v1 import usage_pb2 as pb
+from heddle_conversion import parse
+from heddle_conversion.identifiers import row_id
+from heddle_runtime.errors import (
+    InvalidRequestError,
+    MalformedAssistantError,
+    ResourceExhaustedError,
+    Violation,
+)
+from sqlalchemy import Select, delete, func, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import (
+    assistants,
+    organizations,
+    usage,
+    usage_reservations,
+)
+from heddle_assistants.usage.price_lookup import PriceLookup
+from heddle_assistants.usage.prices import MICROS, cost_of, price_of
+from heddle_assistants.usage.quotas import MEMBER, quota_of
+from heddle_assistants.usage.recording import MOST_PICOS
+
+MAX_LIFETIME = timedelta(days=1)
+MAX_ID_CHARACTERS = 64
+MAX_TOKENS = 10**12
+_RETRY_SECONDS = 2.0
+_USED_UP = "The assistant has spent what its quota allows. An administrator can raise the limit."
+_RESERVED = (
+    "Answers that are under way may use up the quota of the assistant. Try again when they are "
+    "complete."
+)
+_KEPT = usage_reservations.c
+
+
+class Reservations:
+    """Reserves costs in quotas. Replicas of the service may share the database."""
+
+    def __init__(self, database: Database, price_lookup: PriceLookup) -> None:
+        self._database = database
+        self._price_lookup = price_lookup
+
+    async def reserve(self, request: pb.ReserveUsageRequest) -> None:
+        """Reserve the estimated costs of an answer; nothing for an assistant without a quota.
+
+        Raises:
+            InvalidRequestError: A field is wrong; the violation says what.
+            ResourceExhaustedError: The quota is used up, or the estimate does not fit into it.
+        """
+        _check(request)
+        number = row_id(request.assistant_id)
+        if number is None:  # of a file, or of nobody
+            return
+        async with self._database.reading() as connection:
+            row = (await connection.execute(_assistant(number))).one_or_none()
+        quota = _quota(row[1]) if row else None
+        if row is None or quota is None:
+            return
+        cost = await self._cost(request, row[0])
+        async with self._database.writing() as connection:
+            await _reserve(connection, number, quota, cost, request)
+
+    async def _cost(self, request: pb.ReserveUsageRequest, organization: str) -> int:
+        model = request.model
+        prices = await self._price_lookup.of(organization)
+        price = price_of(prices, model.connector, model.model)
+        if price is None:
+            return 0
+        counts = pb.Counts(
+            prompt_tokens=request.prompt_tokens, completion_tokens=request.completion_tokens
+        )
+        return min(cost_of(counts, price), MOST_PICOS)
+
+
+async def _reserve(
+    connection: AsyncConnection,
+    number: int,
+    quota: assistant_pb2.Quota,
+    cost: int,
+    request: pb.ReserveUsageRequest,
+) -> None:
+    # Reservations of one assistant take turns, so that two do not count on the same rest. SQLite
+    # needs no such words: a writer is alone.
+    turn = select(assistants.c.id).where(assistants.c.id == number)
+    await connection.execute(turn.with_for_update(key_share=True))
+    now = int(time.time())
+    ended = (_KEPT.expires_at <= now) | (_KEPT.reservation == request.reservation_id)
+    await connection.execute(delete(usage_reservations).where(_KEPT.assistant_id == number, ended))
+    # One statement: usage that is recorded meanwhile counts on one side, as spent or as reserved.
+    spent, reserved = (await connection.execute(_committed(number))).one()
+    left = quota.limit_micros * MICROS - int(spent or 0)
+    if left <= 0:
+        raise ResourceExhaustedError(quota.problem or _USED_UP, quota="assistant")
+    if reserved is not None and int(reserved) + cost > left:
+        raise ResourceExhaustedError(_RESERVED, retry_after=_RETRY_SECONDS, quota="assistant")
+    values = {
+        "reservation": request.reservation_id,
+        "assistant_id": number,
+        "cost_picos": cost,
+        "expires_at": now + max(1, int(request.lifetime.ToTimedelta().total_seconds())),
+    }
+    await connection.execute(insert(usage_reservations).values(**values))
+
+
+def _assistant(number: int) -> Select[str, str | None]:
+    query = select(organizations.c.slug, assistants.c.metadata)
+    joined = query.join(organizations, assistants.c.organization_id == organizations.c.id)
+    return joined.where(assistants.c.id == number)
+
+
+def _committed(number: int) -> Select[int | None, int | None]:
+    """Return the query for what an assistant has spent and what it has reserved, in this order.
+
+    Each is None if there is nothing.
+    """
+    spent = select(func.sum(usage.c.cost_picos)).where(usage.c.assistant_id == number)
+    reserved = select(func.sum(_KEPT.cost_picos)).where(_KEPT.assistant_id == number)
+    return select(spent.scalar_subquery(), reserved.scalar_subquery())
+
+
+def _quota(metadata: str | None) -> assistant_pb2.Quota | None:
+    if not metadata or f'"{MEMBER}"' not in metadata:
+        return None
+    try:
+        return quota_of(parse(metadata))
+    except MalformedAssistantError:  # it cannot answer either
+        return None
+
+
+def _check(request: pb.ReserveUsageRequest) -> None:
+    violations = []
+    if not 1 <= len(request.reservation_id) <= MAX_ID_CHARACTERS or "\0" in request.reservation_id:
+        what = f"must have 1 to {MAX_ID_CHARACTERS} characters, none of them NUL"
+        violations.append(Violation("reservation_id", what))
+    violations += [
+        Violation(name, f"must be from 0 to {MAX_TOKENS}")
+        for name in ("prompt_tokens", "completion_tokens")
+        if not 0 <= getattr(request, name) <= MAX_TOKENS
+    ]
+    if not timedelta(0) < request.lifetime.ToTimedelta() <= MAX_LIFETIME:
+        violations.append(Violation("lifetime", "must be above 0 and at most a day"))
+    if violations:
+        raise InvalidRequestError("The reservation is not valid.", violations)

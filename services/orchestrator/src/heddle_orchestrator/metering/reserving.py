@@ -1,0 +1,79 @@
+"""Reserves the estimated costs of answers in quotas."""
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+from heddle.connector.v1 import connector_pb2
+from heddle.usage.v1 import usage_pb2 as pb
+from heddle_runtime.call_metadata import Context, call_options, remaining
+from heddle_runtime.errors import ResourceExhaustedError, from_rpc
+from heddle_runtime.service_credentials import ServiceCredentials
+
+from heddle_orchestrator.metering.flushing import Flusher
+
+if TYPE_CHECKING:
+    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
+
+_CHARS_PER_TOKEN = 4
+_IMAGE_TOKENS = 1_000
+_MAX_ANSWER_SECONDS = 3_600.0
+_SLACK_SECONDS = 60.0
+"""For recording the usage after the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserver:
+    """Reserves in the usage service what an answer may cost."""
+
+    service: "UsageServiceAsyncStub"
+    credentials: ServiceCredentials
+    flusher: Flusher
+    completion_tokens: int
+    """The estimate of an answer whose request sets no maximum."""
+
+    async def reserve(
+        self, assistant: str, generation: connector_pb2.GenerateMessageRequest, context: Context
+    ) -> str:
+        """Reserve for an answer of an assistant, and return the id of the reservation.
+
+        Raises:
+            ResourceExhaustedError: The quota of the assistant is used up, or the estimate does not
+                fit into it.
+        """
+        seconds = remaining(context, _MAX_ANSWER_SECONDS) + _SLACK_SECONDS
+        request = pb.ReserveUsageRequest(
+            reservation_id=uuid.uuid4().hex,
+            assistant_id=assistant,
+            model=generation.model,
+            prompt_tokens=prompt_tokens(generation),
+            completion_tokens=max(0, generation.options.max_tokens) or self.completion_tokens,
+            lifetime=Duration(seconds=int(seconds)),
+        )
+        try:
+            await self._send(request, context)
+        except ResourceExhaustedError as error:
+            if error.retry_after is None:  # the quota is used up
+                raise
+            # Answers that have ended may still be reserved: record their usage now.
+            await self.flusher.flush()
+            await self._send(request, context)
+        return request.reservation_id
+
+    async def _send(self, request: pb.ReserveUsageRequest, context: Context) -> None:
+        try:
+            with self.credentials.as_service():
+                await self.service.ReserveUsage(request, **call_options(context))
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+
+
+def prompt_tokens(generation: connector_pb2.GenerateMessageRequest) -> int:
+    """Return about how many tokens a prompt has."""
+    parts = [part for message in generation.messages for part in message.parts]
+    chars = sum(len(part.text) for part in parts)
+    images = sum(1 for part in parts if not part.HasField("text"))
+    declared = sum(each.ByteSize() for each in generation.functions)
+    return (chars + declared) // _CHARS_PER_TOKEN + images * _IMAGE_TOKENS + 1
