@@ -143,6 +143,8 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     ) -> connector_pb2.GenerateWholeMessageResponse:
         self.seen.append(request.generation)
         self.wholes += 1
+        if self.refusal:
+            raise self.refusal
         events = [event for batch in self._answer(request.generation) for event in batch]
         return connector_pb2.GenerateWholeMessageResponse(events=events)
 

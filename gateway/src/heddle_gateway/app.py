@@ -26,6 +26,7 @@ from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
+from heddle_gateway.auth.rate_limits import Limits, RateLimits
 from heddle_gateway.http import openapi
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.disconnect import RunningRequests
@@ -160,6 +161,8 @@ class Gateway:
             elif not request.connection.response_complete:
                 raise  # the server closes the connection: the client notices the missing part
         finally:
+            if request.admission is not None:
+                request.admission.end()
             code = _CLIENT_GONE if request.client_gone else request.status
             logs.ended("request", name, code, watch.seconds())
 
@@ -196,12 +199,24 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         secret,
         development=settings.development,
         origins=settings.cors_origins,
+        limits=_limits(settings),
     )
     organizations = OrganizationSettings(
         services.accounts, credentials, cache_seconds=CACHE_SECONDS, without_servers=True
     )
     running = RunningRequests(settings.max_concurrent_calls)
     return Gateway(State(settings, services, authenticator, credentials, organizations, running))
+
+
+def _limits(settings: GatewaySettings) -> RateLimits | None:
+    """Return the limits of keys and organisations, None if there are none."""
+    limits = RateLimits(
+        Limits(settings.key_requests_per_minute, settings.key_concurrent_requests),
+        Limits(
+            settings.organization_requests_per_minute, settings.organization_concurrent_requests
+        ),
+    )
+    return limits if limits.any else None
 
 
 @cache

@@ -2,11 +2,12 @@
 
 from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
-from heddle_runtime.identity import DEVELOPER, Identity, TokenSigner
+from heddle_runtime.identity import DEVELOPER, Identity, TokenSigner, home
 
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import PREFIX, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal
+from heddle_gateway.auth.rate_limits import RateLimits
 from heddle_gateway.auth.web_pages import calls_this_machine, is_own_page, origin_of
 from heddle_gateway.http.raw import RawRequest
 
@@ -32,13 +33,26 @@ class Authenticator:
         *,
         development: bool = False,
         origins: tuple[str, ...] = (),
+        limits: RateLimits | None = None,
     ) -> None:
+        """Prepare.
+
+        Args:
+            keyring: The keys of the settings.
+            issued: The keys that the account service issued.
+            impersonation: The users of trusted keys.
+            secret: Signs identities; None: they are not signed.
+            development: Whether no key is needed.
+            origins: Of web pages that may call a gateway in development mode.
+            limits: Of keys and organisations; None: there are none.
+        """
         self._keyring = keyring
         self._issued = issued
         self._impersonation = impersonation
         self._signer = TokenSigner(secret) if secret else None
         self._development = development
         self._origins = origins
+        self._limits = limits
 
     async def admit(self, request: RawRequest, *, required: bool) -> None:
         """Authenticate a request, and set the caller of the calls that it causes.
@@ -47,6 +61,7 @@ class Authenticator:
             InvalidRequestError: A header that names the user is invalid.
             PermissionDeniedError: A web page calls a gateway in development mode, or the user that
                 a trusted key names is disabled.
+            ResourceExhaustedError: The key or its organisation has too many requests.
             UnauthenticatedError: A key is `required` and missing or invalid, two were sent, or
                 the key is unknown in development mode.
             UnavailableError: The key, or the user, cannot be checked now.
@@ -70,6 +85,8 @@ class Authenticator:
                 if key
                 else "The API key is missing. Send it in the header 'Authorization: Bearer KEY'."
             )
+        if principal is not None and self._limits is not None:
+            request.admission = self._limits.admit(key, home(principal.identity))
         if principal is not None and principal.trusted:
             self.enter(request, await self._impersonation.identity(principal, request))
         else:

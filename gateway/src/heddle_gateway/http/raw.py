@@ -1,7 +1,7 @@
 """One raw HTTP request and its response, without Starlette's request objects."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs
 
 import msgspec
@@ -20,6 +20,13 @@ _TRACE_HEADER = TRACE.encode()
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
 
 
+class Admission(Protocol):
+    """A running request that counts for a limit."""
+
+    def end(self) -> None:
+        """Count the request as complete."""
+
+
 class RawResponse(msgspec.Struct, frozen=True):
     """A whole response."""
 
@@ -32,7 +39,7 @@ class RawRequest:
     """A request of an ASGI server, and the way to send its response."""
 
     __slots__ = (
-        *("_direct", "client_gone", "connection", "headers", "receive", "request_id"),
+        *("_direct", "admission", "client_gone", "connection", "headers", "receive", "request_id"),
         *("scope", "send", "status"),
     )
 
@@ -51,6 +58,8 @@ class RawRequest:
         # Removed because it refers to the scope: only the garbage collector would free the cycle.
         self.connection: Connection = scope["state"].pop("connection")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.admission: Admission | None = None
+        """What must end with the request, if it counts for a limit."""
         self.client_gone = False
         """Whether the client closed the connection before it had its response."""
         self.status = 0
