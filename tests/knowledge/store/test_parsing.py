@@ -12,7 +12,6 @@ from heddle_knowledge.reading.parsing import Parser, ParserLimits
 from heddle_knowledge.workers.fair_slots import Tenant
 from knowledge.store.making import docx_of, pdf
 
-
 HANGING = b"".join(b"<div><font size=%d></div>" % number for number in range(20_000))
 """A page of 500 kB whose parser opens all of its fonts again in each paragraph."""
 
