@@ -1,0 +1,1 @@
+"""What an organisation notices of another one that sends hostile documents and many chats."""

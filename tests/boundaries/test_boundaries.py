@@ -1,0 +1,66 @@
+"""Every limit accepts what it allows, and refuses one more."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from annotated_types import Ge, Gt, Le, Lt
+from boundaries.inventory import limits
+from boundaries.rows import ROWS, refuses, value
+from heddle_devstack import StackSettings
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+_WITHOUT_ROW = Path(__file__).with_name("without_row.txt")
+ALLOWED = frozenset(_WITHOUT_ROW.read_text().split())
+"""Limits without a row, most of which bound what Heddle shows or remembers and refuse nothing."""
+
+
+def test_a_new_limit_has_a_row() -> None:
+    """A limit that refuses something needs a row in `rows.py`; others are listed in the file."""
+    assert set(limits()) - ROWS.keys() - ALLOWED == set()
+
+
+def test_the_list_of_limits_without_a_row_only_shrinks() -> None:
+    known = set(limits())
+    assert known >= ROWS.keys()
+    assert known >= ALLOWED, "remove those that are gone from without_row.txt"
+    assert not ALLOWED & ROWS.keys(), "remove those that have a row from without_row.txt"
+
+
+@pytest.mark.parametrize("limit", ROWS)
+def test_a_limit_accepts_what_it_allows_and_refuses_one_more(limit: str) -> None:
+    most, check = value(limit), ROWS[limit]
+    assert [refuses(check, size) for size in (most - 1, most, most + 1)] == [False, False, True]
+
+
+def bounds() -> Iterator[Any]:
+    """Yield the bounds of settings: the name, the field, an accepted and a refused value."""
+    for kind in get_type_hints(StackSettings).values():
+        for name, field in kind.model_fields.items():
+            step = 1 if field.annotation is int else 1e-6
+            for bound in field.metadata:
+                match bound:
+                    case Ge(ge=edge):
+                        accepted, refused = edge, edge - step
+                    case Le(le=edge):
+                        accepted, refused = edge, edge + step
+                    case Gt(gt=edge):
+                        accepted, refused = edge + step, edge
+                    case Lt(lt=edge):
+                        accepted, refused = edge - step, edge
+                    case _:
+                        continue
+                place = f"{kind.__name__}.{name} {bound}"
+                yield pytest.param(field, accepted, refused, id=place)
+
+
+@pytest.mark.parametrize(("field", "accepted", "refused"), [*bounds()])
+def test_a_setting_is_valid_up_to_its_bounds(
+    field: FieldInfo, accepted: float, refused: float
+) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(field.rebuild_annotation())
+    assert adapter.validate_python(accepted) == accepted
+    with pytest.raises(ValidationError):
+        adapter.validate_python(refused)
