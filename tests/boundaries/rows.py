@@ -29,6 +29,10 @@ from heddle_runtime.struct_codec import to_struct
 Check = Callable[[int], object]
 
 
+def _membership(count: int) -> None:
+    Membership.model_validate({"type": "in", "key": "k", "value": ["v"] * count})
+
+
 def _nested(levels: int) -> Any:
     value: Any = {}
     for _ in range(levels - 1):
@@ -131,9 +135,7 @@ ROWS: dict[str, Check] = {
         _nested(n), import_module("heddle_runtime.limits").MAX_JSON_DEPTH
     ),
     "heddle_runtime.schema_references.MAX_SCHEMA_CHARACTERS": lambda n: _schema(n) and None,
-    "heddle_gateway.openai.search_filters.MAX_VALUES": lambda n: (
-        Membership.model_validate({"type": "in", "key": "k", "value": ["v"] * n}) and None
-    ),
+    "heddle_gateway.openai.search_filters.MAX_VALUES": _membership,
 }
 """By limit. A check returns something true, or raises, if it refuses a size."""
 

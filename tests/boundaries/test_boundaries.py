@@ -35,25 +35,29 @@ def test_a_limit_accepts_what_it_allows_and_refuses_one_more(limit: str) -> None
     assert [refuses(check, size) for size in (most - 1, most, most + 1)] == [False, False, True]
 
 
+def edges(bound: Any, step: float) -> tuple[float, float] | None:
+    """Return a value that a bound accepts and one that it refuses; None if it is no bound."""
+    match bound:
+        case Ge():
+            return bound.ge, bound.ge - step  # type: ignore[return-value, operator] # a number
+        case Le():
+            return bound.le, bound.le + step  # type: ignore[return-value, operator] # a number
+        case Gt():
+            return bound.gt + step, bound.gt  # type: ignore[return-value, operator] # a number
+        case Lt():
+            return bound.lt - step, bound.lt  # type: ignore[return-value, operator] # a number
+        case _:
+            return None
+
+
 def bounds() -> Iterator[Any]:
-    """Yield the bounds of settings: the name, the field, an accepted and a refused value."""
+    """Yield the bounds of settings: the field, an accepted and a refused value."""
     for kind in get_type_hints(StackSettings).values():
         for name, field in kind.model_fields.items():
-            step = 1 if field.annotation is int else 1e-6
             for bound in field.metadata:
-                match bound:
-                    case Ge(ge=edge):
-                        accepted, refused = edge, edge - step
-                    case Le(le=edge):
-                        accepted, refused = edge, edge + step
-                    case Gt(gt=edge):
-                        accepted, refused = edge + step, edge
-                    case Lt(lt=edge):
-                        accepted, refused = edge - step, edge
-                    case _:
-                        continue
-                place = f"{kind.__name__}.{name} {bound}"
-                yield pytest.param(field, accepted, refused, id=place)
+                pair = edges(bound, 1 if field.annotation is int else 1e-6)
+                if pair is not None:
+                    yield pytest.param(field, *pair, id=f"{kind.__name__}.{name} {bound}")
 
 
 @pytest.mark.parametrize(("field", "accepted", "refused"), [*bounds()])

@@ -11,11 +11,19 @@ from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.reuse import EmbeddedText
 from heddle_knowledge.workers.fair_slots import Tenant
 
-MAX_BATCH_PASSAGES = 32
-"""A local model embeds them in about two seconds."""
+_MAX_REMOTE_PASSAGES = 32
+_MAX_LOCAL_PASSAGES = 8
+"""Passages of one batch. A local model takes as long for each in a small batch as in a large one,
+and whoever comes next waits for the batches in front only: about half a second."""
 # A local model processes one batch at a time; the next batch fills meanwhile.
 _MAX_LOCAL_BATCHES = 2
 _MAX_REMOTE_BATCHES = 8
+
+
+def max_passages(embedder: Embedder) -> int:
+    """Return how many passages a batch of an embedder has at most."""
+    local = isinstance(embedder, LocalEmbedder)
+    return _MAX_LOCAL_PASSAGES if local else _MAX_REMOTE_PASSAGES
 
 
 class Batches:
@@ -28,7 +36,9 @@ class Batches:
     async def embedded(
         self, embedder: Embedder, texts: Sequence[str], *, words: bool, tenant: Tenant
     ) -> Sequence[EmbeddedText]:
-        """Embed at most 32 passages, and their words if these are kept. Tenants take turns.
+        """Embed at most `max_passages` passages, and their words if these are kept.
+
+        Tenants take turns.
 
         Raises:
             EmbeddingError: The embedder failed.
@@ -38,7 +48,7 @@ class Batches:
             f"{embedder.info().model} {words}",
             lambda: Batcher(
                 partial(_embed_all, embedder, words=words),
-                _batch_size,
+                partial(_batch_size, max_passages(embedder)),
                 max_batches=_MAX_LOCAL_BATCHES if local else _MAX_REMOTE_BATCHES,
             ),
             texts,
@@ -61,7 +71,7 @@ async def _embed_all(
     return [[next(results) for _ in texts] for texts in batch]
 
 
-def _batch_size(waiting: Sequence[Sequence[str]]) -> int:
+def _batch_size(most: int, waiting: Sequence[Sequence[str]]) -> int:
     """Count the requests whose passages fit into the next batch."""
     totals = [*accumulate(map(len, waiting))]
-    return max(1, bisect_right(totals, MAX_BATCH_PASSAGES))
+    return max(1, bisect_right(totals, most))
