@@ -42,17 +42,17 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def run(asked: argparse.Namespace, folder: Path) -> bool:
+async def run(arguments: argparse.Namespace, folder: Path) -> bool:
     """Measure and print; return whether the load stays within what is allowed."""
     upstream, *ports = free_ports(1 + len(_SERVICES))
-    names = [f"quiet-{number}" for number in range(asked.organisations)]
+    names = [f"quiet-{number}" for number in range(arguments.organisations)]
     settings = heddle_environment(ports, upstream, folder / "heddle")
     del settings["HEDDLE_GATEWAY_DEVELOPMENT"]
     keys = folder / "keys.yaml"
     keys.write_text("".join(map(_owner, [LOUD, *names])))
     settings |= {
         "HEDDLE_GATEWAY_API_KEYS": str(keys),
-        "HEDDLE_GATEWAY_ORGANIZATION_CONCURRENT_REQUESTS": str(asked.concurrent),
+        "HEDDLE_GATEWAY_ORGANIZATION_CONCURRENT_REQUESTS": str(arguments.concurrent),
         "HEDDLE_IDENTITY_SECRET": "a-secret-of-the-benchmark-of-fairness",
         "HEDDLE_LOG_LEVEL": "WARNING",
     }
@@ -68,10 +68,10 @@ async def run(asked: argparse.Namespace, folder: Path) -> bool:
         for tenant in (loud, *tenants):
             async with tenant.client() as client:
                 await tenant.prepare(client)
-        rounds = max(2, asked.rounds // len(tenants))
+        rounds = max(2, arguments.rounds // len(tenants))
         await probes(tenants, rounds)
         alone = _taken(tenants)
-        load = asyncio.create_task(attack(loud, asked.documents, asked.chats))
+        load = asyncio.create_task(attack(loud, arguments.documents, arguments.chats))
         await asyncio.sleep(3)  # until the load is at its height
         await probes(tenants, rounds)
         beside = _taken(tenants)

@@ -61,7 +61,7 @@ async def test_an_answer_that_fails_gives_its_reservation_back(
 
 
 @both_ways
-async def test_an_answer_that_does_not_fit_is_refused_before_the_model_is_asked(
+async def test_an_answer_that_does_not_fit_is_refused_before_it_begins(
     limited: Harness, *, watched: bool
 ) -> None:
     full = ResourceExhaustedError("Answers are under way.", retry_after=2, quota="assistant")

@@ -18,9 +18,9 @@ HANGING = b"".join(b"<div><font size=%d></div>" % number for number in range(20_
 
 @pytest.fixture
 async def parser() -> AsyncIterator[Parser]:
-    made = Parser(ParserLimits(seconds=5))
-    yield made
-    await made.aclose()
+    running = Parser(ParserLimits(seconds=5))
+    yield running
+    await running.aclose()
 
 
 async def test_title_and_chunks_come_back(parser: Parser) -> None:
@@ -79,9 +79,9 @@ async def test_an_organisation_whose_documents_hang_delays_no_other(parser: Pars
     await asyncio.sleep(0)
     started = time.monotonic()
 
-    found = await parser.parse(b"text", media_type="", name="a.txt", tenant=quiet)
+    reply = await parser.parse(b"text", media_type="", name="a.txt", tenant=quiet)
 
-    assert found.title == "a.txt"
+    assert reply.title == "a.txt"
     assert time.monotonic() - started < 4  # a document of the other organisation takes 5 s
     for each in hanging:
         each.cancel()

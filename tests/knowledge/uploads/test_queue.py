@@ -57,7 +57,7 @@ async def test_a_batch_that_does_not_fit_into_the_queue_is_refused_as_a_whole(
 
 
 @pytest.mark.parametrize(("attempts", "accepted"), [(1, True), (2, False)])
-async def test_a_file_during_which_the_service_died_twice_is_given_up(
+async def test_a_file_during_which_the_service_died_twice_fails(
     tmp_path: Path, attempts: int, accepted: bool
 ) -> None:
     async with serving(tmp_path) as desk:

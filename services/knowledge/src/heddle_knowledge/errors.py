@@ -52,6 +52,12 @@ class UnreadableDocumentError(KnowledgeError, ValueError):
     """No text can be taken from a document: wrong type, damaged, encrypted, empty or too large."""
 
 
+class BusyError(KnowledgeError):
+    """Too much work waits already; a later attempt may succeed."""
+
+    retry_seconds = 5.0
+
+
 class EmbeddingError(KnowledgeError):
     """The embedding model cannot be loaded, is not the expected file, or keeps failing."""
 

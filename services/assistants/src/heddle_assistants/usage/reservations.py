@@ -37,7 +37,7 @@ _RESERVED = (
     "Answers that are under way may use up the quota of the assistant. Try again when they are "
     "complete."
 )
-_KEPT = usage_reservations.c
+_COLUMNS = usage_reservations.c
 
 
 class Reservations:
@@ -91,8 +91,10 @@ async def _reserve(
     turn = select(assistants.c.id).where(assistants.c.id == number)
     await connection.execute(turn.with_for_update(key_share=True))
     now = int(time.time())
-    ended = (_KEPT.expires_at <= now) | (_KEPT.reservation == request.reservation_id)
-    await connection.execute(delete(usage_reservations).where(_KEPT.assistant_id == number, ended))
+    ended = (_COLUMNS.expires_at <= now) | (_COLUMNS.reservation == request.reservation_id)
+    await connection.execute(
+        delete(usage_reservations).where(_COLUMNS.assistant_id == number, ended)
+    )
     # One statement: usage that is recorded meanwhile counts on one side, as spent or as reserved.
     spent, reserved = (await connection.execute(_committed(number))).one()
     left = quota.limit_micros * MICROS - int(spent or 0)
@@ -121,7 +123,7 @@ def _committed(number: int) -> Select[int | None, int | None]:
     Each is None if there is nothing.
     """
     spent = select(func.sum(usage.c.cost_picos)).where(usage.c.assistant_id == number)
-    reserved = select(func.sum(_KEPT.cost_picos)).where(_KEPT.assistant_id == number)
+    reserved = select(func.sum(_COLUMNS.cost_picos)).where(_COLUMNS.assistant_id == number)
     return select(spent.scalar_subquery(), reserved.scalar_subquery())
 
 

@@ -106,7 +106,7 @@ class Parser:
 
         Raises:
             UnreadableDocumentError: As `documents.parse` says, or its reader hung or crashed.
-            ResourceExhaustedError: Too many documents wait already.
+            BusyError: Too many documents wait already.
             StorageError: The store is being closed.
         """
         request = ParseRequest(data, media_type, name, chunking, dict(scanned))

@@ -13,6 +13,7 @@ from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
     NotSetUpError,
+    ResourceExhaustedError,
     UnavailableError,
 )
 from heddle_runtime.remote_json import RemoteError
@@ -21,6 +22,7 @@ from heddle_runtime.storage import storage_problem
 from heddle_knowledge.errors import (
     BackendError,
     BackendUnavailableError,
+    BusyError,
     CollectionExistsError,
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -52,6 +54,8 @@ def refusal_of(error: KnowledgeError) -> HeddleError:
         return UnavailableError(_NO_EMBEDDINGS, diagnosis=str(error))
     if problem := storage_problem(error.__cause__):
         return problem
+    if isinstance(error, BusyError):
+        return ResourceExhaustedError(str(error), retry_after=error.retry_seconds)
     # Errors that are not in the table are faults of the request.
     return _KINDS.get(type(error), InvalidRequestError)(str(error), diagnosis=_cause(error))
 

@@ -8,12 +8,10 @@ from contextlib import asynccontextmanager
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
-from heddle_runtime.errors import ResourceExhaustedError
+from heddle_knowledge.errors import BusyError
 
 ItemT = TypeVar("ItemT")
 _NOTHING: Any = object()
-RETRY_SECONDS = 5.0
-"""After which a refused caller may try again."""
 
 
 class Tenant(NamedTuple):
@@ -82,7 +80,7 @@ class FairSlots:
         """Hold a slot for a piece of work of `tenant`.
 
         Raises:
-            ResourceExhaustedError: Too many pieces wait already.
+            BusyError: Too many pieces wait already.
         """
         await self._acquire(tenant)
         try:
@@ -110,14 +108,11 @@ class FairSlots:
 
     def _check_room(self, organization: str) -> None:
         if self._waiting_count[organization] >= self._max_waiting_per_organization:
-            raise ResourceExhaustedError(
-                "Too many documents of your organisation wait to be read. Try again later.",
-                retry_after=RETRY_SECONDS,
+            raise BusyError(
+                "Too many documents of your organisation wait to be read. Try again later."
             )
         if self._waiting_count.total() >= self._max_waiting:
-            raise ResourceExhaustedError(
-                "Too many documents wait to be read. Try again later.", retry_after=RETRY_SECONDS
-            )
+            raise BusyError("Too many documents wait to be read. Try again later.")
 
     def _take(self, organization: str) -> None:
         self._free -= 1
