@@ -269,7 +269,7 @@ class ReserveUsageRequest(_message.Message):
 
     @_builtins.property
     def lifetime(self) -> _duration_pb2.Duration:
-        """After which the reservation ends if nobody ends it: the process that made it has died then.
+        """After which the reservation ends by itself, as when the process that made it has died.
         Above 0 and at most a day.
         """
 

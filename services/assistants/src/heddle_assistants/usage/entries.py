@@ -51,7 +51,7 @@ def _entry(message: pb.UsageEntry, place: str) -> Entry | None:
     if counts.cached_tokens > counts.prompt_tokens:
         raise _wrong(f"{place}.counts.cached_tokens", "must not be more than prompt_tokens")
     number = row_id(message.assistant_id)
-    if number is None:  # of a file, or of nobody
+    if number is None:  # of a file, or of no assistant
         return None
     model = message.model
     return Entry(

@@ -40,23 +40,18 @@ def quota_of(metadata: dict[str, Any]) -> pb.Quota | None:
 
 
 def keep_quota(
-    document: dict[str, Any], stored: dict[str, Any], identity: Identity, organization: str
+    document: dict[str, Any], stored: dict[str, Any], identity: Identity, slug: str
 ) -> dict[str, Any]:
     """Return new metadata of an assistant with a quota that `identity` may give it.
 
     An author can set a quota where none is. It stays, whether the author later sends it back or
-    leaves it out.
-
-    Args:
-        document: The new metadata. It is not changed.
-        stored: The metadata so far.
-        identity: Who changes the assistant.
-        organization: Of the assistant.
+    leaves it out. The `document` itself is not changed; `stored` is the metadata before. The slug
+    is that of the organisation of the assistant.
 
     Raises:
         PermissionDeniedError: Only an administrator may change this quota.
     """
-    if MEMBER not in stored or may_administer_in(identity, organization):
+    if MEMBER not in stored or may_administer_in(identity, slug):
         return document
     if MEMBER not in document:
         return {**document, MEMBER: stored[MEMBER]}

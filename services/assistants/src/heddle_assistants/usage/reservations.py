@@ -56,7 +56,7 @@ class Reservations:
         """
         _check(request)
         number = row_id(request.assistant_id)
-        if number is None:  # of a file, or of nobody
+        if number is None:  # of a file, or of no assistant
             return
         async with self._database.reading() as connection:
             row = (await connection.execute(_assistant(number))).one_or_none()

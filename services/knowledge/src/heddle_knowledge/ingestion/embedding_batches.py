@@ -14,7 +14,7 @@ from heddle_knowledge.workers.fair_slots import Tenant
 _MAX_REMOTE_PASSAGES = 32
 _MAX_LOCAL_PASSAGES = 8
 """Passages of one batch. A local model takes as long for each in a small batch as in a large one,
-and whoever comes next waits for the batches in front only: about half a second."""
+and the next document waits for the batches in front only: about half a second."""
 # A local model processes one batch at a time; the next batch fills meanwhile.
 _MAX_LOCAL_BATCHES = 2
 _MAX_REMOTE_BATCHES = 8

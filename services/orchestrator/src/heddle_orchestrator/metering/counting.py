@@ -68,7 +68,7 @@ class Counting:
 
 
 def charged_assistant(request: pb.RunCompletionRequest, assistant: Assistant) -> str:
-    """Return the id of the assistant whose usage an answer is; empty if nobody's."""
+    """Return the id of the assistant whose usage an answer is; empty if it belongs to none."""
     return assistant.id if request.HasField("assistant_reference") else request.charged_to
 
 
