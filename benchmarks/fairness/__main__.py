@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
-from benchmarks.fairness.tenants import LOUD, Tenant, attack, key, probes
+from benchmarks.fairness.tenants import LOUD, Tenant, key, probes
 from benchmarks.gateway.processes import Command, free_ports, started
 from benchmarks.gateway.systems import heddle_environment
 
@@ -23,8 +23,9 @@ _SERVICES = (
     *("heddle_gateway", "heddle_orchestrator", "heddle_tools_service", "heddle_knowledge"),
     *("heddle_connector", "heddle_assistants", "heddle_migration_service"),
 )
-_MODEL = "lamb_assistant.bench"
 _READY_SECONDS = 90.0
+_RAMP_SECONDS = 4.0
+"""Until the load is at its height."""
 _ALLOWED_FACTOR, _ALLOWED_SECONDS = 2.0, 0.1
 _MILLISECONDS = 1_000
 
@@ -37,7 +38,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--organisations", type=int, default=1, help="others [1]")
     parser.add_argument("--rounds", type=int, default=40, help="of each organisation [40]")
     parser.add_argument(
-        "--concurrent", type=int, default=8, help="requests that one organisation may run [8]"
+        "--concurrent", type=int, default=0, help="requests that one organisation may run [any]"
     )
     return parser.parse_args()
 
@@ -63,22 +64,20 @@ async def run(arguments: argparse.Namespace, folder: Path) -> bool:
     address = f"127.0.0.1:{ports[0]}"
     with started(commands, logs):
         await _ready(address)
-        tenants = [Tenant(name, address, _MODEL) for name in names]
-        loud = Tenant(LOUD, address, _MODEL)
-        for tenant in (loud, *tenants):
+        tenants = [Tenant(name, address) for name in names]
+        for tenant in tenants:
             async with tenant.client() as client:
                 await tenant.prepare(client)
         rounds = max(2, arguments.rounds // len(tenants))
         await probes(tenants, rounds)
         alone = _taken(tenants)
-        load = asyncio.create_task(attack(loud, arguments.documents, arguments.chats))
-        await asyncio.sleep(3)  # until the load is at its height
-        await probes(tenants, rounds)
-        beside = _taken(tenants)
-        load.cancel()
-        with contextlib.suppress(asyncio.CancelledError, ExceptionGroup):
-            await load
-    print(f"responses to the load: {dict(loud.statuses)}")
+        load = (address, str(arguments.documents), str(arguments.chats))
+        attack = Command("benchmarks.fairness.attack", load)
+        with started([attack], logs) as [attacker]:
+            await asyncio.sleep(_RAMP_SECONDS)
+            await probes(tenants, rounds)
+            beside = _taken(tenants)
+        print(attacker.log.read_text(), end="")
     return _report(alone, beside)
 
 
