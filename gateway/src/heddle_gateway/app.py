@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from heddle_gateway.admin import assistants, health, rubrics, usage
 from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
+from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
@@ -163,6 +164,8 @@ class Gateway:
         finally:
             if request.admission is not None:
                 request.admission.end()
+            if request.turn is not None:
+                request.turn.end()
             code = _CLIENT_GONE if request.client_gone else request.status
             logs.ended("request", name, code, watch.seconds())
 
@@ -200,6 +203,7 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         development=settings.development,
         origins=settings.cors_origins,
         limits=_limits(settings),
+        turns=FairTurns(starts) if (starts := settings.organization_starting_requests) else None,
     )
     organizations = OrganizationSettings(
         services.accounts, credentials, cache_seconds=CACHE_SECONDS, without_servers=True

@@ -81,6 +81,13 @@ class GatewaySettings(ServiceSettings):
         ge=0,
         description="Concurrent requests of all keys of one organisation; 0: without a limit.",
     )
+    organization_starting_requests: int = Field(
+        default=8,
+        ge=0,
+        description="Requests of one organisation that may start at the same time while other "
+        "organisations send requests, too; 0: without a limit. Each counts for 0.1 s, or until it "
+        "is complete but not longer than 0.25 s. Further requests wait for their turn up to 30 s.",
+    )
     max_body_bytes: int = Field(
         default=25 * 1024 * 1024, gt=0, description="The maximum size of a request's body."
     )

@@ -4,6 +4,7 @@ from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
 from heddle_runtime.identity import DEVELOPER, Identity, TokenSigner, home
 
+from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import PREFIX, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal
@@ -24,7 +25,7 @@ _AUTHORIZATION = AUTHORIZATION.encode()
 class Authenticator:
     """Authenticates requests, and signs the identities for the services behind."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - app.py assembles it
         self,
         keyring: Keyring,
         issued: IssuedKeys,
@@ -34,6 +35,7 @@ class Authenticator:
         development: bool = False,
         origins: tuple[str, ...] = (),
         limits: RateLimits | None = None,
+        turns: FairTurns | None = None,
     ) -> None:
         """Prepare.
 
@@ -45,6 +47,7 @@ class Authenticator:
             development: Whether no key is needed.
             origins: Of web pages that may call a gateway in development mode.
             limits: Of keys and organisations; None: there are none.
+            turns: Of organisations; None: requests start at once.
         """
         self._keyring = keyring
         self._issued = issued
@@ -53,6 +56,7 @@ class Authenticator:
         self._development = development
         self._origins = origins
         self._limits = limits
+        self._turns = turns
 
     async def admit(self, request: RawRequest, *, required: bool) -> None:
         """Authenticate a request, and set the caller of the calls that it causes.
@@ -85,12 +89,14 @@ class Authenticator:
                 if key
                 else "The API key is missing. Send it in the header 'Authorization: Bearer KEY'."
             )
-        if principal is not None and self._limits is not None:
-            request.admission = self._limits.admit(key, home(principal.identity))
+        identity = principal.identity if principal else NOBODY
         if principal is not None and principal.trusted:
-            self.enter(request, await self._impersonation.identity(principal, request))
-        else:
-            self.enter(request, principal.identity if principal else NOBODY)
+            identity = await self._impersonation.identity(principal, request)
+        if principal is not None and self._limits is not None:
+            request.admission = self._limits.admit(key, home(identity))
+        if self._turns is not None:
+            request.turn = await self._turns.enter(identity)
+        self.enter(request, identity)
 
     def enter(self, request: RawRequest, identity: Identity = NOBODY) -> None:
         """Make the calls of this request on behalf of `identity`."""

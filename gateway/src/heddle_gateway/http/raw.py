@@ -40,7 +40,7 @@ class RawRequest:
 
     __slots__ = (
         *("_direct", "admission", "client_gone", "connection", "headers", "receive", "request_id"),
-        *("scope", "send", "status"),
+        *("scope", "send", "status", "turn"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, direct: bool) -> None:
@@ -60,6 +60,8 @@ class RawRequest:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.admission: Admission | None = None
         """What must end with the request, if it counts for a limit."""
+        self.turn: Admission | None = None
+        """What must end with the request, if its organisation takes turns with others."""
         self.client_gone = False
         """Whether the client closed the connection before it had its response."""
         self.status = 0

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Generic, TypeVar
 
+from heddle_runtime.fair_slots import NOBODY, Tenant, in_turn
+
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.workers.fair_slots import NOBODY, Tenant, in_turn
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 
+from heddle_runtime.fair_slots import Tenant
+
 from heddle_knowledge.embedders.embedding import Embedder, WordEmbedder
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.reuse import EmbeddedText
-from heddle_knowledge.workers.fair_slots import Tenant
 
 _MAX_REMOTE_PASSAGES = 32
 _MAX_LOCAL_PASSAGES = 8

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
 
+from heddle_runtime.fair_slots import Tenant
+
 from heddle_knowledge.chunking import chunks as cutting
 from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import Embedder
@@ -25,7 +27,6 @@ from heddle_knowledge.reading.documents import MARKDOWN, check_size, media_type_
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.records import Document, Ingested, IngestProgress
 from heddle_knowledge.tables import indexed_text
-from heddle_knowledge.workers.fair_slots import Tenant
 
 _LARGEST_METADATA = 512 * 1024
 _LONGEST_URI = 2_048

@@ -7,12 +7,12 @@ from datetime import datetime
 from types import MappingProxyType
 
 import msgspec
+from heddle_runtime.fair_slots import NOBODY, FairSlots, QueueFullError, Tenant
 
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
-from heddle_knowledge.errors import StorageError, UnreadableDocumentError
+from heddle_knowledge.errors import BusyError, StorageError, UnreadableDocumentError
 from heddle_knowledge.reading.worker_memory import DEFAULT_MEMORY_BYTES, MEMORY_VARIABLE
-from heddle_knowledge.workers.fair_slots import NOBODY, FairSlots, Tenant
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _WORKER = "heddle_knowledge.reading.worker"
@@ -110,22 +110,29 @@ class Parser:
             StorageError: The store is being closed.
         """
         request = ParseRequest(data, media_type, name, chunking, dict(scanned))
-        async with self._slots.slot(tenant):
-            worker = self._free.pop()
-            try:
-                return await worker.call(
-                    request,
-                    ParseReply,
-                    failed=UnreadableDocumentError(
-                        f"{name!r} makes its reader hang or crash. Convert it to plain text and "
-                        "ingest that."
-                    ),
-                    closed=StorageError(
-                        f"The store was closed before {name!r} was in. Ingest it again."
-                    ),
-                )
-            finally:
-                self._free.append(worker)
+        try:
+            await self._slots.acquire(tenant)
+        except QueueFullError as full:
+            whose = " of your organisation" if full.of_organization else ""
+            raise BusyError(
+                f"Too many documents{whose} wait to be read. Try again later."
+            ) from None
+        worker = self._free.pop()
+        try:
+            return await worker.call(
+                request,
+                ParseReply,
+                failed=UnreadableDocumentError(
+                    f"{name!r} makes its reader hang or crash. Convert it to plain text and "
+                    "ingest that."
+                ),
+                closed=StorageError(
+                    f"The store was closed before {name!r} was in. Ingest it again."
+                ),
+            )
+        finally:
+            self._free.append(worker)
+            self._slots.release(tenant.organization)
 
     async def aclose(self) -> None:
         """End the workers."""

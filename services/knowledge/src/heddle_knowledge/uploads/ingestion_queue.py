@@ -16,6 +16,7 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     StorageError,
 )
+from heddle_runtime.fair_slots import FairSlots, Tenant
 from heddle_runtime.redaction import redact
 from heddle_runtime.storage import storage_problem
 
@@ -29,7 +30,6 @@ from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.uploads.attachments import Attachments
 from heddle_knowledge.uploads.folder import Uploads
 from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, State
-from heddle_knowledge.workers.fair_slots import FairSlots, Tenant
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore

@@ -1,10 +1,9 @@
-"""`heddle_knowledge.workers.fair_slots`: whose work is next."""
+"""`heddle_runtime.fair_slots`: whose work is next."""
 
 import asyncio
 
 import pytest
-from heddle_knowledge.errors import BusyError
-from heddle_knowledge.workers.fair_slots import FairSlots, Tenant, in_turn
+from heddle_runtime.fair_slots import FairSlots, QueueFullError, Tenant, in_turn
 
 LOUD = Tenant("loud", "ann")
 
@@ -62,5 +61,5 @@ async def test_too_much_waiting_work_is_refused(waiting: int, accepted: bool) ->
             await asyncio.sleep(0)
             await asyncio.sleep(0)  # each starts a task of its own
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        refused = [each for each in outcomes if isinstance(each, BusyError)]
+        refused = [each for each in outcomes if isinstance(each, QueueFullError)]
         assert (not refused) is accepted

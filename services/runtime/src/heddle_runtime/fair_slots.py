@@ -8,10 +8,17 @@ from contextlib import asynccontextmanager
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
-from heddle_knowledge.errors import BusyError
-
 ItemT = TypeVar("ItemT")
 _NOTHING: Any = object()
+
+
+class QueueFullError(Exception):
+    """Too much work waits already."""
+
+    def __init__(self, *, of_organization: bool) -> None:
+        super().__init__()
+        self.of_organization = of_organization
+        """Whether it is work of the same organisation."""
 
 
 class Tenant(NamedTuple):
@@ -80,15 +87,20 @@ class FairSlots:
         """Hold a slot for a piece of work of `tenant`.
 
         Raises:
-            BusyError: Too many pieces wait already.
+            QueueFullError: Too many pieces wait already.
         """
-        await self._acquire(tenant)
+        await self.acquire(tenant)
         try:
             yield
         finally:
-            self._release(tenant.organization)
+            self.release(tenant.organization)
 
-    async def _acquire(self, tenant: Tenant) -> None:
+    async def acquire(self, tenant: Tenant) -> None:
+        """Take a slot for a piece of work of `tenant`; `release` must be called once after it.
+
+        Raises:
+            QueueFullError: Too many pieces wait already.
+        """
         if self._free and self._running[tenant.organization] < self._per_organization:
             self._take(tenant.organization)
             return
@@ -103,27 +115,26 @@ class FairSlots:
             if turn.cancelled():
                 self._drop(tenant, turn)
             else:  # it got the slot at the same time
-                self._release(tenant.organization)
+                self.release(tenant.organization)
             raise
 
-    def _check_room(self, organization: str) -> None:
-        if self._waiting_count[organization] >= self._max_waiting_per_organization:
-            raise BusyError(
-                "Too many documents of your organisation wait to be read. Try again later."
-            )
-        if self._waiting_count.total() >= self._max_waiting:
-            raise BusyError("Too many documents wait to be read. Try again later.")
-
-    def _take(self, organization: str) -> None:
-        self._free -= 1
-        self._running[organization] += 1
-
-    def _release(self, organization: str) -> None:
+    def release(self, organization: str) -> None:
+        """Give back a slot that a piece of work of an organisation held."""
         self._free += 1
         self._running[organization] -= 1
         if not self._running[organization]:
             del self._running[organization]
         self._grant()
+
+    def _check_room(self, organization: str) -> None:
+        if self._waiting_count[organization] >= self._max_waiting_per_organization:
+            raise QueueFullError(of_organization=True)
+        if self._waiting_count.total() >= self._max_waiting:
+            raise QueueFullError(of_organization=False)
+
+    def _take(self, organization: str) -> None:
+        self._free -= 1
+        self._running[organization] += 1
 
     def _grant(self) -> None:
         """Give free slots to those whose turn it is."""
