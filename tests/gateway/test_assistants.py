@@ -92,13 +92,15 @@ async def test_a_condition_without_its_quotes_is_understood(shelf: Library) -> N
     assert response.status_code == 200
 
 
-async def test_an_update_empties_what_it_does_not_tell(shelf: Library) -> None:
+async def test_an_update_empties_what_it_leaves_out_but_the_quota(shelf: Library) -> None:
     path = await made(shelf)
     bare = {"name": "biology", "model": {"connector": "bypass", "model": "simple-bypass"}}
     told = (await shelf["ana"].put(path, json=bare)).json()
     assert (told["title"], told["tools"], told["verbose"]) == ("", [], False)
-    assert "quota" not in told["extra"]
+    assert told["extra"] == {"quota": METADATA["quota"]}  # an author cannot remove it
     assert told["owner"] == "ana@example.org"
+    told = (await shelf["head"].put(path, json=bare)).json()
+    assert "quota" not in told["extra"]
 
 
 async def test_an_assistant_of_lambs_is_migrated_when_it_is_read(shelf: Library) -> None:

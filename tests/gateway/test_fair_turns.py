@@ -64,7 +64,8 @@ async def test_an_organisation_starts_so_many_requests_at_the_same_time(
     for _ in range(2):
         await turns.enter(ANN)
     assert (await seconds(turns.enter(ANN)) > 0.1) is waits
-    assert await seconds(turns.enter(CAT)) < 0.1
+    for _ in range(starting - 1):
+        await asyncio.wait_for(turns.enter(CAT), 0.1)
 
 
 async def test_a_request_counts_for_a_tenth_to_a_quarter_of_a_second() -> None:
@@ -108,8 +109,7 @@ async def test_requests_of_one_organisation_do_not_delay_those_of_another(
             return bench.chat(headers, stream=stream)
 
         await chat(OTHER)
-        many = [asyncio.create_task(chat(each)) for each in (FIRST, SECOND) * 10]
-        await asyncio.sleep(0.15)
-        assert await seconds(chat(OTHER)) < 0.2
+        many = [asyncio.create_task(chat(each)) for each in (FIRST, SECOND) * 20]
+        await chat(OTHER)
         assert not all(task.done() for task in many)
-        assert [(await task).status_code for task in many] == [200] * 20
+        assert [(await task).status_code for task in many] == [200] * 40

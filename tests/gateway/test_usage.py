@@ -84,7 +84,9 @@ async def test_what_others_may_not_see_is_not_there(shelf: Library) -> None:
     assert hidden["error"]["message"].replace(str(number), "987654") == missing["error"]["message"]
 
 
-async def test_lambs_editor_changes_a_limit_and_loses_nothing(shelf: Library) -> None:
+async def test_an_administrator_changes_a_limit_in_lambs_editor_and_loses_nothing(
+    shelf: Library,
+) -> None:
     quota = {"enabled": True, "cost_limit_usd": 5.0, "period": "month", "note": {"by": "ana"}}
     number = await shelf.legacy(metadata=json.dumps(METADATA | {"quota": quota}))
     path = "/creator/assistant"
@@ -93,7 +95,9 @@ async def test_lambs_editor_changes_a_limit_and_loses_nothing(shelf: Library) ->
     metadata["quota"]["cost_limit_usd"] = 7.25
 
     body = {"metadata": json.dumps(metadata)}
-    saved = await shelf["ana"].put(f"{path}/update_assistant/{number}", json=body)
+    refused = await shelf["ana"].put(f"{path}/update_assistant/{number}", json=body)
+    assert refused.status_code == 403, refused.text
+    saved = await shelf["head"].put(f"{path}/update_assistant/{number}", json=body)
 
     assert saved.status_code == 200, saved.text
     kept = (await shelf["ana"].get(f"/assistants/{number}")).json()
