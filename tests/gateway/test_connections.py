@@ -4,10 +4,10 @@ import asyncio
 from contextlib import suppress
 
 import pytest
+from gateway.bare_sockets import ask
 from gateway.conftest import KEY, Bench, Start
 from gateway.neighbours import DONE, HELLO, text
 from gateway.test_disconnects import request
-from gateway.test_limits import ask
 
 STATUS = b"GET /status HTTP/1.1\r\nhost: a\r\n\r\n"
 CHUNKED = b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
