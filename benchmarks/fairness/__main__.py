@@ -24,6 +24,8 @@ _SERVICES = (
     *("heddle_connector", "heddle_assistants", "heddle_migration_service"),
 )
 _READY_SECONDS = 90.0
+_WARMING_ROUNDS = 10
+"""The first requests load modules and start processes."""
 _RAMP_SECONDS = 4.0
 """Until the load is at its height."""
 _ALLOWED_FACTOR, _ALLOWED_SECONDS = 2.0, 0.1
@@ -69,6 +71,8 @@ async def run(arguments: argparse.Namespace, folder: Path) -> bool:
             async with tenant.client() as client:
                 await tenant.prepare(client)
         rounds = max(2, arguments.rounds // len(tenants))
+        await probes(tenants, 1 + _WARMING_ROUNDS // len(tenants))
+        _taken(tenants)
         await probes(tenants, rounds)
         alone = _taken(tenants)
         load = (address, str(arguments.documents), str(arguments.chats))
