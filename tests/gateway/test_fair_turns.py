@@ -105,8 +105,8 @@ async def test_requests_of_one_organisation_do_not_delay_those_of_another(
     async with start(api_keys=keys, organization_starting_requests=2) as bench:
         bench.orchestrator.script = [[text("a")], [DONE]]
 
-        def chat(headers: dict[str, str]) -> Awaitable[httpx.Response]:
-            return bench.chat(headers, stream=stream)
+        async def chat(headers: dict[str, str]) -> httpx.Response:
+            return await bench.chat(headers, stream=stream)
 
         await chat(OTHER)
         many = [asyncio.create_task(chat(each)) for each in (FIRST, SECOND) * 20]

@@ -1,6 +1,6 @@
 """Threat 16: a client, a provider or a tool sends more than Heddle can hold."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ def declared(number: int) -> dict[str, Any]:
     return {"type": "function", "function": {"name": f"f{number}"}}
 
 
-COUNTS = {
+COUNTS: dict[int, Callable[[int], dict[str, Any]]] = {
     MAX_MESSAGES: lambda count: {"messages": [user("a")] * count},
     MAX_PARTS: lambda count: {"messages": [user([PART] * count)]},
     MAX_FUNCTIONS: lambda count: {"tools": [*map(declared, range(count))]},
