@@ -44,6 +44,9 @@ class Losing(assistant_pb2_grpc.AssistantServiceServicer, usage_pb2_grpc.UsageSe
     async def GetAssistant(self, request: Any, context: Any) -> Any:
         return await self._behind.ask(self._behind.assistants.GetAssistant, request)
 
+    async def ReserveUsage(self, request: Any, context: Any) -> Any:
+        return await self._behind.ask(self._behind.usage.ReserveUsage, request)
+
     async def RecordUsage(self, request: Any, context: Any) -> Any:
         answer = await self._behind.ask(self._behind.usage.RecordUsage, request)
         if next(self._numbers) % 2:

@@ -6,8 +6,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
+from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
+from heddle_knowledge.ingestion.embedding_batches import grouped
+from heddle_runtime.fair_slots import Tenant
 
 
 class Processor:
@@ -142,6 +145,23 @@ async def test_several_batches_are_processed_at_once_if_allowed(processor: Proce
     processor.open.set()
     assert await asyncio.gather(*first, *second, *third) == list("ABCD")
     assert processor.batches == [["a"], ["b"], ["c", "d"]]
+
+
+async def test_organisations_take_turns_in_batches(processor: Processor) -> None:
+    batcher = Batcher(processor.process, lambda waiting: min(len(waiting), 1))
+    loud, quiet = Tenant("loud", "ann"), Tenant("quiet", "bob")
+    processor.open.set()
+    submissions = [("a", loud), ("b", loud), ("c", loud), ("d", quiet), ("e", quiet)]
+    await asyncio.gather(*(batcher.submit(*each) for each in submissions))
+    assert processor.batches == [["a"], ["d"], ["b"], ["e"], ["c"]]
+
+
+def test_passages_are_embedded_in_small_groups() -> None:
+    embedder = MiniLmEmbedder()
+    groups = [*grouped(embedder, ["x" * 1_250, "y" * 1_250, "z" * 9_999, *"abc"])]
+    assert [list(map(len, group)) for group in groups] == [[1_250, 1_250], [9_999], [1, 1, 1]]
+    assert [*map(len, grouped(embedder, ["x"] * 65))] == [32, 32, 1]
+    assert [*grouped(embedder, [])] == []
 
 
 async def test_closing_fails_unfinished_requests(processor: Processor) -> None:

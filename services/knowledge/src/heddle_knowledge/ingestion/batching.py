@@ -58,6 +58,8 @@ class Batcher(Generic[ItemT, ResultT]):
         self._uninterruptible = uninterruptible
         self._waiting: deque[_Request[ItemT, ResultT]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
+        self._latest: frozenset[str] = frozenset()
+        """The organisations of the latest batch. Others come before them."""
 
     @property
     def idle(self) -> bool:
@@ -143,9 +145,11 @@ class Batcher(Generic[ItemT, ResultT]):
     def _take(self) -> list[_Request[ItemT, ResultT]]:
         if not self._waiting:  # all were cancelled
             return []
-        ordered = in_turn(self._waiting, _tenant)
+        waiting = sorted(self._waiting, key=lambda it: _tenant(it).organization in self._latest)
+        ordered = in_turn(waiting, _tenant)
         count = self._batch_size([request.item for request in ordered])
         self._waiting = deque(ordered[count:])
+        self._latest = frozenset(_tenant(request).organization for request in ordered[:count])
         return ordered[:count]
 
     def _fail_waiting(self, error: Exception) -> None:

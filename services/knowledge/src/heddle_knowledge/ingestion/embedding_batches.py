@@ -1,9 +1,8 @@
 """Embeds passages of several documents in common batches."""
 
-from bisect import bisect_right
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import accumulate
 
 from heddle_runtime.fair_slots import Tenant
 
@@ -12,19 +11,30 @@ from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.reuse import EmbeddedText
 
-_MAX_REMOTE_PASSAGES = 32
-_MAX_LOCAL_PASSAGES = 8
-"""Passages of one batch. A local model takes as long for each in a small batch as in a large one,
-and the next document waits for the batches in front only: about half a second."""
-# A local model processes one batch at a time; the next batch fills meanwhile.
-_MAX_LOCAL_BATCHES = 2
+_MAX_PASSAGES = 32
+"""Passages of one batch."""
+_MAX_LOCAL_CHARACTERS = 2_500
+"""Characters of one batch of a local model, about two passages: 0.1 s of work. It takes as long for
+each passage of a small batch as of a large one, and the next document waits for one batch only."""
+# A local model processes one batch at a time.
+_MAX_LOCAL_BATCHES = 1
 _MAX_REMOTE_BATCHES = 8
 
 
-def max_passages(embedder: Embedder) -> int:
-    """Return how many passages a batch of an embedder has at most."""
-    local = isinstance(embedder, LocalEmbedder)
-    return _MAX_LOCAL_PASSAGES if local else _MAX_REMOTE_PASSAGES
+def grouped(embedder: Embedder, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield passages in the groups that `Batches.embedded` takes."""
+    characters = _max_characters(embedder)
+    start = 0
+    while start < len(texts):
+        end = start + _fitting(
+            [(1, len(text)) for text in texts[start:][:_MAX_PASSAGES]], characters
+        )
+        yield texts[start:end]
+        start = end
+
+
+def _max_characters(embedder: Embedder) -> int:
+    return _MAX_LOCAL_CHARACTERS if isinstance(embedder, LocalEmbedder) else sys.maxsize
 
 
 class Batches:
@@ -37,7 +47,7 @@ class Batches:
     async def embedded(
         self, embedder: Embedder, texts: Sequence[str], *, words: bool, tenant: Tenant
     ) -> Sequence[EmbeddedText]:
-        """Embed at most `max_passages` passages, and their words if these are kept.
+        """Embed a group of passages as of `grouped`, and their words if these are kept.
 
         Tenants take turns.
 
@@ -49,7 +59,7 @@ class Batches:
             f"{embedder.info().model} {words}",
             lambda: Batcher(
                 partial(_embed_all, embedder, words=words),
-                partial(_batch_size, max_passages(embedder)),
+                partial(_batch_size, _max_characters(embedder)),
                 max_batches=_MAX_LOCAL_BATCHES if local else _MAX_REMOTE_BATCHES,
             ),
             texts,
@@ -72,7 +82,17 @@ async def _embed_all(
     return [[next(results) for _ in texts] for texts in batch]
 
 
-def _batch_size(most: int, waiting: Sequence[Sequence[str]]) -> int:
+def _batch_size(characters: int, waiting: Sequence[Sequence[str]]) -> int:
     """Count the requests whose passages fit into the next batch."""
-    totals = [*accumulate(map(len, waiting))]
-    return max(1, bisect_right(totals, most))
+    return _fitting([(len(texts), sum(map(len, texts))) for texts in waiting], characters)
+
+
+def _fitting(sizes: Sequence[tuple[int, int]], characters: int) -> int:
+    """Count what fits into a batch, at least one, by numbers of passages and characters."""
+    passages = total = 0
+    for count, (more_passages, more_characters) in enumerate(sizes):
+        passages += more_passages
+        total += more_characters
+        if count and (passages > _MAX_PASSAGES or total > characters):
+            return count
+    return len(sizes)

@@ -19,7 +19,7 @@ from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
-from heddle_knowledge.ingestion.embedding_batches import Batches, max_passages
+from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
 from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.ingestion.reuse import known_texts
 from heddle_knowledge.names import check_document_name
@@ -169,11 +169,10 @@ async def ingest(
     async with handle.using():
         known = await known_texts(handle.table, source.name, words=words) if present else {}
     changed = [text for text in dict.fromkeys(texts) if text not in known]
-    reused = len(texts) - len(changed)
-    size = max_passages(embedder)
-    for start in range(0, len(changed), size):
-        yield IngestProgress("embedding", reused + start, len(texts))
-        group = changed[start : start + size]
+    embedded = len(texts) - len(changed)
+    for group in grouped(embedder, changed):
+        yield IngestProgress("embedding", embedded, len(texts))
+        embedded += len(group)
         vectors = await shared.batches.embedded(embedder, group, words=words, tenant=tenant)
         known |= zip(group, vectors, strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
