@@ -1,29 +1,64 @@
-"""Finds the limits of the product: constants whose names say that they are one."""
+"""Finds the limits of the product: constants whose names say that they are one.
+
+A limit that something is compared with may refuse it, so its edges are tested by a row. One that
+only bounds a field of a model is tested with all bounds of models. Others shorten what is shown or
+remembered, and refuse nothing.
+"""
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 _NAME = re.compile(r"(?:^|_)(?:MAX|LARGEST|MOST|LONGEST|FEWEST|DEAREST)(?:_|$)")
+_ANYWHERE = re.compile(r"MAX|LARGEST|MOST|LONGEST|FEWEST|DEAREST")
 _ROOTS = ("services", "gateway", "tools-service", "migration-service")
 
 
 def limits() -> Iterator[str]:
-    """Yield the limits as `module.NAME`."""
+    """Yield the limits that something is compared with, as `module.NAME`."""
+    uses = {module: _compared(tree) for module, tree in _modules().items()}
+    imported = {f"{origin}.{name}" for origin, name in _imported_and_compared(uses)}
+    for limit in constants():
+        module, _, name = limit.rpartition(".")
+        if name in uses[module] or limit in imported:
+            yield limit
+
+
+def constants() -> Iterator[str]:
+    """Yield all constants that are named like limits, as `module.NAME`."""
+    for module, tree in _modules().items():
+        for name in _constants(tree):
+            yield f"{module}.{name}"
+
+
+@cache
+def _modules() -> dict[str, ast.Module]:
+    """Return the modules of the product by their names."""
+    modules = {}
     for root in _ROOTS:
         for path in sorted((REPOSITORY / root).glob("**/src/**/*.py")):
-            module = ".".join(path.relative_to(_source(path)).with_suffix("").parts)
-            for name in _names(ast.parse(path.read_text())):
-                yield f"{module}.{name}"
+            source = next(parent for parent in path.parents if parent.name == "src")
+            name = ".".join(path.relative_to(source).with_suffix("").parts)
+            if _ANYWHERE.search(text := path.read_text()):
+                modules[name.removesuffix(".__init__")] = ast.parse(text)
+    return modules
 
 
-def _source(path: Path) -> Path:
-    return next(parent for parent in path.parents if parent.name == "src")
+def _imported_and_compared(uses: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the constants of other modules that a module compares something with."""
+    for module, tree in _modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom):
+                for name in uses[module]:
+                    for each in node.names:  # the constant, or its module
+                        origin = f"{node.module}.{each.name}"
+                        yield (node.module or "", name) if each.name == name else (origin, name)
 
 
-def _names(tree: ast.Module) -> Iterator[str]:
+def _constants(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
@@ -32,3 +67,14 @@ def _names(tree: ast.Module) -> Iterator[str]:
             for each in ast.walk(target):
                 if isinstance(each, ast.Name) and _NAME.search(each.id):
                     yield each.id
+
+
+def _compared(tree: ast.Module) -> set[str]:
+    """Return the names of limits in comparisons."""
+    return {
+        each.id if isinstance(each, ast.Name) else each.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name | ast.Attribute)
+    }

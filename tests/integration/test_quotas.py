@@ -102,7 +102,10 @@ async def tutoring(
 
 def is_refused(response: httpx.Response) -> bool:
     error = response.json()["error"]
-    assert (error["type"], error["code"]) == ("quota_exceeded", "assistant_quota_exceeded")
+    assert (error["type"], error["code"]) == (
+        "quota_exceeded",
+        "assistant_quota_exceeded",
+    ), error
     return response.status_code == 429
 
 

@@ -64,13 +64,13 @@ async def test_an_answer_that_fails_gives_its_reservation_back(
 async def test_an_answer_that_does_not_fit_is_refused_before_it_begins(
     limited: Harness, *, watched: bool
 ) -> None:
-    full = ResourceExhaustedError("Answers are under way.", retry_after=2, quota="assistant")
+    full = ResourceExhaustedError("Answers are under way.", retry_after=2, quota="reserved")
     limited.usage.refusals = [full, full]
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await (limited.events if watched else limited.whole)(ask("1"))
     error = from_rpc(caught.value)
     assert isinstance(error, ResourceExhaustedError)
-    assert (error.retry_after, error.metadata) == (2, {"quota": "assistant"})
+    assert (error.retry_after, error.metadata) == (2, {"quota": "reserved"})
     assert not limited.connector.seen
     assert len(limited.usage.reserved) == 2  # again after the usage so far is recorded
     limited.usage.refusals = [full]

@@ -151,8 +151,7 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
     if model and error.reason == "NOT_FOUND":
         return ErrorResponse(404, error.message, INVALID, "model", "model_not_found")
     metadata = error.metadata
-    used_up = metadata.get(QUOTA) == "assistant" and error.retry_after is None
-    if error.reason == "RESOURCE_EXHAUSTED" and used_up:
+    if error.reason == "RESOURCE_EXHAUSTED" and metadata.get(QUOTA) == "assistant":
         code = "assistant_quota_exceeded"
         return ErrorResponse(
             429,

@@ -101,7 +101,7 @@ async def _reserve(
     if left <= 0:
         raise ResourceExhaustedError(quota.problem or _USED_UP, quota="assistant")
     if reserved is not None and int(reserved) + cost > left:
-        raise ResourceExhaustedError(_RESERVED, retry_after=_RETRY_SECONDS, quota="assistant")
+        raise ResourceExhaustedError(_RESERVED, retry_after=_RETRY_SECONDS, quota="reserved")
     values = {
         "reservation": request.reservation_id,
         "assistant_id": number,

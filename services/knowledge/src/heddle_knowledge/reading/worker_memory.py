@@ -1,5 +1,5 @@
 """How a parser learns how much memory it may use."""
 
-MEMORY_VARIABLE = "HEDDLE_PARSER_MEMORY_BYTES"
+MEMORY_VARIABLE = "KNOWLEDGE_PARSER_MEMORY_BYTES"
 """The variable in the environment of the process that holds the number of bytes."""
 DEFAULT_MEMORY_BYTES = 1024**3

@@ -55,7 +55,7 @@ class Reserver:
         try:
             await self._send(request, context)
         except ResourceExhaustedError as error:
-            if error.retry_after is None:  # the quota is used up
+            if error.metadata.get("quota") != "reserved":  # the quota is used up
                 raise
             # Answers that have ended may still be reserved: record their usage now.
             await self.flusher.flush()
