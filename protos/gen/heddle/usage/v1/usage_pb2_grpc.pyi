@@ -56,7 +56,9 @@ class UsageServiceStub:
 
     Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
     what is spent and what other answers have reserved. One answer at a time may begin if anything
-    is left, whatever its estimate. Reserves nothing for an assistant without a quota.
+    is left, whatever its estimate. Reserves nothing for an assistant without a quota. The metadata
+    `quota` of the error is `assistant` if the quota is used up, and `reserved` if other answers
+    have reserved what is left.
 
     A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
     replaces it.
@@ -100,7 +102,9 @@ class UsageServiceAsyncStub(UsageServiceStub):
 
     Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
     what is spent and what other answers have reserved. One answer at a time may begin if anything
-    is left, whatever its estimate. Reserves nothing for an assistant without a quota.
+    is left, whatever its estimate. Reserves nothing for an assistant without a quota. The metadata
+    `quota` of the error is `assistant` if the quota is used up, and `reserved` if other answers
+    have reserved what is left.
 
     A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
     replaces it.
@@ -153,7 +157,9 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
         what is spent and what other answers have reserved. One answer at a time may begin if anything
-        is left, whatever its estimate. Reserves nothing for an assistant without a quota.
+        is left, whatever its estimate. Reserves nothing for an assistant without a quota. The metadata
+        `quota` of the error is `assistant` if the quota is used up, and `reserved` if other answers
+        have reserved what is left.
 
         A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
         replaces it.
