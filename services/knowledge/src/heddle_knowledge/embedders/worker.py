@@ -12,13 +12,15 @@ from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.searching.late_interaction import packed
 from heddle_knowledge.workers.serving import serve
 
+_MEMORY = 4 * 1024**3
+"""Bytes of addresses. The largest request needs 1.2 GB."""
 _model = cache(load_model)
 _word_model = cache(load_minilm)
 
 
 def main() -> None:
     """Embed what the service sends, until it goes."""
-    serve(_embedded, EmbedRequest, refusal=EmbeddingError)
+    serve(_embedded, EmbedRequest, refusal=EmbeddingError, memory_bytes=_MEMORY)
 
 
 def _embedded(request: EmbedRequest) -> EmbedReply:
