@@ -16,7 +16,7 @@ from heddle_assistants.database.schema import assistants, organizations
 from heddle_assistants.database.upgrading import upgrade
 from integration.processes import Processes
 from runtime.ports import free_port
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select, text, update
 
 MODULE, MIGRATION = "heddle_assistants", "heddle_migration_service"
 GOLDEN = Path(__file__).parents[1] / "golden" / "migration"
@@ -96,6 +96,15 @@ class Kept:
                         values = {"slug": "uni", "name": "U", "created_at": 1, "updated_at": 1}
                         await connection.execute(insert(organizations).values(id=1, **values))
                     await connection.execute(insert(assistants), [usual | row for row in rows])
+
+        asyncio.run(write())
+
+    def execute(self, statement: str) -> None:
+        """Change the database behind the service's back."""
+
+        async def write() -> None:
+            async with open_database(self.url) as database, database.writing() as connection:
+                await connection.execute(text(statement))
 
         asyncio.run(write())
 

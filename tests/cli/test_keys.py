@@ -16,7 +16,12 @@ from cli.serving import in_thread
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_assistants.accounts.bootstrap import AccountSettings, account_service
+from heddle_assistants.accounts.bootstrap import (
+    AccountSettings,
+    account_service,
+    encryption_keys,
+)
+from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_cli.commands import keys
@@ -78,14 +83,15 @@ def test_keys_are_listed_over_all_pages() -> None:
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The real account service, an environment that leads to it, and its address."""
     url = f"sqlite:///{tmp_path}/heddle.db"
-    given = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0}
-    settings = AccountSettings.model_validate(given)
+    values = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0}
+    settings = AccountSettings.model_validate(values)
 
     @asynccontextmanager
     async def app() -> AsyncIterator[Sequence[Binding]]:
         async with open_database(url) as database:
             await upgrade(database)
-            yield [await account_service(database, url, settings)]
+            audit = await open_audit_log(database, encryption_keys(url, settings))
+            yield [await account_service(database, audit, url, settings)]
 
     with in_thread(app(), settings) as address:
         monkeypatch.setenv("HEDDLE_ASSISTANTS_ADDRESS", address)

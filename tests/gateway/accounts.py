@@ -12,7 +12,12 @@ from gateway.conftest import KEY
 from gateway.neighbours import Neighbours, serving_neighbours
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_assistants.accounts.bootstrap import AccountSettings, account_service
+from heddle_assistants.accounts.bootstrap import (
+    AccountSettings,
+    account_service,
+    encryption_keys,
+)
+from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_gateway.app import GatewaySettings, app
@@ -47,8 +52,8 @@ class Counted:
         return call
 
     @property
-    def asked(self) -> list[str]:
-        """The keys that were asked about."""
+    def defaults(self) -> list[str]:
+        """The keys that were defaults about."""
         return [request.key for name, request in self.calls if name == "ResolveKey"]
 
 
@@ -62,13 +67,15 @@ class Bench:
 
     async def chat(self, key: str, headers: Any = (), **body: Any) -> httpx.Response:
         """Ask assistant 1 something with a key."""
-        asked = {"model": "lamb_assistant.1", "messages": [{"role": "user", "content": "hi"}]}
+        defaults = {"model": "lamb_assistant.1", "messages": [{"role": "user", "content": "hi"}]}
         sent = [("authorization", f"Bearer {key}"), *headers]
-        return await self.client.post("/v1/chat/completions", json={**asked, **body}, headers=sent)
+        return await self.client.post(
+            "/v1/chat/completions", json={**defaults, **body}, headers=sent
+        )
 
     @property
     def callers(self) -> list[Identity]:
-        """Who asked the orchestrator."""
+        """Who defaults the orchestrator."""
         return [caller.identity for caller in self.neighbours.orchestrator.callers]
 
     async def key(self, **key: Any) -> pb.CreateKeyResponse:
@@ -111,7 +118,8 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
     async def bindings() -> AsyncGenerator[Sequence[Binding]]:
         async with open_database(url) as database:
             await upgrade(database)
-            yield [await account_service(database, url, settings)]
+            audit = await open_audit_log(database, encryption_keys(url, settings))
+            yield [await account_service(database, audit, url, settings)]
 
     async with running(bindings(), settings) as service:
         yield service

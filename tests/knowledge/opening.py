@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
+from heddle_knowledge.audit import AuditOutbox
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
@@ -44,6 +45,7 @@ def backends_of(servers: KnowledgeServers, queries: QueryWorkers, **more: Any) -
         "grants": GrantVerifier(None),
         "interpreter": TextInterpreter(),
         "embedders": no_embedders,
+        "audit": AuditOutbox(Path("audit.db"), None),
         "forget_files": forget_nothing,
         "search_seconds": 10.0,
     }
@@ -70,6 +72,6 @@ async def knowledge_and_files(
             ),
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                TranslatedFailures(FileServicer(opened, queue)),
+                TranslatedFailures(FileServicer(opened, queue, backends.audit)),
             ),
         ]

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from heddle_gateway.admin import assistants, health, rubrics, usage
+from heddle_gateway.admin import assistants, audit, health, rubrics, usage
 from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
@@ -79,7 +79,7 @@ _EXPOSED_HEADERS = (
 )
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, rubrics, usage, catalog, lamb_assistants, imports, creator_defaults),
+    *(assistants, rubrics, usage, audit, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health),
 )

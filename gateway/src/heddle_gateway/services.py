@@ -10,6 +10,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.audit.v1 import audit_pb2, audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.health.v1 import health_pb2, health_pb2_grpc
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
@@ -47,7 +48,7 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "tools": (tool_pb2,),
     "knowledge": (knowledge_pb2, files_pb2),
     "connector": (connector_pb2,),
-    "assistants": (assistant_pb2, account_pb2, rubric_pb2, usage_pb2),
+    "assistants": (assistant_pb2, account_pb2, rubric_pb2, usage_pb2, audit_pb2),
     "migration": (record_pb2,),
 }
 SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
@@ -87,6 +88,7 @@ class ServiceClients:
         self.accounts = account_pb2_grpc.AccountServiceStub(assistants)
         self.rubrics = rubric_pb2_grpc.RubricServiceStub(assistants)
         self.usage = usage_pb2_grpc.UsageServiceStub(assistants)
+        self.audit = audit_pb2_grpc.AuditServiceStub(assistants)
         self.health = {
             name: health_pb2_grpc.HealthServiceStub(each)
             for name, each in zip(SERVICES, channels, strict=True)

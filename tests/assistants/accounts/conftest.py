@@ -9,7 +9,12 @@ import grpc
 import pytest
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_assistants.accounts.bootstrap import AccountSettings, account_service
+from heddle_assistants.accounts.bootstrap import (
+    AccountSettings,
+    account_service,
+    encryption_keys,
+)
+from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_runtime.call_metadata import AUTHORIZATION
@@ -104,7 +109,10 @@ async def serving(url: str, **settings: Any) -> AsyncGenerator[Accounts]:
     async def app() -> AsyncGenerator[Sequence[Binding]]:
         async with open_database(url) as database:
             await upgrade(database)
-            yield [await account_service(database, url, complete)]
+            audit = await open_audit_log(
+                database, encryption_keys(url, complete), refuse=not complete.secrets_lost
+            )
+            yield [await account_service(database, audit, url, complete)]
 
     async with (
         running(app(), complete) as service,

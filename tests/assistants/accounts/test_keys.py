@@ -9,6 +9,7 @@ from assistants.accounts.conftest import (
     ADMIN,
     ANN,
     BEN,
+    ENCRYPTION,
     EVE,
     PEPPER,
     UNI_ADMIN,
@@ -18,7 +19,9 @@ from assistants.accounts.conftest import (
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.accounts.api_keys import ApiKeys
+from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.key_text import Peppers, new_key, parts
+from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.rows import ReadRow, Row
 from heddle_assistants.database.schema import api_keys, organizations
@@ -184,7 +187,8 @@ async def test_every_key_costs_one_read_and_one_digest_whatever_is_wrong_with_it
     accounts: Accounts, rows: Database
 ) -> None:
     database, peppers = CountingDatabase(rows), CountingPeppers([PEPPER])
-    keys = ApiKeys(database, peppers)
+    audit = await open_audit_log(rows, Keys.of([ENCRYPTION]))
+    keys = ApiKeys(database, audit, peppers)
     good, revoked = [(await accounts.key()).secret for _ in range(2)]
     await accounts.call("RevokeKey", pb.RevokeKeyRequest(id=parts(revoked)[0]))
     taken = []

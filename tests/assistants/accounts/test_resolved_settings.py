@@ -140,7 +140,7 @@ async def test_an_old_encryption_key_can_be_given_up_after_one_start_with_both(
         assert (await accounts.settings(organization="uni")).knowledge.token == "kb-key-of-uni"
     async with serving(database_url, encryption_key=NEW) as accounts:
         assert (await accounts.settings(organization="uni")).knowledge.token == "kb-key-of-uni"
-    with pytest.raises(ValueError, match=r"'uni' .* HEDDLE_ASSISTANTS_ENCRYPTION_KEY"):
+    with pytest.raises(ValueError, match="HEDDLE_ASSISTANTS_ENCRYPTION_KEY"):
         async with serving(database_url, encryption_key=OLD):
             pass
     async with serving(database_url, encryption_key=OLD, secrets_lost=True) as accounts:

@@ -8,7 +8,9 @@ import pytest
 from assistants.serving import ADA, ADMIN, Caller, Service
 from assistants.stored import everything, keep, keep_many
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.engine import Database
 from heddle_assistants.folder import FolderAssistants
 from heddle_assistants.folder_checks import FolderChecks
@@ -64,7 +66,8 @@ async def test_a_small_page_reads_no_more_often_than_a_large_one(
     rows = Counted(database)
     validation = Validation(OrchestratorClient(), ServiceCredentials("assistants", None))
     folder = FolderAssistants(tmp_path, FolderChecks(validation))
-    catalog = Catalog(folder, rows, Reader(rows, Migrations(database)))
+    audit = await open_audit_log(database, Keys.of(["a-key-of-at-least-32-characters--"]))
+    catalog = Catalog(folder, rows, Reader(rows, Migrations(audit)))
     # Any letter may be the one that only Python knows the small form of.
     assert await catalog.listed(ADA, pb.SELECTION_OWN, "Ü", "", 2) == []
     assert rows.reads < 10

@@ -175,6 +175,10 @@ ROUTES: dict[str, Route] = {
         CHANGE, lambda it: {**_rubric(it), "json": {"public": True, "content": EXAMPLE}}
     ),
     "DELETE /rubrics/{id}": Route(CHANGE, _rubric),
+    # Audit log
+    "GET /audit": Route(
+        REFUSED, lambda it: {"params": {"object_type": "assistant", "object_id": it.assistant}}
+    ),
     # Files
     "GET /v1/files": Route(LIST_OWN, lambda it: {"params": {"seen": it.file}}),
     "GET /v1/files/{id}": Route(OWN, lambda it: {"path": {"id": it.file}}),

@@ -261,6 +261,21 @@ RPCS: dict[str, Rpc] = {
     "Usage.GetUsage": Rpc(OWN, _id("assistant")),
     "Usage.ListUsage": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.assistant else {}),
     "Usage.ResetUsage": Rpc(NOT_FOUND, _id("assistant")),
+    # Audit log
+    "Audit.ListAuditEvents": Rpc(
+        REFUSED, lambda it: {"object_type": "assistant", "object_id": it.assistant}
+    ),
+    "Audit.VerifyAuditEvents": Rpc(
+        REFUSED,
+        lambda it: {"known": {"number": 1, "digest": it.assistant}},
+    ),
+    "Audit.RecordAuditEvents": Rpc(
+        REFUSED,
+        lambda it: {
+            "recorder": "r",
+            "events": [{"number": 1, "event": {"action": "file.delete", "object_id": it.file}}],
+        },
+    ),
     "Rubric.GetRubric": Rpc(READ, _id("rubric")),
     "Rubric.GetRubric on behalf of the owner": Rpc(
         REFUSED,

@@ -9,8 +9,9 @@ from google.protobuf.json_format import MessageToDict
 from heddle.assistant.v1 import rows_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_assistants.accounts.encryption import Keys
+from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.engine import Database
-from heddle_assistants.database.schema import metadata
+from heddle_assistants.database.schema import audit_chain, audit_keys, metadata
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.rows.batch_servicer import RowBatchServicer
@@ -72,18 +73,19 @@ async def run(
     """Import and return the report."""
     report = Report()
     egress = Egress([ip_network(allowed)] if allowed else [])
-    importing = LambImport(lamb.path, prefix, row_batches(database, egress))
+    importing = LambImport(lamb.path, prefix, await row_batches(database, egress))
     async for response in importing.run(dry_run=dry_run):
         report.add(response)
     return report
 
 
-def row_batches(database: Database, egress: Egress) -> RowBatches:
+async def row_batches(database: Database, egress: Egress) -> RowBatches:
     """Return the way to an assistants service of this process."""
     within = InProcessChannel()
     validation = Validation(OrchestratorClient(), ServiceCredentials("assistants", None))
-    importer = RowImport(database, KEYS, egress, validation)
-    servicer = RowBatchServicer(Batches(database, migrates=True), importer)
+    audit = await open_audit_log(database, KEYS)
+    importer = RowImport(database, audit, KEYS, egress, validation)
+    servicer = RowBatchServicer(Batches(database, audit, migrates=True), importer)
     rows_pb2_grpc.add_RowBatchServiceServicer_to_server(servicer, cast("grpc.aio.Server", within))
     stub = rows_pb2_grpc.RowBatchServiceStub(cast("grpc.aio.Channel", within))
     return RowBatches(stub, ServiceCredentials("migration", None))
@@ -97,9 +99,10 @@ async def rows(database: Database, table: Table) -> dict[Any, dict[str, Any]]:
 
 
 async def everything(database: Database) -> dict[str, Sequence[Any]]:
-    """Return all rows of all tables."""
+    """Return all rows of all tables but those that opening the audit log fills."""
     async with database.reading() as connection:
         return {
             table.name: sorted(map(tuple, await connection.execute(select(table))), key=repr)
             for table in metadata.sorted_tables
+            if table not in (audit_chain, audit_keys)
         }

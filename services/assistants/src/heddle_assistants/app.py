@@ -1,10 +1,11 @@
 """The assembly of the assistants service."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc
+from heddle.audit.v1 import audit_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2_grpc
@@ -23,6 +24,9 @@ from heddle_assistants.accounts.bootstrap import (
 )
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.servicer import AssistantServicer
+from heddle_assistants.audit.log import open_audit_log
+from heddle_assistants.audit.retention import expiring
+from heddle_assistants.audit.servicer import AuditServicer
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_assistants.folder import FolderAssistants
@@ -74,6 +78,13 @@ class AssistantsSettings(AccountSettings):
         description="Migrate an assistant of LAMB's format to the newest one when it is first "
         "used. If 0, reads write nothing, and such an assistant answers as its old columns say.",
     )
+    audit_days: int = Field(
+        default=400,
+        ge=1,
+        le=36_500,
+        description="Days after which events of the audit log are deleted. The deletion is an "
+        "event too.",
+    )
     prices: Path | None = Field(
         default=None,
         description="A JSON file with what models cost, in US dollars for a million tokens: "
@@ -103,17 +114,20 @@ async def app(
     async with (
         open_database(settings.database) as database,
         FolderChecks(validation).running() as checks,
+        AsyncExitStack() as exits,
     ):
         await upgrade(database)
         keys = encryption_keys(settings.database, settings)
-        rows, writer = Rows(database), Writer(database)
-        reader = Reader(rows, Migrations(database, enabled=settings.migrate_on_read))
+        audit = await open_audit_log(database, keys, refuse=not settings.secrets_lost)
+        await exits.enter_async_context(expiring(audit, settings.audit_days))
+        rows, writer = Rows(database), Writer(audit)
+        reader = Reader(rows, Migrations(audit, enabled=settings.migrate_on_read))
         folder = FolderAssistants(settings.assistants_dir, checks)
         await folder.contents()  # its faults are logged now
         catalog = Catalog(folder, rows, reader)
         price_lookup = PriceLookup(database, keys, prices)
-        batches = Batches(database, migrates=settings.migrate_on_read)
-        importer = RowImport(database, keys, Egress(settings.private_networks), validation)
+        batches = Batches(database, audit, migrates=settings.migrate_on_read)
+        importer = RowImport(database, audit, keys, Egress(settings.private_networks), validation)
         yield [
             bind(
                 assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
@@ -132,15 +146,19 @@ async def app(
             ),
             bind(
                 rubric_pb2_grpc.add_RubricServiceServicer_to_server,
-                RubricServicer(Rubrics(database)),
+                RubricServicer(Rubrics(database, audit)),
             ),
             bind(
                 usage_pb2_grpc.add_UsageServiceServicer_to_server,
                 UsageServicer(
                     Recording(database, catalog, price_lookup),
                     Reservations(database, price_lookup),
-                    Reports(database, catalog, rows, price_lookup),
+                    Reports(database, audit, catalog, rows, price_lookup),
                 ),
             ),
-            await account_service(database, settings.database, settings),
+            bind(
+                audit_pb2_grpc.add_AuditServiceServicer_to_server,
+                AuditServicer(database, audit, keys),
+            ),
+            await account_service(database, audit, settings.database, settings),
         ]

@@ -4,6 +4,7 @@ import typer
 
 from heddle_cli.commands import (
     assistants,
+    audit,
     chat,
     collections,
     health,
@@ -44,3 +45,4 @@ app.add_typer(mcp.app, name="mcp")
 app.add_typer(organizations.app, name="organizations")
 app.add_typer(users.app, name="users")
 app.add_typer(keys.app, name="keys")
+app.add_typer(audit.app, name="audit")

@@ -18,6 +18,7 @@ from heddle_runtime.readiness import folder_check
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
+from heddle_knowledge.audit import AUDIT, AuditOutbox, audit_stub
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.lamb.registry import RegisteredCollections
@@ -80,15 +81,17 @@ async def app(
         )
         if accounts is None and settings.assistants_address != NOWHERE:
             accounts = await resources.enter_async_context(
-                channel(settings.assistants_address, ACCOUNTS)
+                channel(settings.assistants_address, ACCOUNTS, AUDIT)
             )
+        outbox = AuditOutbox(settings.data_dir / "audit.db", audit_stub(accounts))
+        credentials = ServiceCredentials("heddle-knowledge", secret)
+        audit = await resources.enter_async_context(outbox.sending(credentials))
         queries = QueryWorkers()
         resources.push_async_callback(queries.aclose)
         operators = _operators_server(settings)
         if accounts is None:
             servers = KnowledgeServers(OwnerServers(None, operators), http, guarded_http)
         else:
-            credentials = ServiceCredentials("heddle-knowledge", secret)
             settings_of_organizations = OrganizationSettings(account_stub(accounts), credentials)
             servers = KnowledgeServers(
                 OwnerServers(settings_of_organizations, operators, shared=settings.kb_shared),
@@ -99,6 +102,7 @@ async def app(
         backends = Backends(
             servers=servers,
             queries=queries,
+            audit=audit,
             grants=GrantVerifier(secret),
             interpreter=get_vlm(settings, http),
             embedders=store.embedders,
@@ -113,7 +117,7 @@ async def app(
             ),
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                TranslatedFailures(FileServicer(store.get, queue)),
+                TranslatedFailures(FileServicer(store.get, queue, audit)),
             ),
         ]
 

@@ -9,12 +9,14 @@ from typing import Any
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import timestamp
+from heddle_runtime.audit import Change, Members
 from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, Violation
 from heddle_runtime.identity import ORGANIZATION_ADMIN
 from sqlalchemy import ColumnElement, Row, and_, bindparam, func, insert, or_, select, update
 
 from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.key_text import Peppers, new_key, parts
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import api_keys, organizations, users
 
@@ -26,8 +28,9 @@ OPEN = ("active", "trial")
 class ApiKeys:
     """Makes, finds and revokes keys."""
 
-    def __init__(self, database: Database, peppers: Peppers) -> None:
+    def __init__(self, database: Database, audit: AuditLog, peppers: Peppers) -> None:
         self._database = database
+        self._audit = audit
         self._peppers = peppers
         self._decoy = secrets.token_bytes(32)
         self._read = database.row_reader(_CHECKED)
@@ -89,7 +92,7 @@ class ApiKeys:
         """
         generated = new_key(self._peppers)
         expires = requested.expire_time.seconds if requested.HasField("expire_time") else None
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changes):
             query = select(organizations.c.id).where(organizations.c.slug == requested.organization)
             organization = await connection.scalar(query)
             if organization is None:
@@ -114,7 +117,9 @@ class ApiKeys:
                 )
             )
             row = (await connection.execute(_LISTED.where(api_keys.c.id == generated.id))).one()
-        return pb.CreateKeyResponse(key=self._key(row), secret=generated.text)
+            key = self._key(row)
+            changes.append(Change("key.create", key.id, key.organization, after=_members(key)))
+        return pb.CreateKeyResponse(key=key, secret=generated.text)
 
     async def listed(
         self, where: ColumnElement[bool], after: tuple[int, str] | None, limit: int
@@ -146,7 +151,7 @@ class ApiKeys:
             NotFoundError: There is no such key among those of `where`.
         """
         query = _LISTED.where(api_keys.c.id == identifier, where)
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changes):
             row = (await connection.execute(query)).one_or_none()
             if row is None:
                 raise NotFoundError(f"No key has the id {identifier[:64]!r}.")
@@ -154,7 +159,10 @@ class ApiKeys:
             await connection.execute(
                 update(api_keys).where(api_keys.c.id == identifier).values(revoked_at=revoked)
             )
-            return self._key((await connection.execute(query)).one())
+            key = self._key((await connection.execute(query)).one())
+            members = _members(self._key(row)), _members(key)
+            changes.append(Change("key.revoke", key.id, key.organization, *members))
+            return key
 
     def _key(self, row: Row[*tuple[Any, ...]]) -> pb.Key:
         return pb.Key(
@@ -169,6 +177,17 @@ class ApiKeys:
             revoke_time=timestamp(row.revoked_at),
             former_pepper=row.pepper_id != self._peppers.current,
         )
+
+
+def _members(key: pb.Key) -> Members:
+    return {
+        "name": key.name,
+        "user": key.user,
+        "scopes": " ".join(key.scopes),
+        "trusted": key.trusted,
+        "expire_time": key.expire_time.ToJsonString() if key.HasField("expire_time") else None,
+        "revoked": key.HasField("revoke_time"),
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
 from heddle_assistants.accounts.users import Users
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.address import SqliteAddress, parse
 from heddle_assistants.database.engine import Database
 
@@ -59,7 +60,9 @@ class AccountSettings(EgressSettings):
         return value
 
 
-async def account_service(database: Database, url: str, settings: AccountSettings) -> Binding:
+async def account_service(
+    database: Database, audit: AuditLog, url: str, settings: AccountSettings
+) -> Binding:
     """Return what serves the accounts of an open database, `url` being where it is.
 
     Raises:
@@ -68,15 +71,16 @@ async def account_service(database: Database, url: str, settings: AccountSetting
         OSError: A file with a secret cannot be read or made.
     """
     keys = encryption_keys(url, settings)
-    api_keys = ApiKeys(database, _peppers(url, settings))
+    api_keys = ApiKeys(database, audit, _peppers(url, settings))
     if not settings.secrets_lost:
         await api_keys.require_peppers()
     await reseal(database, keys, refuse=not settings.secrets_lost)
-    organizations = Organizations(database, keys)
+    organizations = Organizations(database, audit, keys)
     servicer = AccountServicer(
+        audit,
         organizations,
         Addresses(organizations, Egress(settings.private_networks)),
-        Users(database),
+        Users(database, audit),
         api_keys,
         ResolvedSettings(database, keys),
         Collections(database),

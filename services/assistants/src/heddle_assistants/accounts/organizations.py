@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
+from heddle_runtime.audit import Change, Members
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import ColumnElement, bindparam, insert, select, update
@@ -17,6 +18,7 @@ from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.secret_members import Config
 from heddle_assistants.accounts.settings_text import replaced
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations
 
@@ -70,8 +72,9 @@ class Organization:
 class Organizations:
     """Reads and writes organisations."""
 
-    def __init__(self, database: Database, keys: Keys) -> None:
+    def __init__(self, database: Database, audit: AuditLog, keys: Keys) -> None:
         self._database = database
+        self._audit = audit
         self._keys = keys
         self._find = organization_reader(database)
 
@@ -114,12 +117,14 @@ class Organizations:
             slug=slug, name=name or slug, config=config, created_at=now, updated_at=now
         )
         try:
-            async with self._database.writing() as connection:
+            async with self._audit.writing() as (connection, changes):
                 row = (await connection.execute(query.returning(*COLUMNS))).one()
+                created = Organization(*row)
+                changes.append(Change("organization.create", slug, slug, after=_members(created)))
         except IntegrityError:
             message = f"There is an organisation {slug!r} already."
             raise AlreadyExistsError(message, organization=slug) from None
-        return Organization(*row)
+        return created
 
     async def replace(
         self, slug: str, name: str, settings: Config | None, etag: str
@@ -137,7 +142,7 @@ class Organizations:
             InvalidRequestError: The settings are wrong.
             NotFoundError: There is none.
         """
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changes):
             known = await locked(connection, slug)
             if known is None:
                 raise no_organization(slug)
@@ -155,7 +160,15 @@ class Organizations:
                 .values(name=name or known.name, config=config, updated_at=int(time.time()))
                 .returning(*COLUMNS)
             )
-            return Organization(*(await connection.execute(query)).one())
+            changed = Organization(*(await connection.execute(query)).one())
+            members = _members(known), _members(changed)
+            changes.append(Change("organization.update", slug, slug, *members))
+            return changed
+
+
+def _members(organization: Organization) -> Members:
+    settings = {f"settings.{name}": value for name, value in organization.settings.items()}
+    return {"name": organization.name, "status": organization.status, **settings}
 
 
 def organization_reader(database: Database) -> Callable[[str], Awaitable[Organization | None]]:

@@ -20,6 +20,7 @@ from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.accounts.settings_text import parsed
 from heddle_assistants.accounts.users import Users
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import organizations
 
 
@@ -28,6 +29,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
 
     def __init__(
         self,
+        audit: AuditLog,
         store: Organizations,
         addresses: Addresses,
         users: Users,
@@ -35,6 +37,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         settings: ResolvedSettings,
         collections: Collections,
     ) -> None:
+        self._audit = audit
         self._organizations = store
         self._addresses = addresses
         self._users = users
@@ -58,10 +61,11 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     ) -> pb.CreateKeyResponse:
         """Make a key and return it, once."""
         identity = caller().identity
-        access.require_may_make(identity, request.key)
-        checks.check_key(request.key)
-        access.require_scopes(identity, request.key.scopes)
-        return await self._keys.make(request.key)
+        async with self._audit.attempt("key.create", request.key.organization):
+            access.require_may_make(identity, request.key)
+            checks.check_key(request.key)
+            access.require_scopes(identity, request.key.scopes)
+            return await self._keys.make(request.key)
 
     async def ListKeys(self, request: pb.ListKeysRequest, context: Context) -> pb.ListKeysResponse:
         """List the keys that the caller may see."""
@@ -79,7 +83,8 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     ) -> pb.RevokeKeyResponse:
         """Make a key useless."""
         where = access.visible_keys(caller().identity)
-        return pb.RevokeKeyResponse(key=await self._keys.revoke(request.id, where))
+        async with self._audit.attempt("key.revoke", request.id):
+            return pb.RevokeKeyResponse(key=await self._keys.revoke(request.id, where))
 
     async def GetOrganization(
         self, request: pb.GetOrganizationRequest, context: Context
@@ -108,7 +113,8 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     ) -> pb.PutOrganizationResponse:
         """Make an organisation, or change one that did not change since it was read."""
         organization = request.organization
-        access.require_administrator(caller().identity, organization.slug)
+        async with self._audit.attempt("organization.update", organization.slug):
+            access.require_administrator(caller().identity, organization.slug)
         checks.check_name(organization.name, "organization.name")
         settings = parsed(organization.settings_json) if organization.settings_json else None
         if settings is not None:
@@ -128,7 +134,8 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
     async def PutUser(self, request: pb.PutUserRequest, context: Context) -> pb.PutUserResponse:
         """Make or change a user."""
         identity = caller().identity
-        access.require_administrator(identity, request.organization)
+        async with self._audit.attempt("user.update", request.email):
+            access.require_administrator(identity, request.organization)
         checks.check_user(request)
         await self._users.put(request, may_move=may_administer(identity))
         return pb.PutUserResponse()

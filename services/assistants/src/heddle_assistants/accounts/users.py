@@ -3,6 +3,7 @@
 import time
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.audit import Change, Members
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import bindparam, insert, select, update
@@ -11,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.checks import DEFAULT_ROLE
 from heddle_assistants.accounts.organizations import organization_reader
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, users
 
@@ -18,8 +20,8 @@ from heddle_assistants.database.schema import organizations, users
 class Users:
     """Reads and writes users."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, audit: AuditLog) -> None:
+        self._audit = audit
         at_home = users.join(organizations, organizations.c.id == users.c.organization_id)
         self._known = database.row_reader(
             select(users.c.enabled, organizations.c.slug)
@@ -63,7 +65,7 @@ class Users:
 
     async def _put(self, user: pb.PutUserRequest, *, may_move: bool) -> None:
         now = int(time.time())
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changes):
             organization = await connection.scalar(
                 select(organizations.c.id).where(organizations.c.slug == user.organization)
             )
@@ -76,14 +78,32 @@ class Users:
                 "enabled": not user.disabled,
                 "updated_at": now,
             }
-            query = select(users.c.organization_id).where(users.c.email == user.email)
-            known = await connection.scalar(query.with_for_update())
-            if known is None:
+            query = _KNOWN.where(users.c.email == user.email)
+            record = (await connection.execute(query.with_for_update(of=users))).one_or_none()
+            after = _members(
+                user.organization, values["name"], values["role"], enabled=not user.disabled
+            )
+            if record is None:
                 query_new = insert(users).values(**values, email=user.email, created_at=now)
                 await connection.execute(query_new)
+                changes.append(Change("user.create", user.email, user.organization, after=after))
                 return
+            known, slug, *members = record
             if known != organization and not may_move:
                 raise AlreadyExistsError("The address belongs to somebody elsewhere.")
             await connection.execute(
                 update(users).where(users.c.email == user.email).values(**values)
             )
+            before = _members(slug, *members[:2], enabled=members[2])
+            changes.append(Change("user.update", user.email, user.organization, before, after))
+            if slug != user.organization:  # for the administrators who lose the user
+                changes.append(Change("user.leave", user.email, slug, before=before))
+
+
+_KNOWN = select(
+    users.c.organization_id, organizations.c.slug, users.c.name, users.c.role, users.c.enabled
+).join(organizations, organizations.c.id == users.c.organization_id)
+
+
+def _members(organization: str, name: str, role: str, *, enabled: bool) -> Members:
+    return {"organization": organization, "name": name, "role": role, "disabled": not enabled}

@@ -173,7 +173,8 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             at = (row.published_at or int(time.time())) if request.published else None
             return {"published": request.published, "published_at": at, **group}
 
-        row = await self._writer.change(request.id, caller().identity, "", publish)
+        action = "publish" if request.published else "unpublish"
+        row = await self._writer.change(request.id, caller().identity, "", publish, action=action)
         return pb.PublishAssistantResponse(etag=row.etag)
 
     async def _checked(

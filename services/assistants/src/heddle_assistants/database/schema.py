@@ -234,3 +234,64 @@ usage_recorders = Table(
     _at("recorded_at"),
 )
 """Who recorded usage, and the number of the last entry of each: what is sent again counts once."""
+
+audit_events = Table(
+    "audit_events",
+    metadata,
+    Column("number", Identifier, primary_key=True, autoincrement=False),
+    _at("recorded_at"),
+    _text("organization"),
+    _text("subject"),
+    _text("subject_organization"),
+    _text("scopes"),
+    _text("client_user"),
+    _text("action"),
+    _text("object_type"),
+    _text("object_id"),
+    _text("outcome"),
+    _text("changes"),
+    _text("before_digest"),
+    _text("after_digest"),
+    _text("request_id"),
+    _text("trace_id"),
+    _text("key_id"),
+    _text("previous_digest"),
+    _text("digest"),
+    # Each ends in the number, by which lists are paged.
+    Index(None, "organization", "number"),
+    Index(None, "subject", "number"),
+    Index(None, "object_id", "number"),
+    Index(None, "recorded_at", "number"),
+)
+"""The audit log. Rows are never changed; `digest` chains each to the row before."""
+
+audit_chain = Table(
+    "audit_chain",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    _amount("expired_number"),
+    _text("expired_digest"),
+    _amount("last_number"),
+    _text("last_digest"),
+    _text("key_id"),
+    _text("digest"),
+)
+"""One row: both ends of the chain, with a digest of its own. Its lock orders the writers."""
+
+audit_keys = Table(
+    "audit_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("sealed", Text, nullable=False),
+    _at("created_at"),
+)
+"""The keys of the chain's digests, each encrypted as secrets in settings are."""
+
+audit_recorders = Table(
+    "audit_recorders",
+    metadata,
+    Column("recorder", Text, primary_key=True),
+    _amount("last_number"),
+    _at("recorded_at"),
+)
+"""Which other services recorded events, and the number of the last event of each."""

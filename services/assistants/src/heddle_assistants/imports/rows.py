@@ -1,16 +1,20 @@
 """Importing one batch of rows, in one transaction."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle_conversion.identifiers import MAX_ROW_ID
+from heddle_runtime.audit import Change
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import InvalidRequestError, Violation, to_status
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.encryption import Keys
+from heddle_assistants.audit.batches import batch_change, ranges
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations
 from heddle_assistants.imports import organizations as organization_import
@@ -33,17 +37,24 @@ class RowImport:
     """Imports rows. Any number of imports may run at once."""
 
     def __init__(
-        self, database: Database, keys: Keys, egress: Egress, validation: Validation
+        self,
+        database: Database,
+        audit: AuditLog,
+        keys: Keys,
+        egress: Egress,
+        validation: Validation,
     ) -> None:
         """Set up imports.
 
         Args:
             database: Where the rows go.
+            audit: Opens the transactions of imports.
             keys: Encrypt the secrets in an organisation's settings.
             egress: Where organisations' servers may be.
             validation: Checks the assistants.
         """
         self._database = database
+        self._audit = audit
         self._keys = keys
         self._egress = egress
         self._validation = validation
@@ -66,17 +77,18 @@ class RowImport:
             violation = Violation("rows", "must be rows of one kind")
             raise InvalidRequestError("The batch is not valid.", [violation])
         drafts = [Draft(column_values(row)) for row in getattr(batch, names[0])]
-        database = self._database
-        async with database.reading() if dry_run else database.writing() as connection:
+        async with self._transaction(dry_run=dry_run) as (connection, changes):
             if names[0] == _ORGANIZATIONS:
                 for draft in drafts:
                     organization_import.prepare(draft, self._keys, self._egress)
                 await organization_import.place(connection, drafts, dry_run=dry_run)
+                changes.extend(_organization_changes(drafts))
                 return [_message(draft, "") for draft in drafts]
             kind = next(each for each in KINDS if each.field == names[0])
             _check_ids(drafts)
             earlier_rows = [column_values(row) for row in getattr(earlier, kind.field)]
             rows = [*(draft.values for draft in drafts), *earlier_rows]
+            slugs = {draft.id: draft.values["organization"] for draft in drafts}
             await _set_organizations(connection, rows, dry_run=dry_run)
             if dry_run:
                 present = await present_rows(connection, kind, drafts)
@@ -84,9 +96,40 @@ class RowImport:
                 resolve(kind, drafts, present)
             else:
                 await insert_new(connection, kind, drafts)
+                new = [each for each in drafts if each.is_new]
+                changes.extend(_changes(kind, new, slugs))
         if kind.table is assistants:
             await note_faults([draft for draft in drafts if draft.is_new], self._validation)
         return [_message(draft, _name(kind, draft)) for draft in drafts]
+
+    @asynccontextmanager
+    async def _transaction(
+        self, *, dry_run: bool
+    ) -> AsyncGenerator[tuple[AsyncConnection, list[Change]]]:
+        if dry_run:
+            async with self._database.reading() as connection:
+                yield connection, []
+        else:
+            async with self._audit.writing() as (connection, changes):
+                yield connection, changes
+
+
+def _changes(kind: Kind, new: Sequence[Draft], slugs: Mapping[int, str]) -> list[Change]:
+    """Return the change of a batch; none if nothing was new."""
+    if not new:
+        return []
+    ids = [draft.id for draft in new]
+    organizations_of_rows = {slugs[number] for number in ids}
+    organization = organizations_of_rows.pop() if len(organizations_of_rows) == 1 else ""
+    contents = [draft.values for draft in new]
+    table = kind.table.name
+    return [batch_change("import.insert", table, len(new), ranges(ids), contents, organization)]
+
+
+def _organization_changes(drafts: Sequence[Draft]) -> list[Change]:
+    new = [draft.values for draft in drafts if draft.is_new]
+    slugs = [str(values["slug"]) for values in new]
+    return [batch_change("import.insert", _ORGANIZATIONS, len(new), slugs, new)] if new else []
 
 
 def _check_ids(drafts: Sequence[Draft]) -> None:

@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from heddle_conversion import Conversion, displayed_title, parse
+from heddle_runtime.audit import Change
 from heddle_runtime.errors import NotSetUpError
 from sqlalchemy import Row, Select, Text, bindparam, delete, func, select, type_coerce, update
 
+from heddle_assistants.audit.batches import batch_change, ranges
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, originals
 from heddle_assistants.repository.journal import log_migration
@@ -53,8 +56,9 @@ _ROWS = select(
 class Batches:
     """Reads and writes many assistants at once."""
 
-    def __init__(self, database: Database, *, migrates: bool) -> None:
+    def __init__(self, database: Database, audit: AuditLog, *, migrates: bool) -> None:
         self._database = database
+        self._audit = audit
         self._migrates = migrates
 
     def require_migration(self) -> None:
@@ -91,7 +95,7 @@ class Batches:
         self.require_migration()
         by_id = {each.id: each for each in replacements}
         locked = _ROWS.where(assistants.c.id.in_(by_id)).order_by(assistants.c.id)
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changed):
             locked_rows = await connection.execute(locked.with_for_update(of=assistants))
             rows = [
                 row
@@ -114,6 +118,8 @@ class Batches:
                     for row, change in zip(rows, changes, strict=True)
                 ]
                 await connection.execute(keeping(connection), stored)
+                texts = [change.text for change in changes]
+                changed.append(_change("migrate", [row.id for row in rows], texts))
         await asyncio.to_thread(_log, rows, by_id)
         return [row.id for row in rows]
 
@@ -131,7 +137,7 @@ class Batches:
             .order_by(assistants.c.id)
             .with_for_update(of=assistants)
         )
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changed):
             restored = {
                 number: text
                 for number, revision, metadata, text in await connection.execute(query)
@@ -145,7 +151,12 @@ class Batches:
                 await connection.execute(_UPDATE, values)
                 query_of_originals = originals.c.assistant_id.in_(restored)
                 await connection.execute(delete(originals).where(query_of_originals))
+                changed.append(_change("rollback", list(restored), list(restored.values())))
         return list(restored)
+
+
+def _change(verb: str, ids: Sequence[int], texts: Sequence[str | None]) -> Change:
+    return batch_change(f"migration.{verb}", "assistants", len(ids), ranges(ids), list(texts))
 
 
 def _sizes(after: int) -> Select[int, int]:

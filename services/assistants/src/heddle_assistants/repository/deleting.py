@@ -21,9 +21,9 @@ async def delete(writer: Writer, identifier: str, identity: Identity, etag: str)
         return _out_of_use(f"{row.name}_{row.id}_deleted_{now}", now)
 
     try:
-        await writer.change(identifier, identity, etag, named)
+        await writer.change(identifier, identity, etag, named, action="delete")
     except AlreadyExistsError:  # two owners deleted assistants of one name in one second
-        await writer.change(identifier, identity, etag, numbered)
+        await writer.change(identifier, identity, etag, numbered, action="delete")
 
 
 def _out_of_use(name: str, now: int) -> Columns:

@@ -13,8 +13,9 @@ from sqlalchemy import update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.engine import Database
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import assistants, originals
+from heddle_assistants.repository.audited import change_of
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.row import MigratedRow, Row
 
@@ -30,8 +31,8 @@ class Stored:
 class Migrations:
     """Migrates rows when they are used, unless that is switched off."""
 
-    def __init__(self, database: Database, *, enabled: bool = True) -> None:
-        self._database = database
+    def __init__(self, audit: AuditLog, *, enabled: bool = True) -> None:
+        self._audit = audit
         self._enabled = enabled
 
     async def settled(self, row: Row) -> Stored | None:
@@ -44,8 +45,10 @@ class Migrations:
         conversion = convert_row(row.id, row.metadata, row.legacy)
         if not conversion.changed or not self._enabled:
             return Stored(row, conversion.metadata)
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changes):
             migrated = await migrate(connection, row, conversion)
+            if migrated is not None:
+                changes.append(change_of("migrate", row, migrated))
         if migrated is None:
             return None
         log_migration(row, conversion, migrated.metadata)

@@ -19,8 +19,9 @@ from sqlalchemy import delete, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.engine import Database
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import assistants
+from heddle_assistants.repository.audited import change_of
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.migrating import Stored, keep_malformed, migrate
 from heddle_assistants.repository.organizations import organization_id
@@ -38,8 +39,8 @@ Edit = Callable[[Stored], tuple[dict[str, Any], Columns]]
 class Writer:
     """Makes, changes and deletes assistants."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
 
     async def insert(
         self,
@@ -62,7 +63,7 @@ class Writer:
         """
         now = int(time.time())
         with _taken_names(columns["name"]):
-            async with self._database.writing() as connection:
+            async with self._audit.writing() as (connection, changes):
                 owner, organization = await owner_of_new(connection, identity, columns["owner"])
                 values = {
                     **columns,
@@ -78,11 +79,18 @@ class Writer:
                     await connection.execute(delete(assistants).where(assistants.c.id == number))
                     number = await _inserted(connection, values)
                 row = await locked(connection, str(number))
-        assert row is not None  # noqa: S101 - this transaction made it
+                assert row is not None  # noqa: S101 - this transaction made it
+                changes.append(change_of("create", None, row))
         return Stored(row, {} if isinstance(document, str) else document)
 
     async def change(
-        self, identifier: str, identity: Identity, etag: str, change: Callable[[Row], Columns]
+        self,
+        identifier: str,
+        identity: Identity,
+        etag: str,
+        change: Callable[[Row], Columns],
+        *,
+        action: str,
     ) -> Row:
         """Change columns of an assistant, whatever its metadata is.
 
@@ -91,6 +99,7 @@ class Writer:
             identity: Who changes it.
             etag: Of what was read. If empty, that does not matter.
             change: Returns the new values.
+            action: What the audit log calls the change.
 
         Raises:
             AlreadyExistsError: The owner has another one of the new name.
@@ -98,9 +107,11 @@ class Writer:
             NotFoundError: There is none that `identity` may change.
         """
         with _taken_names():
-            async with self._database.writing() as connection:
-                row = await _held(connection, identifier, identity, etag)
-                return await _written(connection, row, change(row))
+            async with self._audit.writing() as (connection, changes):
+                before = await _held(connection, identifier, identity, etag)
+                row = await _written(connection, before, change(before))
+                changes.append(change_of(action, before, row))
+                return row
 
     async def edit(
         self, identifier: str, identity: Identity, etag: str, edit: Edit, *, repairs: bool = False
@@ -115,7 +126,7 @@ class Writer:
             PermissionDeniedError: `identity` may not change its quota.
         """
         with _taken_names():
-            async with self._database.writing() as connection:
+            async with self._audit.writing() as (connection, changes):
                 before = await _held(connection, identifier, identity, etag)
                 held = before
                 try:
@@ -136,6 +147,7 @@ class Writer:
                     title = displayed_title(document)
                     columns = {**columns, "metadata": dump(document), "title": title}
                 row = await _written(connection, held, columns)
+                changes.append(change_of("update", before, row))
         if held is not before:
             log_migration(before, conversion, held.metadata)
         return Stored(row, document)

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from heddle_runtime.audit import Change
 from heddle_runtime.errors import ConflictError, NotFoundError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION, Identity
 from heddle_runtime.permissions import may_change
@@ -12,6 +13,7 @@ from sqlalchemy import bindparam, delete, insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import RUBRICS
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import rubrics
 from heddle_assistants.repository.organizations import organization_id, organization_of
@@ -27,8 +29,9 @@ Columns = Mapping[str, Any]
 class Rubrics:
     """Finds, makes, changes and deletes rubrics."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, audit: AuditLog) -> None:
         self._database = database
+        self._audit = audit
         self._read = database.row_reader(ROWS.where(rubrics.c.rubric_id == bindparam("id")))
 
     async def get(self, identifier: str, allowed: Allowed) -> Row:
@@ -77,7 +80,7 @@ class Rubrics:
             PermissionDeniedError: `identity` may not make it for that owner.
         """
         identifier, now = str(uuid.uuid4()), int(time.time())
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changes):
             whose, organization = await owner_of_new(connection, identity, owner)
             values = {
                 **columns(identifier, now),
@@ -88,7 +91,9 @@ class Rubrics:
                 "updated_at": now,
             }
             await connection.execute(insert(rubrics).values(**values))
-            return await _locked_row(connection, identifier)
+            row = await _locked_row(connection, identifier)
+            changes.append(_change("create", None, row))
+            return row
 
     async def change(
         self,
@@ -110,26 +115,51 @@ class Rubrics:
             NotFoundError: There is none that `identity` may change.
         """
         now = int(time.time())
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changes):
             row = await _held(connection, identifier, identity, etag)
             values = change(row, now)
             if not values:
                 return row
             query = update(rubrics).where(rubrics.c.id == row.number)
             await connection.execute(query.values(**values, updated_at=now))
-            return await _locked_row(connection, identifier)
+            changed = await _locked_row(connection, identifier)
+            changes.append(_change("update", row, changed))
+            return changed
 
     async def delete(self, identifier: str, identity: Identity, etag: str) -> None:
         """Delete a rubric. Raises what `change` does."""
-        async with self._database.writing() as connection:
+        async with self._audit.writing() as (connection, changes):
             row = await _held(connection, identifier, identity, etag)
             await connection.execute(delete(rubrics).where(rubrics.c.id == row.number))
+            changes.append(_change("delete", row, None))
 
 
 def no_rubric(identifier: str) -> NotFoundError:
     """Return the error about a rubric that is missing, or must seem so."""
     known = identifier[:200]
     return NotFoundError(f"No rubric has the id {known!r}.", rubric=known)
+
+
+def _change(action: str, before: Row | None, after: Row | None) -> Change:
+    row = after or before
+    assert row is not None  # noqa: S101 - there is one of them
+    return Change(
+        f"rubric.{action}",
+        row.id,
+        row.organization,
+        None if before is None else _members(before),
+        None if after is None else _members(after),
+    )
+
+
+def _members(row: Row) -> dict[str, Any]:
+    return {
+        "owner": row.owner,
+        "title": row.title,
+        "description": row.description,
+        "content": row.content,
+        "public": row.published,
+    }
 
 
 async def _held(connection: AsyncConnection, identifier: str, identity: Identity, etag: str) -> Row:

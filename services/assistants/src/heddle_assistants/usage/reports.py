@@ -7,6 +7,7 @@ from typing import Any
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import convert_row
+from heddle_runtime.audit import Change
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import may_administer_in, may_change, may_use
@@ -16,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations, usage
 from heddle_assistants.repository.migrating import Stored
@@ -35,9 +37,15 @@ class Reports:
     """Reads usage, and begins it anew."""
 
     def __init__(
-        self, database: Database, catalog: Catalog, rows: Rows, price_lookup: PriceLookup
+        self,
+        database: Database,
+        audit: AuditLog,
+        catalog: Catalog,
+        rows: Rows,
+        price_lookup: PriceLookup,
     ) -> None:
         self._database = database
+        self._audit = audit
         self._catalog = catalog
         self._rows = rows
         self._price_lookup = price_lookup
@@ -88,11 +96,16 @@ class Reports:
             NotFoundError: There is none whose organisation `identity` administers, or it comes
                 from a file.
         """
-        row = await self._row(identifier, identity)
-        if row is None or not may_administer_in(identity, row.organization):
-            raise no_assistant(identifier)
-        async with self._database.writing() as connection:
+        async with self._audit.attempt("usage.reset", identifier):
+            row = await self._row(identifier, identity)
+            if row is None or not may_administer_in(identity, row.organization):
+                raise no_assistant(identifier)
+        async with self._audit.writing() as (connection, changes):
+            used = (await _used(connection, [row.id]))[row.id]
             await connection.execute(delete(usage).where(usage.c.assistant_id == row.id))
+            counts = sorted([list(each) for each in used])
+            before = {"name": row.name, "counts": counts}
+            changes.append(Change("usage.reset", identifier, row.organization, before=before))
 
     async def _row(self, identifier: str, identity: Identity) -> Row | None:
         stored = await self._catalog.in_folder(identifier)

@@ -24,6 +24,7 @@ from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.service.failures import refusal_of
 
 if TYPE_CHECKING:  # the store loads the engine
+    from heddle_knowledge.audit import AuditOutbox
     from heddle_knowledge.document_queries.query_workers import QueryWorkers
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.lamb.servers import KnowledgeServers
@@ -49,6 +50,7 @@ class Backends:
         grants: Verifies grants.
         interpreter: Looks at the pictures of pages.
         embedders: Returns the embedding models, the default one first.
+        audit: Takes the events of changes.
         forget_files: Called with the id of a deleted collection.
         search_seconds: How long the search of one collection may take.
     """
@@ -58,6 +60,7 @@ class Backends:
     grants: "GrantVerifier"
     interpreter: "Interpreter"
     embedders: "Callable[[], Awaitable[Sequence[Embedder]]]"
+    audit: "AuditOutbox"
     forget_files: "Callable[[str], Awaitable[None]]"
     search_seconds: float
 

@@ -10,6 +10,7 @@ from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.paging import page
 
 from heddle_knowledge.access import caller_of, check_sharing, may_read
+from heddle_knowledge.audit import collection_change
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import Calls, refuse
@@ -42,6 +43,7 @@ class CollectionCalls(Calls):
             embedding_model=requested.embedding_model,
             **treatment(requested),
         )
+        await self._backends.audit.add(collection_change("create", None, created))
         return pb.CreateCollectionResponse(collection=await _counted(store, created))
 
     async def GetCollection(
@@ -76,6 +78,7 @@ class CollectionCalls(Calls):
             check_sharing(person, sharing_of(request.sharing))
         changed = replace(collection, **changes(request))
         await store.collections.change(changed)
+        await self._backends.audit.add(collection_change("update", collection, changed))
         return pb.UpdateCollectionResponse(collection=await _counted(store, changed))
 
     async def GetCollectionStatistics(
@@ -106,6 +109,7 @@ class CollectionCalls(Calls):
         store, collection = await self._changeable(request.name)
         await store.collections.delete(collection.id)
         await self._backends.forget_files(collection.id)
+        await self._backends.audit.add(collection_change("delete", collection, None))
         return pb.DeleteCollectionResponse()
 
 

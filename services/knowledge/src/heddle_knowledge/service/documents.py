@@ -10,6 +10,7 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page_size, read_token, write_token
 
+from heddle_knowledge.audit import content_change
 from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import ingestion_violations
@@ -41,6 +42,11 @@ class DocumentCalls(Calls):
             async for event in events:
                 if not isinstance(event, IngestProgress):
                     stored = await store.documents.get(collection.id, request.name)
+                    if not event.unchanged:
+                        change = content_change(
+                            "document.ingest", collection, document=request.name
+                        )
+                        await self._backends.audit.add(change)
                     ingested = pb.Ingested(
                         document=document_message(collection, stored),
                         replaced=event.replaced,
@@ -106,4 +112,6 @@ class DocumentCalls(Calls):
         store, collection = await self._changeable(request.collection)
         name = await store.documents.name_of(collection.id, request.name)
         await store.documents.delete(collection.id, name)
+        change = content_change("document.delete", collection, document=name)
+        await self._backends.audit.add(change)
         return pb.DeleteDocumentResponse()

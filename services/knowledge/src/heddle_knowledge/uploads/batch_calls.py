@@ -5,6 +5,7 @@ import asyncio
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.call_metadata import Context
 
+from heddle_knowledge.audit import content_change
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.calls import FileCalls, now, page_of
 from heddle_knowledge.uploads.messages import attached_message, batch_message
@@ -24,6 +25,8 @@ class FileBatchCalls(FileCalls):
             attachments = await self._new_attachments(collection, attributes)
             batch = Batch(new_id(BATCH), collection.id, list(attributes), now())
             await self._ingestion_queue.attach_all(batch, attachments)
+        change = content_change("file.attach", collection, files=" ".join(attributes))
+        await self._audit.add(change)
         return pb.CreateFileBatchResponse(batch=await self._message(batch))
 
     async def GetFileBatch(

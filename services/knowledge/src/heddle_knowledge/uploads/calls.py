@@ -12,6 +12,7 @@ from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
 
 from heddle_knowledge.access import caller_of
+from heddle_knowledge.audit import AuditOutbox
 from heddle_knowledge.records import Collection
 from heddle_knowledge.service.calls import CollectionAccess
 from heddle_knowledge.uploads.folder import person_key
@@ -29,9 +30,13 @@ class FileCalls(CollectionAccess):
     """A part of the service."""
 
     def __init__(
-        self, store: "Callable[[], Awaitable[KnowledgeStore]]", ingestion_queue: IngestionQueue
+        self,
+        store: "Callable[[], Awaitable[KnowledgeStore]]",
+        ingestion_queue: IngestionQueue,
+        audit: AuditOutbox,
     ) -> None:
         super().__init__(store)
+        self._audit = audit
         self._ingestion_queue = ingestion_queue
         self._uploads = ingestion_queue.uploads
         self._attachments = ingestion_queue.attachments

@@ -1,11 +1,15 @@
 """`heddle.knowledge.v1.FileService`."""
 
 import asyncio
+from collections.abc import Mapping
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context
+from heddle_runtime.audit import Change
+from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.identity import home
 
+from heddle_knowledge.audit import content_change
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
 from heddle_knowledge.uploads.calls import now, page_of, person
@@ -29,6 +33,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
             create_time=timestamp(now()),
         )
         await asyncio.to_thread(self._uploads.keep, person(), upload, request.data)
+        await self._audit.add(_file_change("create", upload.id, after={"name": upload.filename}))
         return pb.CreateFileResponse(file=upload)
 
     async def GetFile(self, request: pb.GetFileRequest, context: Context) -> pb.GetFileResponse:
@@ -59,6 +64,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
             if await asyncio.to_thread(self._attachments.anywhere, request.id):
                 return pb.DeleteFileResponse()
         await asyncio.to_thread(self._uploads.delete, person(), request.id)
+        await self._audit.add(_file_change("delete", request.id))
         return pb.DeleteFileResponse()
 
     async def AttachFile(
@@ -70,6 +76,8 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         async with self._naming(collection):
             (attachment,) = await self._new_attachments(collection, attributes)
             await self._ingestion_queue.attach(attachment)
+        change = content_change("file.attach", collection, file=request.file_id)
+        await self._audit.add(change)
         return pb.AttachFileResponse(file=attached_message(attachment))
 
     async def GetAttachedFile(
@@ -107,4 +115,10 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         _, collection = await self._changeable(request.collection)
         file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
         await self._ingestion_queue.detach(file)
+        change = content_change("file.detach", collection, file=request.file_id)
+        await self._audit.add(change)
         return pb.DetachFileResponse()
+
+
+def _file_change(action: str, identifier: str, after: Mapping[str, str] | None = None) -> Change:
+    return Change(f"file.{action}", identifier, home(caller().identity), after=after)

@@ -1,0 +1,34 @@
+"""Deletes old events once a day."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from heddle_assistants.audit.log import AuditLog
+
+logger = structlog.get_logger(__name__)
+_DAY = 86_400.0
+
+
+@asynccontextmanager
+async def expiring(log: AuditLog, days: int) -> AsyncGenerator[None]:
+    """Delete events that are older than `days`, now and once a day until the block ends."""
+    task = asyncio.create_task(_run(log, days))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def _run(log: AuditLog, days: int) -> None:
+    while True:
+        try:
+            await log.expire(days)
+        except Exception:  # nothing awaits this task: an error must not end it
+            logger.exception("old events of the audit log not deleted, will be retried")
+        await asyncio.sleep(_DAY)

@@ -1,0 +1,196 @@
+"""Events for the audit log, stored here until the assistants service has recorded them.
+
+A change is acknowledged after its event is on disk. Events are sent in the order of their numbers,
+and again if the assistants service did not answer; it records each once.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+from google.protobuf.timestamp_pb2 import Timestamp
+from heddle.audit.v1 import audit_pb2 as pb
+from heddle.audit.v1 import audit_pb2_grpc as pb_grpc
+from heddle_runtime.audit import Change, field_changes
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.organization_settings import Channel
+from heddle_runtime.service_credentials import ServiceCredentials
+
+from heddle_knowledge import sqlite_files
+from heddle_knowledge.records import Collection
+
+if TYPE_CHECKING:  # exists only in the type files
+    from heddle.audit.v1.audit_pb2_grpc import AuditServiceAsyncStub
+
+log = structlog.get_logger(__name__)
+AUDIT = pb.DESCRIPTOR.services_by_name["AuditService"]
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS recorder (id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB NOT NULL);
+"""
+_BATCH = 500
+_PAUSE_SECONDS = 1.0
+
+
+def audit_stub(assistants: Channel | None) -> "AuditServiceAsyncStub | None":
+    """Return a client of the audit log, None without the assistants service."""
+    return None if assistants is None else pb_grpc.AuditServiceStub(assistants)  # type: ignore[arg-type] # an in-process channel replaces a real one
+
+
+class AuditOutbox:
+    """Stores events, and sends them."""
+
+    def __init__(self, path: Path, stub: "AuditServiceAsyncStub | None") -> None:
+        """Take the file of the events, and the service that records them.
+
+        Without a service, events are only lines of the log.
+        """
+        self._path = path
+        self._stub = stub
+        self._added = asyncio.Event()
+        self._failing = False
+
+    @asynccontextmanager
+    async def sending(self, credentials: ServiceCredentials) -> AsyncGenerator["AuditOutbox"]:
+        """Send events in the background until the block ends."""
+        if self._stub is None:
+            yield self
+            return
+        self._added.set()  # events of the last run may be left
+        task = asyncio.create_task(self._run(credentials))
+        try:
+            yield self
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def add(self, change: Change) -> None:
+        """Store the event of a change by the current caller, on disk. Call it before you answer."""
+        if change.is_empty:
+            return
+        current = caller()
+        log.info("audit", action=change.action, object_id=change.object_id)
+        if self._stub is None:
+            return
+        identity = current.identity
+        event = pb.AuditEvent(
+            time=Timestamp(seconds=int(time.time())),
+            organization=change.organization,
+            actor=pb.Actor(
+                subject=identity.subject,
+                organization=identity.organization,
+                scopes=identity.scopes,
+                client_user=identity.client_user,
+            ),
+            action=change.action,
+            object_id=change.object_id,
+            outcome=pb.OUTCOME_DONE,
+            changes=[
+                pb.FieldChange(name=each.name, before=each.before, after=each.after)
+                for each in field_changes(change)
+            ],
+            request_id=current.request_id,
+        )
+        await asyncio.to_thread(self._store, event.SerializeToString())
+        self._added.set()
+
+    async def _run(self, credentials: ServiceCredentials) -> None:
+        while True:
+            await self._added.wait()
+            self._added.clear()
+            try:
+                while await self._send(credentials):
+                    pass
+            except HeddleError as error:
+                self._report(error.message)
+                self._added.set()
+            except Exception:  # nothing awaits this task: an error must not end it
+                log.exception("events of the audit log not sent, will be retried")
+                self._added.set()
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _send(self, credentials: ServiceCredentials) -> bool:
+        """Send a batch, and return whether there was one."""
+        assert self._stub is not None  # noqa: S101 - otherwise nothing is stored
+        recorder, events = await asyncio.to_thread(self._stored)
+        if not events:
+            return False
+        request = pb.RecordAuditEventsRequest(recorder=recorder, events=events)
+        await credentials.call(self._stub.RecordAuditEvents, request)
+        await asyncio.to_thread(self._forget, events[-1].number)
+        if self._failing:
+            log.info("events of the audit log sent again")
+            self._failing = False
+        return True
+
+    def _report(self, cause: str) -> None:
+        if not self._failing:
+            log.warning("events of the audit log not sent, will be retried", cause=cause)
+        self._failing = True
+
+    def _store(self, event: bytes) -> None:
+        with sqlite_files.writing(self._path, _SCHEMA) as connection:
+            connection.execute("INSERT INTO events (event) VALUES (?)", (event,))
+
+    def _stored(self) -> tuple[str, list[pb.RecordedEvent]]:
+        if not self._path.exists():
+            return "", []
+        with sqlite_files.writing(self._path, _SCHEMA) as connection:
+            query = "SELECT number, event FROM events ORDER BY number LIMIT ?"
+            rows = connection.execute(query, (_BATCH,)).fetchall()
+            return _recorder(connection), [
+                pb.RecordedEvent(number=number, event=pb.AuditEvent.FromString(event))
+                for number, event in rows
+            ]
+
+    def _forget(self, number: int) -> None:
+        with sqlite_files.writing(self._path, _SCHEMA) as connection:
+            connection.execute("DELETE FROM events WHERE number <= ?", (number,))
+
+
+def _recorder(connection: sqlite3.Connection) -> str:
+    row = connection.execute("SELECT id FROM recorder").fetchone()
+    if row is not None:
+        return str(row[0])
+    identifier = uuid.uuid4().hex
+    connection.execute("INSERT INTO recorder VALUES (?)", (identifier,))
+    return identifier
+
+
+def collection_change(action: str, before: Collection | None, after: Collection | None) -> Change:
+    """Return the change of a collection."""
+    collection = after or before
+    assert collection is not None  # noqa: S101 - there is one of them
+    return Change(
+        f"collection.{action}",
+        collection.public_id,
+        collection.organization,
+        None if before is None else _members(before),
+        None if after is None else _members(after),
+    )
+
+
+def content_change(action: str, collection: Collection, **members: str) -> Change:
+    """Return the change of something in a collection: a document or a file."""
+    after = {"collection": collection.public_id, **members}
+    return Change(action, collection.public_id, collection.organization, after=after)
+
+
+def _members(collection: Collection) -> dict[str, object]:
+    return {
+        "name": collection.name,
+        "title": collection.title,
+        "owner": collection.owner,
+        "sharing": collection.sharing,
+        "language": collection.language,
+        "metadata": dict(collection.metadata),
+    }

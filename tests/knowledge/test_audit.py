@@ -1,0 +1,68 @@
+"""Changes of knowledge are in the audit log, also if the assistants service restarts meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from assistants.audit.reading import changed, events, faults
+from assistants.serving import SECRET, Service, serving
+from heddle.audit.v1 import audit_pb2 as pb
+from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
+from heddle_knowledge.audit import AuditOutbox
+from heddle_runtime.audit import Change
+from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.identity import Identity
+from heddle_runtime.service_credentials import ServiceCredentials
+
+ADA = Identity("ada@uni.example", "uni")
+CREDENTIALS = ServiceCredentials("heddle-knowledge", SECRET)
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    """The assistants service, over a database of its own."""
+    CALLER.set(Caller("req_1", ADA))
+    async with serving(f"sqlite:///{tmp_path}/heddle.db") as running:
+        yield running
+
+
+def change(number: int) -> Change:
+    """Return the change of a collection."""
+    return Change("collection.create", str(number), "uni", after={"name": f"c{number}"})
+
+
+async def recorded(service: Service, count: int) -> list[pb.AuditEvent]:
+    """Return the events of the log, once there are so many."""
+    async with asyncio.timeout(30):
+        while len(log := await events(service)) < count:
+            await asyncio.sleep(0.01)
+    return log
+
+
+async def test_events_are_recorded_with_their_actor(service: Service, tmp_path: Path) -> None:
+    outbox = AuditOutbox(tmp_path / "audit.db", AuditServiceStub(service.connection))
+    async with outbox.sending(CREDENTIALS):
+        for number in range(3):
+            await outbox.add(change(number))
+        log = await recorded(service, 3)
+    assert [each.object_id for each in log] == ["0", "1", "2"]
+    assert {(each.actor.subject, each.organization) for each in log} == {(ADA.subject, "uni")}
+    assert {each.request_id for each in log} == {"req_1"}
+    assert changed(log[0]) == {"name": (None, "c0")}
+    assert await faults(service) == []
+
+
+async def test_events_of_an_earlier_run_are_sent_once(service: Service, tmp_path: Path) -> None:
+    stub = AuditServiceStub(service.connection)
+    stopped = AuditOutbox(tmp_path / "audit.db", stub)
+    for number in range(2):
+        await stopped.add(change(number))  # the process ends before it sends them
+    outbox = AuditOutbox(tmp_path / "audit.db", stub)
+    recorder, stored = outbox._stored()  # noqa: SLF001 - as if it had ended before it forgot them
+    request = pb.RecordAuditEventsRequest(recorder=recorder, events=stored)
+    await CREDENTIALS.call(stub.RecordAuditEvents, request)
+    async with outbox.sending(CREDENTIALS):
+        await outbox.add(change(2))
+        log = await recorded(service, 3)
+    assert [each.object_id for each in log] == ["0", "1", "2"]
