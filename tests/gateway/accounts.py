@@ -52,8 +52,8 @@ class Counted:
         return call
 
     @property
-    def defaults(self) -> list[str]:
-        """The keys that were defaults about."""
+    def resolved_keys(self) -> list[str]:
+        """The keys that the gateway resolved."""
         return [request.key for name, request in self.calls if name == "ResolveKey"]
 
 
@@ -75,7 +75,7 @@ class Bench:
 
     @property
     def callers(self) -> list[Identity]:
-        """Who defaults the orchestrator."""
+        """Who called the orchestrator."""
         return [caller.identity for caller in self.neighbours.orchestrator.callers]
 
     async def key(self, **key: Any) -> pb.CreateKeyResponse:

@@ -50,7 +50,7 @@ async def test_what_is_no_key_is_refused_like_any_other(tmp_path: Path, transpor
 async def test_the_services_own_keys_go_on_as_they_did(tmp_path: Path, transport: str) -> None:
     async with gateway(tmp_path, transport) as bench:
         assert (await bench.chat(KEY)).status_code == 200
-        assert not bench.accounts.asked
+        assert not bench.accounts.resolved_keys
 
 
 async def test_a_revoked_key_is_useless_within_two_seconds(tmp_path: Path, transport: str) -> None:
@@ -71,7 +71,7 @@ async def test_a_key_is_asked_for_once_by_many_at_the_same_time(tmp_path: Path) 
         for key, status in ((made.secret, 200), (UNKNOWN, 401)):
             answers = await asyncio.gather(*(bench.chat(key) for _ in range(20)))
             assert {response.status_code for response in answers} == {status}
-    assert bench.accounts.asked == [made.secret, UNKNOWN]
+    assert bench.accounts.resolved_keys == [made.secret, UNKNOWN]
 
 
 async def test_without_the_service_keys_cannot_be_checked(start: Start, transport: str) -> None:

@@ -167,6 +167,7 @@ class StoredAssistants(assistant_pb2_grpc.AssistantServiceServicer):
 
     tools: Sequence[assistant_pb2.ToolBinding] = ()
     quota: assistant_pb2.Quota | None = None
+    output_hosts: str = ""
     reads: int = 0
     reading: asyncio.Event | None = None
     """Delays the answer until it is set."""
@@ -181,7 +182,9 @@ class StoredAssistants(assistant_pb2_grpc.AssistantServiceServicer):
             raise NotFoundError(f"No assistant is named {request.reference!r}.")
         stored = assistant(*self.tools, system_prompt="stored")
         stored.id = "1"
-        return assistant_pb2.GetAssistantResponse(assistant=stored, quota=self.quota)
+        return assistant_pb2.GetAssistantResponse(
+            assistant=stored, quota=self.quota, organization_output_hosts=self.output_hosts
+        )
 
 
 @dataclass

@@ -138,8 +138,12 @@ class Gateway:
         path = scope["path"].rstrip("/") or "/"
         chat = self._chat.get(path)
         name = "unknown"
+        raw_path = scope["raw_path"]
         try:
-            if chat is not None and scope["method"] == chat.method:
+            if b"%2F" in raw_path or b"%2f" in raw_path:
+                # A proxy in front that permits paths sees one segment where the server decodes two.
+                await request.respond(_nothing_at(raw_path.decode("latin-1")).response())
+            elif chat is not None and scope["method"] == chat.method:
                 name = chat.name
                 with self._state.running:
                     await cast("ChatHandler", chat.function)(self._state, request)
@@ -248,13 +252,16 @@ async def _http_error(request: Request, error: Exception) -> Response:
     """Return the response for a path or a method that does not exist."""
     assert isinstance(error, HTTPException)  # noqa: S101 - the application registers it for these
     if error.status_code == HTTPStatus.NOT_FOUND:
-        message = f"There is nothing at {request.scope['path'][:200]!r}."
-        return _to_starlette(ErrorResponse(404, message, code="unknown_url"), request)
+        return _to_starlette(_nothing_at(request.scope["path"]), request)
     allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
     message = f"{request.method[:20]} is not allowed here, only {allowed}."
     response = _to_starlette(ErrorResponse(405, message, code="method_not_allowed"), request)
     response.headers["allow"] = allowed
     return response
+
+
+def _nothing_at(path: str) -> ErrorResponse:
+    return ErrorResponse(404, f"There is nothing at {path[:200]!r}.", code="unknown_url")
 
 
 def _to_starlette(error: ErrorResponse, request: Request) -> Response:

@@ -96,12 +96,12 @@ class Accounts:
 @asynccontextmanager
 async def serving(url: str, **settings: Any) -> AsyncGenerator[Accounts]:
     """Serve the accounts of the database at `url`."""
-    given = {"key_pepper": PEPPER, "encryption_key": ENCRYPTION, **settings}
+    values = {"key_pepper": PEPPER, "encryption_key": ENCRYPTION, **settings}
     complete = AccountSettings.model_validate(
         {
             "HEDDLE_IDENTITY_SECRET": SECRET,
             "drain_wait": 0.0,
-            **{name: value for name, value in given.items() if value is not None},
+            **{name: value for name, value in values.items() if value is not None},
         }
     )
 

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from assistants.serving import ADA, ADMIN, SECRET, SERVICE, serving
+from assistants.serving import ADA, ADMIN, SECRET, SERVICE, Service, serving
 from assistants.stored import LEGACY, keep
+from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import rows_pb2
 from heddle_assistants.database.engine import Database
@@ -74,3 +75,21 @@ async def test_a_service_reads_an_assistant_for_a_user(
             own = service.as_(caller)
             with pytest.raises(PermissionDeniedError):
                 await get(shared)
+
+
+async def test_services_read_where_answers_of_an_organisation_may_link(service: Service) -> None:
+    admin = service.as_(ADMIN)
+    organization = account_pb2.Organization(
+        slug="uni", settings_json='{"output_hosts": "good.example"}'
+    )
+    put = account_pb2.PutOrganizationRequest(organization=organization)
+    await admin.ask(admin.accounts.PutOrganization, put)
+    created = await service.as_(ADA).create("tutor", output_hosts="*.good.example")
+    assert created.assistant.output_hosts == "*.good.example"
+    request = pb.GetAssistantRequest(reference=created.assistant.id)
+    own = await service.as_(ADA).ask(service.as_(ADA).assistants.GetAssistant, request)
+    assert own.organization_output_hosts == ""
+    request.user.CopyFrom(pb.User(subject=ADA.subject, organization="uni"))
+    run = await service.as_(SERVICE).ask(service.as_(SERVICE).assistants.GetAssistant, request)
+    assert run.organization_output_hosts == "good.example"
+    assert run.assistant.output_hosts == "*.good.example"

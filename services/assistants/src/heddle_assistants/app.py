@@ -23,6 +23,7 @@ from heddle_assistants.accounts.bootstrap import (
     encryption_keys,
 )
 from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.assistants.output_hosts import OutputHosts
 from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.audit.retention import expiring
@@ -132,7 +133,12 @@ async def app(
             bind(
                 assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
                 AssistantServicer(
-                    catalog, reader, writer, Budgets(database, price_lookup), validation
+                    catalog,
+                    reader,
+                    writer,
+                    Budgets(database, price_lookup),
+                    validation,
+                    OutputHosts(database),
                 ),
                 {"database": database.check},
             ),

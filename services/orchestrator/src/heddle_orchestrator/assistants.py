@@ -12,6 +12,7 @@ from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_orchestrator.metering.budgets import Budget, budget
 from heddle_orchestrator.metering.meter import Meter
+from heddle_orchestrator.output.hosts import joined
 
 if TYPE_CHECKING:
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
@@ -64,7 +65,18 @@ class CachedAssistants:
             response = await self._service.GetAssistant(
                 request, **new_call_options(_TIMEOUT_SECONDS)
             )
-        return response.assistant, budget(response, self._meter, started)
+        quota = budget(response, self._meter, started)
+        return _limited(response.assistant, response.organization_output_hosts), quota
+
+
+def _limited(assistant: assistant_pb2.Assistant, hosts: str) -> assistant_pb2.Assistant:
+    """Return an assistant whose answers link only to hosts that its organisation permits too."""
+    if not hosts:
+        return assistant
+    limited = assistant_pb2.Assistant()
+    limited.CopyFrom(assistant)
+    limited.output_hosts = joined(assistant.output_hosts, hosts)
+    return limited
 
 
 def owned_by_caller(assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:

@@ -28,6 +28,7 @@ from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.metering.counting import Counting, charged_assistant
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.metering.reserving import Reserver
+from heddle_orchestrator.output.events import output_filter
 from heddle_orchestrator.plan import Plan, plan
 from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.tools.execution import Events, ToolRun, fixed_answer
@@ -81,18 +82,21 @@ class Completions:
                 the connector failed, or a tool with the policy `fail` did.
         """
         plan_ = plan_ or await self._plan(request, context)
+        output = output_filter(plan_.assistant.output_hosts)
         if plan_.bound:
             run = self._tool_run(plan_, context, watched=watched)
             async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
                 async for events in batches:
-                    yield pb.RunCompletionResponse(events=events)
+                    shown = events if output is None else output.events(events)
+                    yield pb.RunCompletionResponse(events=shown)
             plan_.stop_on_failure()
             if watched:
                 merging = pb.RunEvent(status=pb.Status(message=MERGING))
                 yield pb.RunCompletionResponse(events=[merging])
         generate_request = plan_.generate_request(self.max_prompt_chars)
         if sources := source_events(plan_.bound):
-            yield pb.RunCompletionResponse(events=sources)
+            shown = sources if output is None else output.events(sources)
+            yield pb.RunCompletionResponse(events=shown)
         tracing = Tracing(plan_, self.max_prompt_chars) if plan_.traced else None
         answer = self._answer(plan_, context, generate_request, watched=watched)
         warnings = plan_.warnings()
@@ -103,7 +107,10 @@ class Completions:
                     warnings = []
                 if tracing is not None:
                     tracing.take(response.events)
-                yield response
+                if output is None:  # without a call for each piece of text
+                    yield response
+                elif events := output.events(response.events):
+                    yield pb.RunCompletionResponse(events=events)
 
     async def whole(
         self, request: pb.RunCompletionRequest, context: Context
@@ -126,6 +133,8 @@ class Completions:
                 await self._generate_whole(plan_, context, generate_request, whole)
                 for warning in plan_.warnings():
                     whole.events.insert(0, warning)
+                if (output := output_filter(plan_.assistant.output_hosts)) is not None:
+                    return pb.RunWholeCompletionResponse(events=output.events(whole.events))
         except (HeddleError, grpc.aio.AioRpcError) as error:
             raise _with_tools_ran(error, whole.events) from error
         return whole

@@ -136,7 +136,8 @@ class Organization(_message.Message):
     """Whether this is the operator's organisation."""
     settings_json: _builtins.str
     """The settings, the text of one JSON object with `providers`, `knowledge_base`, `moodle`,
-    `mcp_servers`, `global_default_model`, `small_fast_model`, `assistant_defaults` and `prices`.
+    `mcp_servers`, `global_default_model`, `small_fast_model`, `assistant_defaults`, `prices` and
+    `output_hosts`, a text as `heddle.assistant.v1.Assistant.output_hosts`.
     These members may also be in `setups.default`, as in LAMB; if a member is in both places, the
     outer one is used, and objects are merged. Unknown members are kept. At most 262144
     characters, nested at most 32 levels deep.

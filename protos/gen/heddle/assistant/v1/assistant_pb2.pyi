@@ -133,6 +133,7 @@ class Assistant(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MAX_TOOL_ROUNDS_FIELD_NUMBER: _builtins.int
     EMPTY_RESPONSE_FIELD_NUMBER: _builtins.int
+    OUTPUT_HOSTS_FIELD_NUMBER: _builtins.int
     EXTRA_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, `[A-Za-z0-9][A-Za-z0-9_-]{0,62}`. OpenAI clients see it as the model
@@ -184,6 +185,13 @@ class Assistant(_message.Message):
     returned a text; for the routing agent, also if no passage is about the question. Does not
     apply if the model can call tools (`MODE_FUNCTION`). If empty, the model answers.
     """
+    output_hosts: _builtins.str
+    """The hosts to which images and links in the answers may lead, separated by spaces:
+    `example.org`, `*.example.org` for all subdomains, `none` for no host. The answers, their
+    reasoning and their sources have no links to other hosts, and HTML in them is text. If empty,
+    the setting `output_hosts` of the organisation decides; if both are set, both must contain a
+    host; without both, links may lead anywhere.
+    """
     extra_json: _builtins.str
     """Members of the stored assistant that this contract does not model, as the text of
     one JSON object. Kept, never interpreted.
@@ -225,11 +233,12 @@ class Assistant(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         max_tool_rounds: _builtins.int = ...,
         empty_response: _builtins.str = ...,
+        output_hosts: _builtins.str = ...,
         extra_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "model", b"model"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "empty_response", b"empty_response", "extra_json", b"extra_json", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "empty_response", b"empty_response", "extra_json", b"extra_json", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "output_hosts", b"output_hosts", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -435,6 +444,7 @@ class GetAssistantResponse(_message.Message):
     QUOTA_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
     MALFORMED_METADATA_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_OUTPUT_HOSTS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Changes with every change of the assistant."""
     published: _builtins.bool
@@ -442,6 +452,10 @@ class GetAssistantResponse(_message.Message):
     malformed_metadata: _builtins.str
     """The text of the stored metadata if it is malformed. `assistant` has the other columns then, and
     `UpdateAssistant` repairs it.
+    """
+    organization_output_hosts: _builtins.str
+    """The setting `output_hosts` of the assistant's organisation. Empty if the organisation has none,
+    or if the caller is no service.
     """
     @_builtins.property
     def assistant(self) -> Global___Assistant:
@@ -466,10 +480,11 @@ class GetAssistantResponse(_message.Message):
         quota: Global___Quota | None = ...,
         warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
         malformed_metadata: _builtins.str | None = ...,
+        organization_output_hosts: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "malformed_metadata", b"malformed_metadata", "quota", b"quota"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "etag", b"etag", "malformed_metadata", b"malformed_metadata", "published", b"published", "quota", b"quota", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "etag", b"etag", "malformed_metadata", b"malformed_metadata", "organization_output_hosts", b"organization_output_hosts", "published", b"published", "quota", b"quota", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__malformed_metadata: _TypeAlias = _typing.Literal["malformed_metadata"]  # noqa: Y015
     _WhichOneofArgType__malformed_metadata: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata"]  # noqa: Y015

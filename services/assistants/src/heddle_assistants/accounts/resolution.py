@@ -64,6 +64,12 @@ def prices(config: Config) -> object:
     return _setup(config).get("prices", {})
 
 
+def output_hosts(config: Config) -> str:
+    """Return the hosts to which answers of an organisation's assistants may link."""
+    value = _setup(config).get("output_hosts", "")
+    return value if isinstance(value, str) else "none"
+
+
 def only_prices(config: Config) -> Config:
     """Return the settings without anything but the prices, which stay in their places."""
     inner = _object(_object(config, "setups"), _SETUP)

@@ -14,6 +14,7 @@ from heddle_runtime.permissions import may_inspect, require_service
 
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.checking import document_of
+from heddle_assistants.assistants.output_hosts import OutputHosts
 from heddle_assistants.assistants.summaries import malformed, outline
 from heddle_assistants.field_checks import deprecated_connector, name_violations, refuse_nul
 from heddle_assistants.repository.deleting import delete
@@ -38,12 +39,14 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         writer: Writer,
         budgets: Budgets,
         validation: Validation,
+        output_hosts: OutputHosts,
     ) -> None:
         self._catalog = catalog
         self._reader = reader
         self._writer = writer
         self._validation = validation
         self._budgets = budgets
+        self._output_hosts = output_hosts
 
     async def GetAssistant(
         self, request: pb.GetAssistantRequest, context: Context
@@ -67,6 +70,9 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
                 raise
             return malformed(row, error)
         response = pb.GetAssistantResponse(etag=stored.etag, published=stored.published)
+        if request.HasField("user"):
+            hosts = await self._output_hosts.of(stored.organization)
+            response.organization_output_hosts = hosts
         if may_inspect(identity, stored):
             response.assistant.CopyFrom(stored.assistant)
             response.warnings.extend(messages(stored.warnings))
