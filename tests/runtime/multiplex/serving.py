@@ -22,7 +22,7 @@ from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.client import channel
 from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.multiplex.channel import MultiplexedChannel
-from heddle_runtime.multiplex.server import MAX_STREAM_SECONDS, MultiplexServicer
+from heddle_runtime.multiplex.server import MAX_STREAM_SECONDS, MultiplexServicer, add_multiplexing
 from heddle_runtime.server import OPTIONS
 from heddle_runtime.server_interceptor import ServerInterceptor
 from heddle_runtime.settings import ServiceSettings
@@ -86,7 +86,7 @@ async def serving(
     servicer = MultiplexServicer(admission, max_stream_seconds)
     for place in (ServerInterceptor(server, admission), servicer.methods):
         pb_grpc.add_OrchestratorServiceServicer_to_server(greeter, place)  # type: ignore[arg-type] # stands where it wants a server
-    multiplex_pb2_grpc.add_MultiplexServiceServicer_to_server(servicer, server)
+    add_multiplexing(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:

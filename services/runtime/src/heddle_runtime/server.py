@@ -16,7 +16,6 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.internal import api_implementation
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from heddle.health.v1 import health_pb2_grpc as health_grpc
-from heddle.multiplex.v1 import multiplex_pb2_grpc
 
 from heddle_runtime import logs
 from heddle_runtime.admission import AdmissionControl
@@ -25,7 +24,7 @@ from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.loop_watch import watched_loop
-from heddle_runtime.multiplex.server import MultiplexServicer
+from heddle_runtime.multiplex.server import MultiplexServicer, add_multiplexing
 from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readiness
 from heddle_runtime.redaction import redact
 from heddle_runtime.reflection import enable_reflection
@@ -100,7 +99,7 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
             binding.register(local)
             binding.register(multiplexer.methods)
         if settings.multiplexing:
-            multiplex_pb2_grpc.add_MultiplexServiceServicer_to_server(multiplexer, server)
+            add_multiplexing(multiplexer, server)
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         enable_reflection(server, [*names, health.SERVICE_NAME])

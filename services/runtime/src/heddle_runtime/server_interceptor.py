@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 import structlog
+from google.protobuf.message import DecodeError
 
 from heddle_runtime import logs
 from heddle_runtime.admission import AdmissionControl
@@ -44,6 +45,7 @@ log = structlog.get_logger(__name__)
 INTERNAL_FAILURE = "The service failed. Try again, or give the request id to the operator."
 
 
+Decode = Callable[[bytes], Any]
 Unary = Callable[[Any, Any], Awaitable[Any]]
 Streaming = Callable[[Any, Any], AsyncGenerator[Any]]
 
@@ -87,6 +89,18 @@ def check(request: Any, *, limited: bool) -> None:
         raise InvalidRequestError("The request lacks required fields.", violations)
 
 
+def decoded(decode: Decode, request: bytes) -> Any:
+    """Return the request of a call.
+
+    Raises:
+        InvalidRequestError: The bytes cannot be decoded.
+    """
+    try:
+        return decode(request)
+    except DecodeError:
+        raise InvalidRequestError("The request cannot be decoded.") from None
+
+
 def to_heddle_error(method: str, error: Exception) -> HeddleError:
     """Return the error that the caller receives for a failure of a handler."""
     expected = _expected(error)
@@ -118,41 +132,45 @@ class ServerInterceptor:
         self._server.add_registered_method_handlers(service, guarded)
 
     def _guarded(self, method: str, handler: "Handler") -> "Handler":
+        # gRPC would decode the request before the caller is authenticated.
+        decode = handler.request_deserializer
+        assert decode is not None  # noqa: S101 - generated code sets it
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(
-                self._streaming(guarded_streaming(method, handler.unary_stream)),
-                handler.request_deserializer,
+                self._streaming(guarded_streaming(method, handler.unary_stream), decode),
+                None,
                 handler.response_serializer,
             )
         return grpc.unary_unary_rpc_method_handler(
-            self._unary(guarded_unary(method, handler.unary_unary)),
-            handler.request_deserializer,
+            self._unary(guarded_unary(method, handler.unary_unary), decode),
+            None,
             handler.response_serializer,
         )
 
-    def _unary(self, implementation: Unary) -> Any:
-        async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+    def _unary(self, implementation: Unary, decode: Decode) -> Any:
+        async def handle(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             try:
                 with self._admission:
                     self._authenticate(context)
-                    return await implementation(request, context)
+                    return await implementation(decoded(decode, request), context)
             except HeddleError as error:
-                await _abort(context, error)
+                await abort(context, error)
 
         return handle
 
-    def _streaming(self, implementation: Streaming) -> Any:
+    def _streaming(self, implementation: Streaming, decode: Decode) -> Any:
         # A coroutine that writes, not a generator: grpc.aio never closes a handler's generator when
         # the client goes away, so the cancellation would reach it only by garbage collection.
-        async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        async def handle(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             try:
                 with self._admission:
                     self._authenticate(context)
-                    async with aclosing(implementation(request, context)) as responses:
+                    message = decoded(decode, request)
+                    async with aclosing(implementation(message, context)) as responses:
                         async for response in responses:
                             await context.write(response)
             except HeddleError as error:
-                await _abort(context, error)
+                await abort(context, error)
 
         return handle
 
@@ -227,6 +245,7 @@ def _expected(error: BaseException) -> HeddleError | None:
             return None
 
 
-async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: HeddleError) -> None:
+async def abort(context: grpc.aio.ServicerContext[Any, Any], error: HeddleError) -> None:
+    """End a gRPC call with an error."""
     status = to_status(error).SerializeToString()
     await context.abort(error.code, shortened(error.message), ((DETAILS_KEY, status),))

@@ -4,11 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import DecodeError
 from google.rpc import code_pb2, status_pb2
 
-from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.server_interceptor import guarded_streaming, guarded_unary
+from heddle_runtime.server_interceptor import decoded, guarded_streaming, guarded_unary
 
 if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
     import grpc
@@ -30,10 +28,7 @@ class Method:
         Raises:
             InvalidRequestError: The bytes cannot be decoded.
         """
-        try:
-            return self._decode(request)
-        except DecodeError:
-            raise InvalidRequestError("The request cannot be decoded.") from None
+        return decoded(self._decode, request)
 
 
 class Methods(dict[str, Method]):

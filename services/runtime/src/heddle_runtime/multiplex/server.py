@@ -4,20 +4,20 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 from weakref import WeakSet
 
+import grpc
 from heddle.multiplex.v1 import multiplex_pb2 as pb
 from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 
 from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.deadlines import Deadlines
+from heddle_runtime.errors import HeddleError
 from heddle_runtime.multiplex.methods import Methods
 from heddle_runtime.multiplex.send_queue import FRAMES_PER_TURN, SendQueue
 from heddle_runtime.multiplex.server_call import ServerCall
-
-if TYPE_CHECKING:
-    import grpc
+from heddle_runtime.server_interceptor import abort, decoded
 
 MAX_STREAM_SECONDS = 300.0
 """Seconds after which a client must open a new stream, so that it finds new replicas."""
@@ -69,10 +69,20 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
 
     async def Carry(  # type: ignore[override] # noqa: N802 - generated; it writes, not yields
         self,
-        request_iterator: AsyncIterator[pb.CarryRequest],
+        request_iterator: AsyncIterator[bytes],
         context: "grpc.aio.ServicerContext[pb.CarryRequest, pb.CarryResponse]",
     ) -> None:
         """Serve one stream."""
+        try:
+            await self._serve(request_iterator, context)
+        except HeddleError as error:
+            await abort(context, error)
+
+    async def _serve(
+        self,
+        requests: AsyncIterator[bytes],
+        context: "grpc.aio.ServicerContext[pb.CarryRequest, pb.CarryResponse]",
+    ) -> None:
         stream = _ServerStream(self.methods, self._admission)
         self._streams.add(stream)
         if self._draining:  # it opened after the other streams were drained
@@ -82,7 +92,8 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
         timer = loop.call_later(self._max_stream_seconds * random.uniform(0.8, 1), stream.drain)  # noqa: S311 - not a secret
         writing = asyncio.create_task(_write(stream.send_queue, context))
         try:
-            async for request in request_iterator:
+            async for data in requests:
+                request = decoded(pb.CarryRequest.FromString, data)
                 if request.ping:
                     stream.send_queue.batch().alive = True
                 for count, frame in enumerate(request.frames, 1):
@@ -107,6 +118,15 @@ async def _write(
 ) -> None:
     await context.write(pb.CarryResponse())
     await send_queue.run(context.write)
+
+
+def add_multiplexing(servicer: MultiplexServicer, server: grpc.aio.Server) -> None:
+    """Register the servicer. gRPC would answer `INTERNAL` to what generated code cannot decode."""
+    contract = pb.DESCRIPTOR.services_by_name["MultiplexService"]
+    handler: Any = grpc.stream_stream_rpc_method_handler(
+        servicer.Carry, None, pb.CarryResponse.SerializeToString
+    )
+    server.add_registered_method_handlers(contract.full_name, {"Carry": handler})
 
 
 class _ServerStream:
