@@ -83,6 +83,7 @@ async def test_a_disabled_user_is_refused_whoever_speaks_for_him(
                 403,
                 "permission_denied",
             )
+            assert (await bench.chat(key, [(NAMED[0][0], BEN.upper())])).status_code == 403
             assert (await bench.chat(key, [(NAMED[0][0], ANN)])).status_code == 200
         models = await bench.client.get(
             "/v1/models", headers=[("authorization", f"Bearer {issued}"), *NAMED]

@@ -44,11 +44,13 @@ class Accounts(pb_grpc.AccountServiceServicer):
         if self.failure is not None:
             raise self.failure
         slug = request.organization or self.owners.get(request.owner, "")
+        if request.owner and self.owners.get(request.owner) != slug:
+            slug = ""  # the owner is a user of another one
         response = pb.ResolveSettingsResponse()
         response.CopyFrom(self.settings.get(slug, response))
         if slug == DEFAULT_ORGANIZATION and slug not in self.settings:
             response.system = True  # as of an installation without organisations
-        if (number := self.numbers.get(request.owner)) is not None:
+        if slug and (number := self.numbers.get(request.owner)) is not None:
             response.user_id = number
         return response
 

@@ -1,7 +1,16 @@
 """What somebody is to an organisation."""
 
 import pytest
-from assistants.accounts.conftest import ADMIN, ANN, BEN, EVE, SERVICE, UNI_ADMIN, Accounts
+from assistants.accounts.conftest import (
+    ADMIN,
+    ANN,
+    BEN,
+    EVE,
+    EVIL_ADMIN,
+    SERVICE,
+    UNI_ADMIN,
+    Accounts,
+)
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError
 from heddle_runtime.identity import Identity
@@ -27,6 +36,55 @@ async def test_an_organisation_learns_of_its_own_users_and_the_operators_of_all_
     await accounts.user(BEN.subject, "uni", disabled=True)
     request = pb.ResolveUserRequest(email=email, organization=organization)
     assert (await accounts.call("ResolveUser", request, SERVICE)).standing == expected
+
+
+@pytest.mark.parametrize("spelling", ["ben@uni.example", "BEN@UNI.EXAMPLE", "\uff42en@uni.example"])
+async def test_a_user_is_disabled_whatever_the_spelling_of_the_address(
+    accounts: Accounts, spelling: str
+) -> None:
+    await accounts.user("Ben@Uni.Example", "uni", disabled=True)
+    for organization in ("uni", "default"):
+        request = pb.ResolveUserRequest(email=spelling, organization=organization)
+        response = await accounts.call("ResolveUser", request, SERVICE)
+        assert response.standing == pb.STANDING_DISABLED
+
+
+async def test_administrators_of_an_organisation_lock_nobody_out_of_others(
+    accounts: Accounts,
+) -> None:
+    outsider = "zoe@elsewhere.example"
+    for email in (outsider, ANN.subject):
+        request = pb.PutUserRequest(email=email, organization="evil", disabled=True)
+        await accounts.call("PutUser", request, EVIL_ADMIN)
+    standings = {}
+    for email in (outsider, ANN.subject):
+        for organization in ("default", "uni", "evil"):
+            asked = pb.ResolveUserRequest(email=email, organization=organization)
+            response = await accounts.call("ResolveUser", asked, SERVICE)
+            standings[email, organization] = response.standing
+    assert standings == {
+        (outsider, "default"): pb.STANDING_UNSPECIFIED,
+        (outsider, "uni"): pb.STANDING_UNSPECIFIED,
+        (outsider, "evil"): pb.STANDING_DISABLED,
+        (ANN.subject, "default"): pb.STANDING_UNSPECIFIED,
+        (ANN.subject, "uni"): pb.STANDING_USER,
+        (ANN.subject, "evil"): pb.STANDING_DISABLED,
+    }
+    assert (await accounts.settings(owner=ANN.subject)).organization == "uni"
+    assert (await accounts.settings(owner=outsider)).organization == ""
+
+
+async def test_administrators_of_an_organisation_reserve_no_address(accounts: Accounts) -> None:
+    newcomer = "new@uni.example"
+    await accounts.call(
+        "PutUser", pb.PutUserRequest(email=newcomer, organization="evil"), EVIL_ADMIN
+    )
+    await accounts.call("PutUser", pb.PutUserRequest(email=newcomer, organization="uni"), UNI_ADMIN)
+    assert (await accounts.key(user=newcomer)).key.user == newcomer
+    await accounts.user(newcomer, "uni")
+    assert (await accounts.settings(owner=newcomer)).organization == "uni"
+    settings = await accounts.settings(owner=newcomer, organization="evil")
+    assert settings.organization == "evil"
 
 
 @pytest.mark.parametrize("identity", [ADMIN, UNI_ADMIN, ANN])

@@ -153,11 +153,14 @@ async def test_only_the_operator_brings_somebody_over_from_another_organisation(
     accounts: Accounts,
 ) -> None:
     request = pb.PutUserRequest(email=EVE.subject, organization="uni")
-    refused = await outcome(accounts, "PutUser", request, UNI_ADMIN)
-    assert refused.startswith("ALREADY_EXISTS")
+    key = (await accounts.key(user=EVE.subject, organization="evil")).secret
+    assert await outcome(accounts, "PutUser", request, UNI_ADMIN) == "allowed"
+    assert (await accounts.whose(key)).organization == "evil"
     assert (await accounts.settings(owner=EVE.subject)).organization == "evil"
     assert await outcome(accounts, "PutUser", request, ADMIN) == "allowed"
     assert (await accounts.settings(owner=EVE.subject)).organization == "uni"
+    with pytest.raises(UnauthenticatedError):
+        await accounts.whose(key)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ The headers are ignored on requests with any other key.
 Most users of Open WebUI have no account in Heddle. An unknown user, or one of another organisation,
 counts as a plain member of the key's organisation: it may use what is published there, and owns
 what it creates under its name. A disabled user of the organisation is rejected; with a key of the
-operator's organisation, a disabled user of any organisation.
+operator's organisation, a user who is disabled in the home organisation.
 """
 
 import re
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
 from heddle_runtime.identity import Identity, home
 from heddle_runtime.ttl_cache import TTLCache
@@ -70,7 +71,7 @@ def _email(request: RawRequest) -> str:
         return ""
     if not _ADDRESS.fullmatch(email):
         raise _invalid(EMAIL, "is not an e-mail address")
-    return email.decode("ascii")
+    return canonical_email(email.decode("ascii"))
 
 
 def _client_user(request: RawRequest) -> str:

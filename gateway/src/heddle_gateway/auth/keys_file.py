@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.identity import ANONYMOUS, SERVICE, Identity
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -41,7 +42,7 @@ class KeyOwner(BaseModel):
     def _refuse_everybody(cls, subject: str) -> str:
         if subject == ANONYMOUS.subject:
             raise ValueError("is reserved for requests without a key")
-        return subject
+        return canonical_email(subject)
 
     @field_validator("scopes")
     @classmethod

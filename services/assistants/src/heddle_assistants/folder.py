@@ -11,6 +11,7 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.assistant_file import AssistantFile, AssistantFileError, FileFault, read_file
 from heddle_conversion.bindings import fillable
 from heddle_conversion.processors import current_connector
+from heddle_runtime.email_address import canonical_email
 
 from heddle_assistants.assistants.checking import file_violations, violations_of, with_defaults
 from heddle_assistants.field_checks import deprecated_connector
@@ -107,6 +108,7 @@ def _parse(path: Path) -> CheckedFile:
     model.connector = current_connector(model.connector)
     assistant = pb.Assistant()
     assistant.CopyFrom(file.assistant)
+    assistant.owner = canonical_email(assistant.owner)
     del assistant.tools[:]
     assistant.tools.extend(each for each in file.assistant.tools if each.tool.strip())
     for binding in assistant.tools:

@@ -82,9 +82,9 @@ class OrganizationSettings:
         """
         if not owner:
             return None
-        settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
-        at_home = organization in ("", settings.organization)
-        return settings.user_id if at_home and settings.HasField("user_id") else None
+        request = pb.ResolveSettingsRequest(owner=owner, organization=organization)
+        settings = await self._settings(request)
+        return settings.user_id if settings.HasField("user_id") else None
 
     async def _settings(self, request: pb.ResolveSettingsRequest) -> pb.ResolveSettingsResponse:
         request.without_servers = self._without_servers

@@ -31,8 +31,8 @@ class _StandingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Standing.Val
     STANDING_USER: _Standing.ValueType  # 1
     """A user."""
     STANDING_DISABLED: _Standing.ValueType  # 2
-    """A disabled user. For the operator's organisation, also a disabled user of any other
-    organisation.
+    """A disabled user. For the operator's organisation, also a user who is none of its own and is
+    disabled in the home organisation.
     """
 
 class Standing(_Standing, metaclass=_StandingEnumTypeWrapper):
@@ -43,8 +43,8 @@ STANDING_UNSPECIFIED: Standing.ValueType  # 0
 STANDING_USER: Standing.ValueType  # 1
 """A user."""
 STANDING_DISABLED: Standing.ValueType  # 2
-"""A disabled user. For the operator's organisation, also a disabled user of any other
-organisation.
+"""A disabled user. For the operator's organisation, also a user who is none of its own and is
+disabled in the home organisation.
 """
 Global___Standing: _TypeAlias = Standing  # noqa: Y015
 
@@ -673,9 +673,13 @@ class ResolveSettingsRequest(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     WITHOUT_SERVERS_FIELD_NUMBER: _builtins.int
     owner: _builtins.str
-    """The e-mail address of a user; the organisation is the user's."""
+    """The e-mail address of a user, for example of the owner of an assistant. Required without
+    `organization`.
+    """
     organization: _builtins.str
-    """The slug of an organisation."""
+    """The slug of the organisation. If empty, it is the home of `owner`. If both are set and `owner`
+    is no user of the organisation, the response is empty.
+    """
     without_servers: _builtins.bool
     """Leaves `providers`, `knowledge`, `moodle` and `mcp_servers` out, for callers that need no
     secrets.
@@ -687,13 +691,11 @@ class ResolveSettingsRequest(_message.Message):
         organization: _builtins.str = ...,
         without_servers: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "owner", b"owner", "whose", b"whose"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "owner", b"owner", "whose", b"whose", "without_servers", b"without_servers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "owner", b"owner", "without_servers", b"without_servers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_whose: _TypeAlias = _typing.Literal["owner", "organization"]  # noqa: Y015
-    _WhichOneofArgType_whose: _TypeAlias = _typing.Literal["whose", b"whose"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_whose) -> _WhichOneofReturnType_whose | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ResolveSettingsRequest: _TypeAlias = ResolveSettingsRequest  # noqa: Y015
 

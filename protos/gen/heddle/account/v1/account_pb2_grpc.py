@@ -165,9 +165,13 @@ class AccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PutUser(self, request, context):
-        """Creates or replaces a user; unset fields are cleared. Only an `admin` may move a user to
-        another organisation; other callers get `ALREADY_EXISTS`. Keys of the former organisation
-        become invalid.
+        """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
+        compared and stored in lower case, in Unicode normalisation form KC.
+
+        If the caller has the scope `admin`, the organisation becomes the user's home. A user has one
+        home: the user leaves the former one, and keys of it become invalid. Other callers only change
+        what the user is in their organisation; it has no effect in others, where the address may
+        belong to a user as well.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -64,9 +64,13 @@ class AccountServiceStub:
     or if an unchanged secret would be sent to a different server.
     """
     PutUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]
-    """Creates or replaces a user; unset fields are cleared. Only an `admin` may move a user to
-    another organisation; other callers get `ALREADY_EXISTS`. Keys of the former organisation
-    become invalid.
+    """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
+    compared and stored in lower case, in Unicode normalisation form KC.
+
+    If the caller has the scope `admin`, the organisation becomes the user's home. A user has one
+    home: the user leaves the former one, and keys of it become invalid. Other callers only change
+    what the user is in their organisation; it has no effect in others, where the address may
+    belong to a user as well.
     """
     ResolveUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]
     """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
@@ -122,9 +126,13 @@ class AccountServiceAsyncStub(AccountServiceStub):
     or if an unchanged secret would be sent to a different server.
     """
     PutUser: _aio.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]  # type: ignore[assignment]
-    """Creates or replaces a user; unset fields are cleared. Only an `admin` may move a user to
-    another organisation; other callers get `ALREADY_EXISTS`. Keys of the former organisation
-    become invalid.
+    """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
+    compared and stored in lower case, in Unicode normalisation form KC.
+
+    If the caller has the scope `admin`, the organisation becomes the user's home. A user has one
+    home: the user leaves the former one, and keys of it become invalid. Other callers only change
+    what the user is in their organisation; it has no effect in others, where the address may
+    belong to a user as well.
     """
     ResolveUser: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]  # type: ignore[assignment]
     """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
@@ -225,9 +233,13 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.PutUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.PutUserResponse, _abc.Awaitable[_account_pb2.PutUserResponse]]:
-        """Creates or replaces a user; unset fields are cleared. Only an `admin` may move a user to
-        another organisation; other callers get `ALREADY_EXISTS`. Keys of the former organisation
-        become invalid.
+        """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
+        compared and stored in lower case, in Unicode normalisation form KC.
+
+        If the caller has the scope `admin`, the organisation becomes the user's home. A user has one
+        home: the user leaves the former one, and keys of it become invalid. Other callers only change
+        what the user is in their organisation; it has no effect in others, where the address may
+        belong to a user as well.
         """
 
     @_abc_1.abstractmethod

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import select
 
@@ -33,6 +34,7 @@ class Collections:
             owner: The owner of the assistant that asks; empty if it has none.
             organization: The slug of the assistant's organisation; if empty, the owner's.
         """
+        owner = canonical_email(owner)
         known = {each for each in ids if "\0" not in each}  # which PostgreSQL does not compare
         query = _REGISTERED.where(knowledge_bases.c.kb_id.in_(known))
         async with self._database.reading() as connection:

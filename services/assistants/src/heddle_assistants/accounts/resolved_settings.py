@@ -2,6 +2,7 @@
 
 import structlog
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import bindparam, or_, select, text
@@ -26,10 +27,14 @@ class ResolvedSettings:
         self._keys = keys
         query = select(*COLUMNS).select_from(organizations)
         self._organization = organization_reader(database)
-        self._of_owner = database.row_reader(
+        of_user = (
             query.add_columns(users.c.id)
             .join(users, users.c.organization_id == organizations.c.id)
             .where(users.c.email == bindparam("email"))
+        )
+        self._of_home = database.row_reader(of_user.where(users.c.home))
+        self._of_member = database.row_reader(
+            of_user.where(organizations.c.slug == bindparam("slug"))
         )
         self._of_system = database.row_reader(
             # LAMB's system before the one that Heddle makes.
@@ -38,14 +43,18 @@ class ResolvedSettings:
             )
         )
 
-    async def of_owner(self, email: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
+    async def of_owner(
+        self, email: str, slug: str, *, reaching: bool
+    ) -> pb.ResolveSettingsResponse:
         """Return the settings of a user's organisation, empty ones if there is none.
 
         Args:
-            email: Whose.
+            email: The address of the user.
+            slug: The organisation that the user belongs to; if empty, the user's home.
             reaching: Whether to tell where its servers are and what opens them.
         """
-        row = await self._of_owner(email)
+        email = canonical_email(email)
+        row = await (self._of_member(email, slug) if slug else self._of_home(email))
         if row is None:
             return await self._resolved(None, reaching=reaching)
         *columns, number = row

@@ -6,6 +6,7 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
 from heddle_runtime.paging import cut, page_size, read_token
 from heddle_runtime.permissions import may_administer, require_service
@@ -62,10 +63,11 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         """Make a key and return it, once."""
         identity = caller().identity
         async with self._audit.attempt("key.create", request.key.organization):
-            access.require_may_make(identity, request.key)
-            checks.check_key(request.key)
-            access.require_scopes(identity, request.key.scopes)
-            return await self._keys.make(request.key)
+            key = _with_canonical_user(request.key)
+            access.require_may_make(identity, key)
+            checks.check_key(key)
+            access.require_scopes(identity, key.scopes)
+            return await self._keys.make(key)
 
     async def ListKeys(self, request: pb.ListKeysRequest, context: Context) -> pb.ListKeysResponse:
         """List the keys that the caller may see."""
@@ -137,7 +139,7 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         async with self._audit.attempt("user.update", request.email):
             access.require_administrator(identity, request.organization)
         checks.check_user(request)
-        await self._users.put(request, may_move=may_administer(identity))
+        await self._users.put(request, home=may_administer(identity))
         return pb.PutUserResponse()
 
     async def ResolveUser(
@@ -154,15 +156,13 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         """Return what an organisation has set up, with its secrets if they are wanted."""
         require_service(caller().identity)
         reaching = not request.without_servers
-        match request.WhichOneof("whose"):
-            case "owner":
-                return await self._settings.of_owner(request.owner, reaching=reaching)
-            case "organization":
-                slug = request.organization
-                return await self._settings.of_organization(slug, reaching=reaching)
-            case None:
-                violation = Violation("whose", "name an owner or an organisation")
-                raise InvalidRequestError("The request is not valid.", [violation])
+        owner, slug = request.owner, request.organization
+        if not owner and not slug:
+            violation = Violation("owner", "name an owner or an organisation")
+            raise InvalidRequestError("The request is not valid.", [violation])
+        if not owner:
+            return await self._settings.of_organization(slug, reaching=reaching)
+        return await self._settings.of_owner(owner, slug, reaching=reaching)
 
     async def ResolveCollections(
         self, request: pb.ResolveCollectionsRequest, context: Context
@@ -174,6 +174,13 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
             request.ids, request.owner, request.organization
         )
         return pb.ResolveCollectionsResponse(withheld=withheld)
+
+
+def _with_canonical_user(key: pb.Key) -> pb.Key:
+    canonical = pb.Key()
+    canonical.CopyFrom(key)
+    canonical.user = canonical_email(key.user)
+    return canonical
 
 
 def _with_settings(organization: Organization) -> pb.Organization:

@@ -4,9 +4,10 @@ import time
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.audit import Change, Members
-from heddle_runtime.errors import AlreadyExistsError, ConflictError
+from heddle_runtime.email_address import canonical_email
+from heddle_runtime.errors import ConflictError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from heddle_assistants.accounts.access import no_organization
@@ -22,23 +23,23 @@ class Users:
 
     def __init__(self, database: Database, audit: AuditLog) -> None:
         self._audit = audit
-        at_home = users.join(organizations, organizations.c.id == users.c.organization_id)
-        self._known = database.row_reader(
-            select(users.c.enabled, organizations.c.slug)
-            .select_from(at_home)
-            .where(users.c.email == bindparam("email"))
+        self._member = database.row_reader(
+            select(users.c.enabled)
+            .join(organizations, organizations.c.id == users.c.organization_id)
+            .where(users.c.email == bindparam("email"), organizations.c.slug == bindparam("slug"))
+        )
+        self._at_home = database.row_reader(
+            select(users.c.enabled).where(users.c.email == bindparam("email"), users.c.home)
         )
         self._organization = organization_reader(database)
 
     async def standing(self, email: str, organization: str) -> pb.Standing.ValueType:
         """Return what a person is to an organisation."""
-        user = await self._known(email)
-        if user is None:
-            return pb.STANDING_UNSPECIFIED
-        enabled, home = user
-        if home == organization:
-            return pb.STANDING_USER if enabled else pb.STANDING_DISABLED
-        if not enabled and await self._is_of_the_operator(organization):
+        email = canonical_email(email)
+        if member := await self._member(email, organization):
+            return pb.STANDING_USER if member[0] else pb.STANDING_DISABLED
+        at_home = await self._at_home(email)
+        if at_home and not at_home[0] and await self._is_of_the_operator(organization):
             return pb.STANDING_DISABLED
         return pb.STANDING_UNSPECIFIED
 
@@ -46,24 +47,23 @@ class Users:
         organization = await self._organization(slug)
         return slug == DEFAULT_ORGANIZATION if organization is None else organization.system
 
-    async def put(self, user: pb.PutUserRequest, *, may_move: bool) -> None:
-        """Make or change a user.
+    async def put(self, user: pb.PutUserRequest, *, home: bool) -> None:
+        """Create or change a user.
 
         Args:
-            user: Who.
-            may_move: Whether he may come from another organisation.
+            user: The user.
+            home: Whether the organisation becomes the user's home: the user leaves the former one.
 
         Raises:
-            AlreadyExistsError: He is in another organisation.
-            ConflictError: Another caller made the user at the same moment.
+            ConflictError: Another caller created the user at the same moment.
             NotFoundError: There is no such organisation.
         """
         try:
-            await self._put(user, may_move=may_move)
+            await self._put(user, canonical_email(user.email), home=home)
         except IntegrityError:
             raise ConflictError("The user was made at the same time. Try again.") from None
 
-    async def _put(self, user: pb.PutUserRequest, *, may_move: bool) -> None:
+    async def _put(self, user: pb.PutUserRequest, email: str, *, home: bool) -> None:
         now = int(time.time())
         async with self._audit.writing() as (connection, changes):
             organization = await connection.scalar(
@@ -78,30 +78,37 @@ class Users:
                 "enabled": not user.disabled,
                 "updated_at": now,
             }
-            query = _KNOWN.where(users.c.email == user.email)
-            record = (await connection.execute(query.with_for_update(of=users))).one_or_none()
+            place = users.c.organization_id == organization
+            query = _KNOWN.where(users.c.email == email, or_(place, users.c.home) if home else place)
+            # The home comes first: the number that LAMB's data has of the user moves with it.
+            records = await connection.execute(
+                query.order_by(users.c.home.desc()).with_for_update(of=users)
+            )
+            known, *others = [*records] or [None]
             after = _members(
                 user.organization, values["name"], values["role"], enabled=not user.disabled
             )
-            if record is None:
-                query_new = insert(users).values(**values, email=user.email, created_at=now)
-                await connection.execute(query_new)
-                changes.append(Change("user.create", user.email, user.organization, after=after))
+            if known is None:
+                new = insert(users).values(**values, email=email, home=home, created_at=now)
+                await connection.execute(new)
+                changes.append(Change("user.create", email, user.organization, after=after))
                 return
-            known, slug, *members = record
-            if known != organization and not may_move:
-                raise AlreadyExistsError("The address belongs to somebody elsewhere.")
+            for other in others:
+                await connection.execute(delete(users).where(users.c.id == other.id))
             await connection.execute(
-                update(users).where(users.c.email == user.email).values(**values)
+                update(users)
+                .where(users.c.id == known.id)
+                .values(**values, home=home or known.home)
             )
-            before = _members(slug, *members[:2], enabled=members[2])
-            changes.append(Change("user.update", user.email, user.organization, before, after))
-            if slug != user.organization:  # for the administrators who lose the user
-                changes.append(Change("user.leave", user.email, slug, before=before))
+            before = _members(known.slug, known.name, known.role, enabled=known.enabled)
+            changes.append(Change("user.update", email, user.organization, before, after))
+            if known.slug != user.organization:  # for the administrators who lose the user
+                changes.append(Change("user.leave", email, known.slug, before=before))
 
 
 _KNOWN = select(
-    users.c.organization_id, organizations.c.slug, users.c.name, users.c.role, users.c.enabled
+    *(users.c.id, users.c.home, organizations.c.slug),
+    *(users.c.name, users.c.role, users.c.enabled),
 ).join(organizations, organizations.c.id == users.c.organization_id)
 
 

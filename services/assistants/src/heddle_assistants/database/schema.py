@@ -84,16 +84,28 @@ users = Table(
     metadata,
     _id(),
     _of_organization(),
-    Column("email", Text, nullable=False, unique=True),
+    Column("email", Text, nullable=False),
+    _flag("home", default=True),
     _text("name"),
     Column("role", Text, nullable=False),
     _flag("enabled", default=True),
     _at("created_at"),
     _at("updated_at"),
     CheckConstraint("role IN ('admin', 'creator', 'member')", name="role"),
+    UniqueConstraint("organization_id", "email"),
     Index(None, "organization_id", "id"),
     sqlite_autoincrement=True,
 )
+Index(
+    "ix_users_home_email",
+    users.c.email,
+    unique=True,
+    sqlite_where=users.c.home,
+    postgresql_where=users.c.home,
+)
+"""`email` is in canonical form. `home` says whether the organisation is the user's home, which the
+operator or an import decides; a user is in other organisations by the word of their administrators,
+and that has no effect outside of them."""
 
 assistants = Table(
     "assistants",

@@ -1,14 +1,15 @@
 """Which rows of a batch are new, which are there already, and which cannot be inserted."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from heddle_runtime.errors import AlreadyExistsError, HeddleError, InvalidRequestError
-from sqlalchemy import insert, select
+from sqlalchemy import ColumnElement, insert, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.database.identities import continue_after_explicit_ids
+from heddle_assistants.database.schema import users
 from heddle_assistants.imports.kinds import Kind
 
 _MAX_KEY_BYTES = 2_000
@@ -71,7 +72,9 @@ async def present_rows(connection: AsyncConnection, kind: Kind, drafts: Sequence
     names = [draft.values[first.name] for draft in drafts]
     if kind.renames:
         names += [_new_name(kind, draft) for draft in drafts]
-    rows = await connection.execute(select(*kind.key).where(first.in_(names)))
+    rows = await connection.execute(
+        select(*kind.key).where(first.in_(names), *_rivals(kind, drafts))
+    )
     return Present(by_id, {tuple(row) for row in rows})
 
 
@@ -88,6 +91,13 @@ def resolve(kind: Kind, drafts: Sequence[Draft], present: Present) -> None:
             draft.error = _too_long(indexed, draft)
         if draft.is_new:
             _claim_key(kind, draft, present.keys)
+
+
+def _rivals(kind: Kind, drafts: Sequence[Draft]) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of the rows with a draft's key that leave no room for the draft."""
+    if kind.table is users:  # a guest of another organisation does
+        places = [(draft.values["organization_id"], draft.values["email"]) for draft in drafts]
+        yield or_(users.c.home, tuple_(users.c.organization_id, users.c.email).in_(places))
 
 
 def key_of(kind: Kind, values: dict[str, Any]) -> Key:

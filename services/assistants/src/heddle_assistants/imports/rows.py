@@ -4,10 +4,12 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle_conversion.identifiers import MAX_ROW_ID
 from heddle_runtime.audit import Change
 from heddle_runtime.egress import Egress
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, Violation, to_status
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -31,6 +33,7 @@ from heddle_assistants.rows.messages import column_values
 from heddle_assistants.validation import Validation
 
 _ORGANIZATIONS = "organizations"
+_ADDRESSES = ("email", "owner", "owner_email")
 
 
 class RowImport:
@@ -76,7 +79,7 @@ class RowImport:
         if len(names) != 1:
             violation = Violation("rows", "must be rows of one kind")
             raise InvalidRequestError("The batch is not valid.", [violation])
-        drafts = [Draft(column_values(row)) for row in getattr(batch, names[0])]
+        drafts = [Draft(_values(row)) for row in getattr(batch, names[0])]
         async with self._transaction(dry_run=dry_run) as (connection, changes):
             if names[0] == _ORGANIZATIONS:
                 for draft in drafts:
@@ -86,7 +89,7 @@ class RowImport:
                 return [_message(draft, "") for draft in drafts]
             kind = next(each for each in KINDS if each.field == names[0])
             _check_ids(drafts)
-            earlier_rows = [column_values(row) for row in getattr(earlier, kind.field)]
+            earlier_rows = [_values(row) for row in getattr(earlier, kind.field)]
             rows = [*(draft.values for draft in drafts), *earlier_rows]
             slugs = {draft.id: draft.values["organization"] for draft in drafts}
             await _set_organizations(connection, rows, dry_run=dry_run)
@@ -130,6 +133,12 @@ def _organization_changes(drafts: Sequence[Draft]) -> list[Change]:
     new = [draft.values for draft in drafts if draft.is_new]
     slugs = [str(values["slug"]) for values in new]
     return [batch_change("import.insert", _ORGANIZATIONS, len(new), slugs, new)] if new else []
+
+
+def _values(row: Message) -> dict[str, Any]:
+    """Return the columns of a row, its e-mail address in canonical form."""
+    values = column_values(row)
+    return values | {name: canonical_email(values[name]) for name in _ADDRESSES if name in values}
 
 
 def _check_ids(drafts: Sequence[Draft]) -> None:

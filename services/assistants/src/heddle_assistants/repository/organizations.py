@@ -2,11 +2,16 @@
 
 import time
 
+from heddle_runtime.email_address import canonical_email
 from sqlalchemy import select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.database.schema import organizations, users
+
+_ORGANIZATION_OF_USER = select(organizations.c.slug).join(
+    users, users.c.organization_id == organizations.c.id
+)
 
 
 async def organization_id(connection: AsyncConnection, slug: str) -> int:
@@ -24,13 +29,19 @@ async def organization_id(connection: AsyncConnection, slug: str) -> int:
 
 
 async def organization_of(connection: AsyncConnection, owner: str) -> str | None:
-    """Return the slug of the organisation that a user belongs to, if the user is known."""
+    """Return the slug of a user's home organisation, if it is known."""
     if "\0" in owner:  # which PostgreSQL does not compare
         return None
-    query = (
-        select(organizations.c.slug)
-        .join(users, users.c.organization_id == organizations.c.id)
-        .where(users.c.email == owner)
-    )
+    query = _ORGANIZATION_OF_USER.where(users.c.email == canonical_email(owner), users.c.home)
     slug: str | None = await connection.scalar(query)
     return slug
+
+
+async def is_user_of(connection: AsyncConnection, email: str, organization: str) -> bool:
+    """Return whether an organisation has a user."""
+    if "\0" in email:
+        return False
+    query = _ORGANIZATION_OF_USER.where(
+        users.c.email == canonical_email(email), organizations.c.slug == organization
+    )
+    return await connection.scalar(query) is not None

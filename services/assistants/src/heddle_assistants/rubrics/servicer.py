@@ -7,6 +7,7 @@ from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity import Identity
 from heddle_runtime.limits import MAX_OWNER_CHARACTERS
@@ -96,7 +97,7 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         whose = request.on_behalf_of
         organization = whose.organization or await self._rubrics.home(whose.owner)
         # Without the scopes of the caller: an assistant has no more rights than its owner.
-        return partial(may_read, Identity(whose.owner, organization))
+        return partial(may_read, Identity(canonical_email(whose.owner), organization))
 
 
 def _columns(

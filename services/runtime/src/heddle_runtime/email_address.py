@@ -1,0 +1,13 @@
+"""The spelling under which e-mail addresses of users are stored and compared."""
+
+import unicodedata
+
+
+def canonical_email(address: str) -> str:
+    """Return an address in lower case, its Unicode characters in their compatible composed form.
+
+    Other names of callers, such as `key:0123`, have no `@` and are returned unchanged.
+    """
+    if "@" not in address:
+        return address
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", address).casefold())
