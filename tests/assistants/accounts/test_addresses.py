@@ -50,8 +50,33 @@ async def test_a_new_organisation_is_looked_at_as_well(accounts: Accounts) -> No
 
 @pytest.mark.parametrize(
     "url",
-    ["https://8.8.8.8/v1", "https://not-known.invalid", "http://[broken", "", "http://:80", "x:y"],
+    [
+        *("file:///etc/passwd", "ftp://files.example", "unix:/run/docker.sock", "x:y"),
+        *("javascript:alert(1)", "gopher://8.8.8.8", "//8.8.8.8/v1", "8.8.8.8/v1", "https://"),
+        *("http://[broken", "http://:80", "http://8.8.8.8:99999", "ht\ntp://8.8.8.8"),
+        *("https://user:s3cret@8.8.8.8/v1", "https://8.8.8.8/v1?key=s3cret", "https://8.8.8.8/#x"),
+    ],
 )
+@pytest.mark.parametrize("slug", ["uni", "default"])
+async def test_servers_have_http_addresses_without_credentials(
+    accounts: Accounts, url: str, slug: str
+) -> None:
+    for settings, name in (
+        (openai(url), "providers.openai"),
+        (json.dumps({"kb_server": {"url": url}}), "knowledge_base"),
+        (json.dumps({"moodle": {"url": url}}), "moodle"),
+        (json.dumps({"mcp_servers": {"crm": {"url": url}}}), "mcp_servers.crm"),
+    ):
+        with pytest.raises(InvalidRequestError) as refused:
+            await accounts.replace(slug, settings)
+        [violation] = refused.value.violations
+        assert violation.field == "organization.settings_json"
+        assert repr(name) in violation.description
+        assert "https://models.example.org/v1" in violation.description
+        assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["https://8.8.8.8/v1", "https://not-known.invalid", ""])
 async def test_other_addresses_are_kept(accounts: Accounts, url: str) -> None:
     await accounts.replace("uni", openai(url))
     assert (await accounts.settings(organization="uni")).providers["openai"].base_url == url

@@ -79,8 +79,13 @@ def server_address(url: str) -> str:
     Raises:
         ValueError: It is no address of a server. The message does not repeat it.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # parsed when it is read
+    except ValueError:
+        raise ValueError("must be an http or https address") from None
+    # `urlsplit` drops line breaks and tabs.
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not url.isprintable():
         raise ValueError("must be an http or https address")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError("must hold no credentials, query or fragment")

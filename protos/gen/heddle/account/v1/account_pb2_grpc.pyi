@@ -60,8 +60,9 @@ class AccountServiceStub:
 
     Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
     `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
-    of a server is in a private network that the operator has not allowed (operators may use any),
-    or if an unchanged secret would be sent to a different server.
+    of a server is no `http` or `https` address, contains credentials, a query or a fragment, or is
+    in a private network that the operator has not allowed (operators may use any), or if an
+    unchanged secret would be sent to a different server.
     """
     PutUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]
     """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
@@ -122,8 +123,9 @@ class AccountServiceAsyncStub(AccountServiceStub):
 
     Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
     `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
-    of a server is in a private network that the operator has not allowed (operators may use any),
-    or if an unchanged secret would be sent to a different server.
+    of a server is no `http` or `https` address, contains credentials, a query or a fragment, or is
+    in a private network that the operator has not allowed (operators may use any), or if an
+    unchanged secret would be sent to a different server.
     """
     PutUser: _aio.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]  # type: ignore[assignment]
     """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
@@ -223,8 +225,9 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
         `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
-        of a server is in a private network that the operator has not allowed (operators may use any),
-        or if an unchanged secret would be sent to a different server.
+        of a server is no `http` or `https` address, contains credentials, a query or a fragment, or is
+        in a private network that the operator has not allowed (operators may use any), or if an
+        unchanged secret would be sent to a different server.
         """
 
     @_abc_1.abstractmethod

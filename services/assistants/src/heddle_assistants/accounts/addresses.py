@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from heddle_runtime.egress import SETTING, Egress, ForbiddenAddressError
+from heddle_runtime.egress import SETTING, Egress, ForbiddenAddressError, server_address
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 
@@ -25,10 +25,10 @@ class Addresses:
         self._egress = egress
 
     async def check(self, slug: str, settings: Config) -> None:
-        """Refuse settings that put a server where an organisation may have none.
+        """Refuse settings with a server that has no HTTP address, or an address that is forbidden.
 
-        What stays where it is, as LAMB's import may have put it, keeps nobody from changing the
-        rest.
+        The operator's organisations may have servers in private networks. Addresses that do not
+        change are not checked, because LAMB's import may have stored them.
 
         Raises:
             InvalidRequestError: They do.
@@ -38,11 +38,18 @@ class Addresses:
         with suppress(NotFoundError):  # a new one
             organization = await self._organizations.get(slug)
             system, stored = organization.system, organization.settings
-        if system:
-            return  # the operator's own
         known = {name: address for name, address, _ in servers(resolved("", stored, {}))}
         for name, address, _ in servers(resolved("", settings, {})):
-            if address not in ("", MASK, known.get(name)) and not await self._permits(address):
+            if address in ("", MASK, known.get(name)):
+                continue
+            try:
+                server_address(address)
+            except ValueError as error:
+                raise wrong(
+                    f"has an address at {name!r} that cannot be used: it {error}. Set it to one "
+                    "such as https://models.example.org/v1"
+                ) from None
+            if not system and not await self._permits(address):
                 raise wrong(
                     f"puts {name!r} into a private network, which the operator can allow with "
                     f"{SETTING}"
