@@ -325,3 +325,45 @@ async def test_nothing_is_kept_where_no_function_was_offered(
     async with openai_at(script, monkeypatch) as (stub, _):
         found = await events(stub, asked())
     assert found[-1].done.message_extra_json == ""
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -9, "completion_tokens": 4},
+        {"prompt_tokens": 9, "completion_tokens": -(2**63)},
+        {"prompt_tokens": 2**63 - 1, "completion_tokens": 4},
+        {"prompt_tokens": 2**64 - 1, "completion_tokens": 4},
+        {"prompt_tokens": 10**9 + 1},
+        {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": -1}},
+        {"prompt_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 2**63}},
+    ],
+)
+@pytest.mark.parametrize("streams", [True, False])
+async def test_token_counts_that_no_answer_has_are_unknown(
+    monkeypatch: pytest.MonkeyPatch, usage: dict[str, Any], streams: bool
+) -> None:
+    if streams:
+        last = b'data: {"choices":[],"usage":' + json.dumps(usage).encode() + b"}\n\n"
+        script = streaming(text("Hello"), STOP, last, DONE)
+    else:
+        choice = {"message": {"content": "Hello"}, "finish_reason": "stop"}
+
+        async def script(exchange: Exchange) -> None:
+            await exchange.reply(200, json.dumps({"choices": [choice], "usage": usage}))
+
+    async with openai_at(script, monkeypatch) as (stub, _):
+        request = asked()
+        found = await events(stub, request if streams else as_whole(request))
+    assert answer(found) == "Hello"
+    assert not found[-1].done.HasField("usage")
+
+
+async def test_a_part_of_the_tokens_is_not_larger_than_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usage = b'{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":10}}'
+    last = b'data: {"choices":[],"usage":' + usage + b"}\n\n"
+    async with openai_at(streaming(text("Hi"), STOP, last, DONE), monkeypatch) as (stub, _):
+        found = await events(stub, asked())
+    assert found[-1].done.usage == chat.Usage(prompt_tokens=9, cached_tokens=9)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
 import msgspec
+import msgspec.structs
+import structlog
 from heddle.chat.v1 import chat_pb2 as chat
 
 from heddle_connector.generation.events import (
@@ -14,12 +16,16 @@ from heddle_connector.generation.events import (
     ReasoningDelta,
     TextDelta,
     ToolCall,
+    Usage,
 )
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
     from heddle.connector.v1.connector_pb2 import GenerationEvent
 
+log = structlog.get_logger(__name__)
+_MAX_TOKENS = 10**9
+"""In one answer. No model has a context of this size."""
 _REASONS: dict[str, chat.FinishReason.ValueType] = {
     "stop": chat.FINISH_REASON_STOP,
     "length": chat.FINISH_REASON_LENGTH,
@@ -72,9 +78,21 @@ def _fill_done(message: chat.Done, done: Done, substitute: str) -> None:
         message.provider_metadata_json = msgspec.json.encode(metadata).decode()
     if done.message_extra_json:
         message.message_extra_json = done.message_extra_json
-    if done.usage is not None:
-        usage = message.usage
-        usage.prompt_tokens = done.usage.prompt_tokens
-        usage.completion_tokens = done.usage.completion_tokens
-        usage.cached_tokens = done.usage.cached_tokens
-        usage.reasoning_tokens = done.usage.reasoning_tokens
+    if done.usage is None:
+        return
+    if not _is_plausible(done.usage):
+        log.warning("the provider's token counts are not plausible", usage=repr(done.usage)[:200])
+        return
+    usage = message.usage
+    usage.prompt_tokens = done.usage.prompt_tokens
+    usage.completion_tokens = done.usage.completion_tokens
+    usage.cached_tokens = min(done.usage.cached_tokens, done.usage.prompt_tokens)
+    usage.reasoning_tokens = min(done.usage.reasoning_tokens, done.usage.completion_tokens)
+
+
+def _is_plausible(usage: Usage) -> bool:
+    """Return whether token counts can be summed: a wrong count would corrupt budgets and quotas."""
+    return all(
+        isinstance(count, int) and 0 <= count <= _MAX_TOKENS
+        for count in msgspec.structs.astuple(usage)
+    )
