@@ -126,6 +126,9 @@ async def _getting_locally(settings: Mapping[str, str]) -> AsyncGenerator[Read]:
         yield _get(AssistantServiceStub(cast("grpc.aio.Channel", local)))
 
 
+_SERVICE = pb.DESCRIPTOR.services_by_name["AssistantService"].full_name
+
+
 def _get(stub: "AssistantServiceAsyncStub") -> Read:
     signer = TokenSigner(SECRET)
 
@@ -135,7 +138,7 @@ def _get(stub: "AssistantServiceAsyncStub") -> Read:
             timeout=_DEADLINE,
             metadata=(
                 (REQUEST_ID, new_request_id()),
-                (AUTHORIZATION, f"Bearer {signer.token(_ADMIN)}"),
+                (AUTHORIZATION, f"Bearer {signer.token(_ADMIN, _SERVICE)}"),
             ),
         )
 

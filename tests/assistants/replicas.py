@@ -14,6 +14,7 @@ from pathlib import Path
 import grpc
 from assistants.serving import SECRET, Service
 from heddle_runtime.client import channel
+from pydantic import SecretStr
 from runtime.ports import free_port
 
 _TIMEOUT_SECONDS = 60.0
@@ -69,7 +70,10 @@ async def replica(database_url: str, log: Path, **settings: str) -> AsyncIterato
             for module in ("heddle_assistants", "heddle_migration_service")
         ]
     try:
-        async with channel(assistants) as to_assistants, channel(migration) as to_migration:
+        async with (
+            channel(assistants, secret=SecretStr(SECRET)) as to_assistants,
+            channel(migration, secret=SecretStr(SECRET)) as to_migration,
+        ):
             await _wait_until_ready(to_assistants, processes[0], log)
             await _wait_until_ready(to_migration, processes[1], log)
             yield Replica(to_assistants, to_migration, assistants, processes[0], processes[1], log)

@@ -15,14 +15,14 @@ from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, r
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_assistants.app import AssistantsSettings
-from heddle_runtime.call_metadata import AUTHORIZATION
+from heddle_runtime import call_metadata
+from heddle_runtime.call_metadata import CALLER
 from heddle_runtime.client import ResponseStream, channel
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.identity import ANONYMOUS, Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from heddle_runtime.server import running
 
 SECRET = "a-secret-of-at-least-32-characters"
-_SIGNER = TokenSigner(SECRET)
 ADA = Identity("ada@uni.example", "uni")
 ADMIN = Identity("root@heddle.example", "main", ("admin",))
 SERVICE = Identity("orchestrator", "", ("service",))
@@ -188,9 +188,9 @@ class Caller:
         return await self.ask(self.usage.ResetUsage, usage_pb2.ResetUsageRequest(id=identifier))
 
     def metadata(self) -> Sequence[tuple[str, str]]:
-        if self.identity == ANONYMOUS:
-            return ()
-        return ((AUTHORIZATION, f"Bearer {_SIGNER.token(self.identity)}"),)
+        """Make the next call one of this caller; the channel adds the token."""
+        CALLER.set(call_metadata.Caller("", self.identity))
+        return ()
 
 
 @dataclass
@@ -230,7 +230,7 @@ async def serving(
     )
     async with (
         running(both_services(settings), settings) as service,
-        channel(service.address) as connection,
+        channel(service.address, secret=settings.identity_secret) as connection,
     ):
         await connection.channel_ready()
         yield Service(connection, connection, service.address)

@@ -62,6 +62,7 @@ async def recording(service: Replica) -> AsyncIterator[Harness]:
         serving(
             bind(assistant_pb2_grpc.add_AssistantServiceServicer_to_server, losing),
             bind(usage_pb2_grpc.add_UsageServiceServicer_to_server, losing),
+            secret=None,
         ) as address,
         orchestrating(
             assistants_address=address,

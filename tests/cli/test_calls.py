@@ -61,24 +61,33 @@ def test_a_token_stands_for_whom_it_was_made(monkeypatch: pytest.MonkeyPatch, he
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
 
     code, out, _ = heddle(
-        "token", "--subject", "ann", "--organization", "school", "--scope", "a", "--scope", "b"
+        "token",
+        "tool",
+        "--subject",
+        "ann",
+        "--organization",
+        "school",
+        "--scope",
+        "a",
+        "--scope",
+        "b",
     )
 
     assert code == 0
-    identity = TokenVerifier(SECRET).identity(out.strip())
+    identity = TokenVerifier(SECRET).identity(out.strip(), "heddle.tool.v1.ToolService")
     assert identity == Identity("ann", "school", ("a", "b"))
 
 
 @pytest.mark.parametrize(
     ("secret", "command"),
-    [("", "token"), ("too short", "token"), ("too short", "models")],
+    [("", "token tool"), ("too short", "token tool"), ("too short", "models")],
 )
 def test_a_secret_that_cannot_be_the_services_is_told(
     monkeypatch: pytest.MonkeyPatch, heddle: Run, secret: str, command: str
 ) -> None:
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", secret)
 
-    code, out, notes = heddle(command)
+    code, out, notes = heddle(*command.split())
 
     assert (code, out) == (1, "")
     assert notes.startswith("heddle: HEDDLE_IDENTITY_SECRET must hold the secret")

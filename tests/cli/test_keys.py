@@ -26,6 +26,7 @@ from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_cli.commands import keys
 from heddle_cli.connections import Connection
+from heddle_cli.secret import authorized
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.identity import OPERATOR, Identity, TokenSigner, TokenVerifier
 from heddle_runtime.server import Binding
@@ -41,7 +42,7 @@ def answered(call: Callable[[Connection[Any]], Any], method: str, *responses: An
     sent = []
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(
-            call, Connection(pb_grpc.AccountServiceStub(channel), channel, "there:1")
+            call, Connection(pb_grpc.AccountServiceStub(authorized(channel)), channel, "there:1")
         )
         for response in responses:
             metadata, request, rpc = channel.take_unary_unary(CONTRACT.methods_by_name[method])
@@ -60,7 +61,7 @@ def test_calls_go_out_in_the_operators_name(monkeypatch: pytest.MonkeyPatch) -> 
         pb.CreateKeyResponse(key=key, secret="hk_a_b"),
     )
     token = metadata[AUTHORIZATION].removeprefix("Bearer ")
-    assert TokenVerifier(SECRET).identity(token) == OPERATOR
+    assert TokenVerifier(SECRET).identity(token, CONTRACT.full_name) == OPERATOR
     assert OPERATOR.scopes == ("admin",)
     assert (request.key, made.secret) == (key, "hk_a_b")
 
@@ -129,7 +130,7 @@ def test_the_key_alone_goes_to_the_output_and_serves(service: str, heddle: Run) 
 
 def resolved(address: str, key: str) -> pb.ResolveKeyResponse:
     """Ask the service whose a key is, as the gateway does."""
-    token = TokenSigner(SECRET).token(Identity("gateway", scopes=("service",)))
+    token = TokenSigner(SECRET).token(Identity("gateway", scopes=("service",)), CONTRACT.full_name)
     with grpc.insecure_channel(address) as channel:
         return pb_grpc.AccountServiceStub(channel).ResolveKey(
             pb.ResolveKeyRequest(key=key),

@@ -79,7 +79,9 @@ class Bench:
 
     async def connectors(self, organization: str) -> tuple[list[str], list[str], dict[str, str]]:
         """Return the listed connectors, those with models, and those with problems."""
-        token = TokenSigner(SECRET).token(Identity("ann", organization))
+        token = TokenSigner(SECRET).token(
+            Identity("ann", organization), "heddle.connector.v1.ConnectorService"
+        )
         options = new_call_options(10)
         options["metadata"] = ((AUTHORIZATION, f"Bearer {token}"),)
         listed = await self.stub.ListConnectors(pb.ListConnectorsRequest(), **options)

@@ -139,7 +139,8 @@ async def test_the_service_gives_a_picture_to_its_owners_token_only(tmp_path: Pa
     async with service(images_dir=folder, HEDDLE_IDENTITY_SECRET=SECRET) as stub:
 
         async def get(person: Identity) -> bytes:
-            token = ((AUTHORIZATION, f"Bearer {signer.token(person)}"),)
+            signed = signer.token(person, "heddle.connector.v1.ConnectorService")
+            token = ((AUTHORIZATION, f"Bearer {signed}"),)
             request = pb.GetGeneratedImageRequest(name=kept.name)
             return (await stub.GetGeneratedImage(request, timeout=5, metadata=token)).image.data
 

@@ -204,7 +204,9 @@ async def test_a_list_of_models_is_the_callers(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_MODELS", "operators")
         listed = {}
         for slug in ("uni", "poor"):
-            token = TokenSigner(SECRET).token(Identity("ann", slug))
+            token = TokenSigner(SECRET).token(
+                Identity("ann", slug), "heddle.connector.v1.ConnectorService"
+            )
             sent = new_call_options(10)
             sent["metadata"] = ((AUTHORIZATION, f"Bearer {token}"),)
             listed[slug] = await here.stub.ListModels(pb.ListModelsRequest(), **sent)

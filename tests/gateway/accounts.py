@@ -25,7 +25,7 @@ from heddle_gateway.http.server import serving
 from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, to_rpc
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from heddle_runtime.server import Binding, Running, running
 from integration.browser import browser
 
@@ -102,7 +102,7 @@ class Bench:
 
     async def operator(self, method: str, request: Any) -> Any:
         """Call the account service as the operator."""
-        CALLER.set(Caller("", ADMIN, TokenSigner(SECRET).token(ADMIN)))
+        CALLER.set(Caller("", ADMIN))
         return await getattr(self.accounts.stub, method)(request, **new_call_options(10))
 
 
@@ -135,7 +135,11 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
     )
     async with (
         accounts(folder) as service,
-        channel(service.address, pb.DESCRIPTOR.services_by_name["AccountService"]) as wire,
+        channel(
+            service.address,
+            pb.DESCRIPTOR.services_by_name["AccountService"],
+            secret=complete.identity_secret,
+        ) as wire,
         serving_neighbours(neighbours, transport, SECRET) as peers,
     ):
         stub = pb_grpc.AccountServiceStub(service.local if transport == "local" else wire)

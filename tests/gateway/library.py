@@ -148,8 +148,12 @@ async def library(
             running(others(), ServiceSettings.model_validate(quick))
         )
         real = await exits.enter_async_context(running(both_services(kept), kept))
-        to_others = await exits.enter_async_context(channel(scripted.address))
-        to_real = await exits.enter_async_context(channel(real.address, *SERVICES["assistants"]))
+        to_others = await exits.enter_async_context(
+            channel(scripted.address, secret=kept.identity_secret)
+        )
+        to_real = await exits.enter_async_context(
+            channel(real.address, *SERVICES["assistants"], secret=kept.identity_secret)
+        )
         peers = ServiceClients(to_others, to_others, to_others, to_others, to_real, to_real)
         address = await exits.enter_async_context(serving(app(own, peers), own))
         database = await exits.enter_async_context(open_database(url))

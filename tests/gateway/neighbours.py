@@ -315,5 +315,7 @@ async def serving_neighbours(
             yield ServiceClients(*[service.local] * len(SERVICES))
             return
         contracts = [contracts[0] for contracts in SERVICES.values()]
-        async with channel(service.address, *contracts) as connection:
+        async with channel(
+            service.address, *contracts, secret=settings.identity_secret
+        ) as connection:
             yield ServiceClients(*[connection] * len(SERVICES))

@@ -112,7 +112,7 @@ class Accounts:
 
 
 def issued(accounts: Accounts) -> IssuedKeys:
-    credentials = ServiceCredentials("heddle-gateway", None)
+    credentials = ServiceCredentials("heddle-gateway")
     return IssuedKeys(AccountClient(accounts, credentials))  # type: ignore[arg-type] # the one method that is called
 
 

@@ -4,14 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle_runtime.client import channel as connected
 from heddle_runtime.egress import SETTING
 from integration.browser import browser
 from integration.provider import providing
 from integration.test_organizations import SECRET, Operator, bearer, signed
 from integration.whole import whole
+from pydantic import SecretStr
 
 CONNECTOR = '''
 from heddle_connector.sdk import Connector, Done, Model, Settings, TextDelta, connector
@@ -46,7 +47,7 @@ async def answers(
     async with (
         providing() as provider,
         whole(folder, "grpc") as heddle,
-        grpc.aio.insecure_channel(heddle.stack.assistants) as channel,
+        connected(heddle.stack.assistants, secret=SecretStr(SECRET)) as channel,
         browser(heddle.url, timeout=30) as client,
     ):
         key = await Operator(channel).organization("uni", provider)

@@ -16,6 +16,7 @@ import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime.client import channel as connected
 from heddle_runtime.egress import SETTING
 from heddle_runtime.struct_codec import to_struct
 from integration.functions.upstream import Delta, Upstream, calls, says, scripted
@@ -24,6 +25,7 @@ from integration.whole import Whole, whole
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
+from pydantic import SecretStr
 from tools_service.mcp_sites import Library, library
 
 ANN = "ann@uni.example"
@@ -82,8 +84,8 @@ class University:
 async def university(folder: Path, upstream: Upstream, site: str) -> AsyncGenerator[University]:
     async with (
         whole(folder) as heddle,
-        grpc.aio.insecure_channel(heddle.stack.assistants) as migration,
-        grpc.aio.insecure_channel(heddle.stack.tools) as tools,
+        connected(heddle.stack.assistants, secret=SecretStr(SECRET)) as migration,
+        connected(heddle.stack.tools, secret=SecretStr(SECRET)) as tools,
     ):
         key = await set_up(migration, upstream, site)
         headers = {"authorization": f"Bearer {key}"}

@@ -12,12 +12,14 @@ import httpx
 import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle_runtime.call_metadata import AUTHORIZATION
+from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.client import channel as connected
 from heddle_runtime.egress import SETTING
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from integration.browser import browser
 from integration.functions.upstream import Upstream, calls, says, scripted
 from integration.whole import Transport, whole
+from pydantic import SecretStr
 from tools_service.moodle_site import MoodleServer, course, moodle_site
 
 SECRET = "a-secret-of-at-least-32-characters"
@@ -85,7 +87,7 @@ async def university(folder: Path, transport: Transport) -> AsyncGenerator[Unive
         moodle_site(users={ANN: [7], BEN: [8]}) as site,
         scripted(SCRIPT) as model,
         whole(folder, transport) as heddle,
-        grpc.aio.insecure_channel(heddle.stack.assistants) as channel,
+        connected(heddle.stack.assistants, secret=SecretStr(SECRET)) as channel,
         browser(heddle.url, timeout=30) as client,
     ):
         site.courses = {7: [course(1, "Looms"), course(2, "Knots")], 8: [course(3, "Secrets")]}
@@ -130,8 +132,9 @@ async def kept(channel: grpc.aio.Channel, made: assistant_pb2.Assistant) -> str:
 
 
 def signed() -> Any:
-    token = TokenSigner(SECRET).token(OPERATOR)
-    return {"timeout": 20, "metadata": ((AUTHORIZATION, f"Bearer {token}"),)}
+    """Make the next call one of a caller, whose token the channel adds."""
+    CALLER.set(Caller("", OPERATOR))
+    return {"timeout": 20}
 
 
 @pytest.fixture(params=["grpc", "local"])

@@ -13,12 +13,14 @@ import pytest
 from gateway.tasks import METADATA, TITLE
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle_runtime.call_metadata import AUTHORIZATION
+from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.client import channel as connected
 from heddle_runtime.egress import SETTING
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from integration.browser import browser
 from integration.provider import Provider, providing
 from integration.whole import Transport, whole
+from pydantic import SecretStr
 
 SECRET = "a-secret-of-at-least-32-characters"
 OPERATOR = Identity("operator", scopes=("admin",))
@@ -62,8 +64,9 @@ class Operator:
 
 
 def signed() -> Any:
-    token = TokenSigner(SECRET).token(OPERATOR)
-    return {"timeout": 20, "metadata": ((AUTHORIZATION, f"Bearer {token}"),)}
+    """Make the next call one of a caller, whose token the channel adds."""
+    CALLER.set(Caller("", OPERATOR))
+    return {"timeout": 20}
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ async def town(
         enter = exits.enter_async_context
         providers = {slug: await enter(providing()) for slug in SLUGS}
         heddle = await enter(whole(folder, transport))
-        channel = await enter(grpc.aio.insecure_channel(heddle.stack.assistants))
+        channel = await enter(connected(heddle.stack.assistants, secret=SecretStr(SECRET)))
         client = await enter(browser(heddle.url, timeout=30))
         yield Town(client, Operator(channel), providers)
 

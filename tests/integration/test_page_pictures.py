@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import grpc
 import httpx
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import AUTHORIZATION
+from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.client import channel as connected
 from heddle_runtime.egress import SETTING
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from integration.browser import browser
 from integration.provider import providing
 from integration.test_organizations import SECRET, Operator, bearer
 from integration.whole import Transport, whole
 from knowledge.pages.pdfs import cut, pdf
+from pydantic import SecretStr
 
 from benchmarks.pages.manuals import NoManualError, fetch
 
@@ -52,8 +53,9 @@ class Library:
 
 
 def signed() -> Any:
-    token = TokenSigner(SECRET).token(ANN)
-    return {"timeout": 110, "metadata": ((AUTHORIZATION, f"Bearer {token}"),)}
+    """Make the next call one of a caller, whose token the channel adds."""
+    CALLER.set(Caller("", ANN))
+    return {"timeout": 110}
 
 
 @asynccontextmanager
@@ -65,10 +67,12 @@ async def library(
     async with AsyncExitStack() as exits:
         enter = exits.enter_async_context
         heddle = await enter(whole(folder, transport))
-        operator = Operator(await enter(grpc.aio.insecure_channel(heddle.stack.assistants)))
+        operator = Operator(
+            await enter(connected(heddle.stack.assistants, secret=SecretStr(SECRET)))
+        )
         provider = await enter(providing())
         keys = {slug: await operator.organization(slug, provider) for slug in ("uni", "school")}
-        channel = await enter(grpc.aio.insecure_channel(heddle.stack.knowledge))
+        channel = await enter(connected(heddle.stack.knowledge, secret=SecretStr(SECRET)))
         client = await enter(browser(heddle.url, timeout=60))
         yield Library(client, pb_grpc.KnowledgeServiceStub(channel), keys)
 

@@ -32,7 +32,7 @@ async def knowledge_service(
 
     async with (
         running(app(), settings) as service,
-        channel(service.address, CONTRACT) as connection,
+        channel(service.address, CONTRACT, secret=settings.identity_secret) as connection,
     ):
         await connection.channel_ready()
         yield pb_grpc.KnowledgeServiceStub(connection)

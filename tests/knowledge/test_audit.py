@@ -16,7 +16,7 @@ from heddle_runtime.identity import Identity
 from heddle_runtime.service_credentials import ServiceCredentials
 
 ADA = Identity("ada@uni.example", "uni")
-CREDENTIALS = ServiceCredentials("heddle-knowledge", SECRET)
+CREDENTIALS = ServiceCredentials("heddle-knowledge")
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ class Desk:
         return GrantSigner(secret).sign(grant, seconds)
 
     def enter(self) -> None:
-        CALLER.set(Caller("req", self.caller, TokenSigner(SECRET).token(self.caller)))
+        CALLER.set(Caller("req", self.caller))
 
     async def search(self, token: str, *collections: str) -> list[pb.CollectionPassages]:
         self.enter()
@@ -101,7 +101,7 @@ async def serving(folder: Path, wire: str) -> AsyncIterator[Desk]:
     async with (
         open_store(folder, HashingEmbedder()) as store,
         running(knowledge_binding(store, secret=SECRET), settings) as service,
-        channel(service.address, CONTRACT) as connection,
+        channel(service.address, CONTRACT, secret=settings.identity_secret) as connection,
     ):
         way: Any = service.local if wire == "process" else connection
         yield Desk(store, pb_grpc.KnowledgeServiceStub(way))
@@ -160,7 +160,7 @@ async def test_a_forged_grant_is_refused(desk: Desk) -> None:
     await desk.keep("looms", "Threads part.", owner=ANA.owner, organization="uni")
     header, payload, signature = desk.signed(ANA).split(".")
     _, other, _ = desk.signed(EVE).split(".")
-    identity = TokenSigner(SECRET).token(STUDENT)
+    identity = TokenSigner(SECRET).token(STUDENT, CONTRACT.full_name)
     for token in (
         desk.signed(ANA, secret="x" * 32),
         desk.signed(ANA, secret=None),

@@ -19,7 +19,7 @@ from heddle_runtime.errors import (
     from_rpc,
     from_status,
 )
-from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, TokenSigner
+from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
 from heddle_runtime.settings import ServiceSettings
 from knowledge.knowledge_serving import knowledge_service
 
@@ -40,7 +40,7 @@ class Knowledge:
 
     def __init__(self, stub: "pb_grpc.KnowledgeServiceAsyncStub", identity: Identity) -> None:
         self._stub = stub
-        self._caller = Caller("req", identity, TokenSigner(SECRET).token(identity))
+        self._caller = Caller("req", identity)
 
     async def __call__(self, method: str, request: Any) -> Any:
         before = CALLER.set(self._caller)

@@ -38,7 +38,7 @@ async def restoring() -> AsyncGenerator[Sequence[Binding]]:
 async def restored(address: str, patience_seconds: float) -> list[int]:
     async with channel(address, ROWS) as opened:
         stub = pb_grpc.RowBatchServiceStub(opened)
-        batches = RowBatches(stub, ServiceCredentials("migration", None), patience_seconds)
+        batches = RowBatches(stub, ServiceCredentials("migration"), patience_seconds)
         return list(await batches.restore([pb.Restoration(id=7, version="1-")]))
 
 

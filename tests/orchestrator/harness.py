@@ -251,12 +251,13 @@ class Harness:
 
 
 @asynccontextmanager
-async def serving(*bindings: Binding) -> AsyncGenerator[str]:
+async def serving(*bindings: Binding, secret: str | None) -> AsyncGenerator[str]:
     @asynccontextmanager
     async def bound() -> AsyncGenerator[Sequence[Binding]]:
         yield bindings
 
-    async with running(bound(), ServiceSettings(drain_wait=0)) as server:
+    settings = ServiceSettings(drain_wait=0, HEDDLE_IDENTITY_SECRET=secret)  # type: ignore[call-arg] # the alias is the variable's name
+    async with running(bound(), settings) as server:
         yield server.address
 
 
@@ -264,19 +265,24 @@ async def serving(*bindings: Binding) -> AsyncGenerator[str]:
 async def orchestrating(
     tools: Tools | None = None, connector: Connector | None = None, **settings_: Any
 ) -> AsyncGenerator[Harness]:
+    secret = settings_.get("HEDDLE_IDENTITY_SECRET") or settings_.get("identity_secret")
     # The services implement only what an orchestrator calls.
     tools = tools or Tools()  # type: ignore[abstract] # see above
     connector = connector or Connector()  # type: ignore[abstract] # see above
     stored = StoredAssistants()  # type: ignore[abstract] # see above
     usage = Usage()  # type: ignore[abstract] # see above
     async with (
-        serving(bind(tool_pb2_grpc.add_ToolServiceServicer_to_server, tools)) as tools_at,
         serving(
-            bind(connector_pb2_grpc.add_ConnectorServiceServicer_to_server, connector)
+            bind(tool_pb2_grpc.add_ToolServiceServicer_to_server, tools), secret=secret
+        ) as tools_at,
+        serving(
+            bind(connector_pb2_grpc.add_ConnectorServiceServicer_to_server, connector),
+            secret=secret,
         ) as connector_at,
         serving(
             bind(assistant_pb2_grpc.add_AssistantServiceServicer_to_server, stored),
             bind(usage_pb2_grpc.add_UsageServiceServicer_to_server, usage),
+            secret=secret,
         ) as assistants_at,
     ):
         settings = OrchestratorSettings.model_validate(
@@ -292,7 +298,7 @@ async def orchestrating(
         async with (
             connect(settings) as clients,
             running(app(settings, clients), settings) as server,
-            channel(server.address, ORCHESTRATOR) as orchestrator,
+            channel(server.address, ORCHESTRATOR, secret=settings.identity_secret) as orchestrator,
         ):
             yield Harness(orchestrator, tools, connector, stored, usage)
 

@@ -4,7 +4,7 @@ import pytest
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import UnauthenticatedError
 from heddle_runtime.grants import Grant, GrantVerifier, carrying
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from orchestrator.harness import ask, assistant, kinds, orchestrating, tool
 
 SECRET = "s" * 32
@@ -14,7 +14,7 @@ ANN = Identity("ann@uni.example", "uni")
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_completion_signs_the_grant_of_its_tools_for_its_caller(streamed: bool) -> None:
     async with orchestrating(identity_secret=SECRET) as harness:
-        CALLER.set(Caller("r", ANN, TokenSigner(SECRET).token(ANN)))
+        CALLER.set(Caller("r", ANN))
         request = ask(assistant(tool("simple_rag", collections=["a"], text="Looms weave.")))
         events = await (harness.events(request) if streamed else harness.whole(request))
         [seen] = harness.tools.seen

@@ -10,10 +10,9 @@ from heddle.chat.v1.chat_pb2 import Usage as TokenUsage
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunCompletionRequest,
-    RunWholeCompletionRequest,
 )
 from heddle.usage.v1.usage_pb2 import Counts
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -23,7 +22,7 @@ from heddle_runtime.errors import (
     Violation,
     from_rpc,
 )
-from heddle_runtime.identity import Identity, TokenSigner, TokenVerifier
+from heddle_runtime.identity import Identity
 from orchestrator.harness import Harness, ask, assistant, done, function, orchestrating, text, tool
 from patience import until
 from structlog.testing import capture_logs
@@ -174,13 +173,10 @@ async def answer(harness: Harness, request: RunCompletionRequest) -> None:
 
 async def test_usage_is_recorded_in_the_services_own_name() -> None:
     async with orchestrating(usage_flush_seconds=60, HEDDLE_IDENTITY_SECRET=SECRET) as harness:
-        metadata = (("authorization", f"Bearer {TokenSigner(SECRET).token(Identity('ann'))}"),)
-        stub = pb_grpc.OrchestratorServiceStub(harness.orchestrator)
-        whole = RunWholeCompletionRequest(run=ask("1"))
-        await stub.RunWholeCompletion(whole, timeout=10, metadata=metadata)
+        CALLER.set(Caller("r", Identity("ann")))
+        await harness.whole(ask("1"))
     [recorded] = harness.usage.callers
-    verified = TokenVerifier(SECRET).identity(recorded.token)
-    assert verified == Identity("heddle-orchestrator", scopes=("service",))
+    assert recorded.identity == Identity("heddle-orchestrator", scopes=("service",))
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["streamed", "whole"])

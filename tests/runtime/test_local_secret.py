@@ -23,8 +23,8 @@ def admission(secret: LocalSecret) -> AdmissionControl:
 def test_services_of_one_folder_share_a_secret(tmp_path: Path) -> None:
     file = tmp_path / "data" / "secret"
     first, second = LocalSecret.in_file(file), LocalSecret.in_file(file)
-    token = TokenSigner(first.get_secret_value()).token(ANN)
-    admission(second).authenticate("", f"Bearer {token}", "")
+    token = TokenSigner(first.get_secret_value()).token(ANN, "a.Service")
+    admission(second).authenticate("a.Service", "", f"Bearer {token}", "")
     assert caller().identity == ANN
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert first.get_secret_value() not in repr(first)
@@ -33,15 +33,15 @@ def test_services_of_one_folder_share_a_secret(tmp_path: Path) -> None:
 def test_a_call_without_a_token_is_the_operators_until_keys_are_used(tmp_path: Path) -> None:
     service = LocalSecret.in_file(tmp_path / "secret")
     control = admission(service)
-    control.authenticate("", "", "")
+    control.authenticate("a.Service", "", "", "")
     assert caller().identity == ANONYMOUS
     with pytest.raises(UnauthenticatedError):
-        control.authenticate("", "Bearer forged", "")
+        control.authenticate("a.Service", "", "Bearer forged", "")
     LocalSecret.in_file(tmp_path / "secret").require_tokens()  # the gateway, in its own process
     with pytest.raises(UnauthenticatedError):
-        control.authenticate("", "", "")
+        control.authenticate("a.Service", "", "", "")
     with pytest.raises(UnauthenticatedError):  # after a restart as well
-        admission(LocalSecret.in_file(tmp_path / "secret")).authenticate("", "", "")
+        admission(LocalSecret.in_file(tmp_path / "secret")).authenticate("a.Service", "", "", "")
 
 
 def test_settings_of_a_process_have_the_secret_of_the_file(

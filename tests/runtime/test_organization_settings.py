@@ -10,6 +10,7 @@ from heddle_runtime.errors import UnavailableError
 from heddle_runtime.identity import Identity
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
 from heddle_runtime.service_credentials import ServiceCredentials
+from pydantic import SecretStr
 from runtime.accounts import SECRET, Accounts, serving_accounts
 
 ANN = Identity("ann@uni.example", "uni")
@@ -40,11 +41,14 @@ def accounts() -> Accounts:
 async def test_an_assistant_works_with_its_own_organisations_settings(
     accounts: Accounts, organization: str, owner: str, expected: str, *, local: bool
 ) -> None:
-    async with serving_accounts(accounts) as service, channel(service.address, ACCOUNTS) as wire:
+    async with (
+        serving_accounts(accounts) as service,
+        channel(service.address, ACCOUNTS, secret=SecretStr(SECRET)) as wire,
+    ):
         CALLER.set(Caller("req_1", ANN))
         settings = OrganizationSettings(
             account_stub(service.local if local else wire),
-            ServiceCredentials("heddle-test", SECRET),
+            ServiceCredentials("heddle-test"),
         )
         found = await settings.of(organization, owner)
         again = await settings.of(organization, owner)
@@ -63,7 +67,7 @@ async def test_what_names_no_organisation_is_at_home_in_the_default_one(
     accounts.add("default", default_model="a/b", system=True)
     async with serving_accounts(accounts) as service:
         settings = OrganizationSettings(
-            account_stub(service.local), ServiceCredentials("heddle-test", SECRET)
+            account_stub(service.local), ServiceCredentials("heddle-test")
         )
         assert (await settings.of("", "operator")).default_model == "a/b"
 
@@ -86,7 +90,7 @@ async def test_an_owners_number_is_the_owners_alone(
     accounts.numbers = {ANN.subject: 7}
     async with serving_accounts(accounts) as service:
         settings = OrganizationSettings(
-            account_stub(service.local), ServiceCredentials("heddle-test", SECRET)
+            account_stub(service.local), ServiceCredentials("heddle-test")
         )
         assert await settings.number(organization, owner) == number
 
@@ -95,7 +99,7 @@ async def test_a_failure_is_told_and_forgotten(accounts: Accounts) -> None:
     accounts.failure = UnavailableError("down")
     async with serving_accounts(accounts) as service:
         settings = OrganizationSettings(
-            account_stub(service.local), ServiceCredentials("heddle-test", SECRET)
+            account_stub(service.local), ServiceCredentials("heddle-test")
         )
         with pytest.raises(UnavailableError):
             await asyncio.gather(*(settings.of("uni", "") for _ in range(3)))

@@ -11,9 +11,10 @@ from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import ResourceExhaustedError, UnauthenticatedError, from_rpc
 from heddle_runtime.health import healthy
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import ANONYMOUS, Identity
 from heddle_runtime.settings import ServiceSettings
 from patience import until
+from pydantic import SecretStr
 from runtime.greeting import CONTRACT, Greeter, ask, greeting
 
 SECRET = "a-secret-of-at-least-32-characters"
@@ -25,11 +26,21 @@ def greeter() -> Greeter:
 
 
 @pytest.mark.parametrize(
-    "token", ["", "forged", TokenSigner("another secret" * 3).token(Identity("x"))]
+    ("identity", "secret"),
+    [
+        (ANONYMOUS, SecretStr(SECRET)),
+        (Identity("x"), None),
+        (Identity("x"), SecretStr("another secret" * 3)),
+    ],
 )
-async def test_a_call_without_a_valid_token_is_refused(token: str) -> None:
-    CALLER.set(Caller("r", token=token))
-    async with greeting(greeter(), GUARDED) as server, channel(server.address, CONTRACT) as to:
+async def test_a_call_without_a_valid_token_is_refused(
+    identity: Identity, secret: SecretStr | None
+) -> None:
+    CALLER.set(Caller("r", identity))
+    async with (
+        greeting(greeter(), GUARDED) as server,
+        channel(server.address, CONTRACT, secret=secret) as to,
+    ):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await pb_grpc.OrchestratorServiceStub(to).ListStrategies(
                 pb.ListStrategiesRequest(), **new_call_options(5)
@@ -39,8 +50,11 @@ async def test_a_call_without_a_valid_token_is_refused(token: str) -> None:
 
 
 async def test_a_signed_identity_arrives() -> None:
-    CALLER.set(Caller("r", token=TokenSigner(SECRET).token(Identity("ann", "school"))))
-    async with greeting(greeter(), GUARDED) as server, channel(server.address, CONTRACT) as to:
+    CALLER.set(Caller("r", Identity("ann", "school")))
+    async with (
+        greeting(greeter(), GUARDED) as server,
+        channel(server.address, CONTRACT, secret=GUARDED.identity_secret) as to,
+    ):
         response = await pb_grpc.OrchestratorServiceStub(to).ListStrategies(
             pb.ListStrategiesRequest(), **new_call_options(5)
         )

@@ -10,7 +10,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.settings import ServiceSettings
-from runtime.greeting import Greeter, greeting
+from runtime.greeting import CONTRACT, Greeter, greeting
 from runtime.multiplex.serving import CARRY, LIST, STREAM, by_hand, opening, serving
 
 SECRET = "a-secret-of-at-least-32-characters"
@@ -49,7 +49,7 @@ async def code(wire: grpc.aio.Channel, method: str, token: str) -> grpc.StatusCo
 async def test_a_message_that_cannot_be_decoded_is_an_invalid_argument(
     wire: grpc.aio.Channel, method: str
 ) -> None:
-    token = TokenSigner(SECRET).token(Identity("ann"))
+    token = TokenSigner(SECRET).token(Identity("ann"), CONTRACT.full_name)
     assert await code(wire, method, token) == grpc.StatusCode.INVALID_ARGUMENT
 
 

@@ -19,6 +19,7 @@ from joserfc.jwk import OctKey
 from runtime.greeting import Greeter, greeting
 
 SECRET = "a-secret-of-at-least-32-characters"
+SERVICE = pb.DESCRIPTOR.services_by_name["OrchestratorService"].full_name
 KEY = OctKey.import_key(SECRET)
 CLAIMS = call_pb2.TokenClaims.DESCRIPTOR.fields
 REQUIRED = [
@@ -38,7 +39,7 @@ async def service() -> AsyncIterator[Running]:
 
 def token(without: str = "") -> str:
     now = int(time.time())
-    claims = {"sub": "ann", "scopes": [], "aud": "heddle", "iat": now + 3, "exp": now + 3_600}
+    claims = {"sub": "ann", "scopes": [], "aud": SERVICE, "iat": now + 3, "exp": now + 3_600}
     assert sorted(claims) == sorted(REQUIRED)
     claims.pop(without, None)
     return jwt.encode({"alg": "HS256"}, claims, KEY)
@@ -83,5 +84,5 @@ async def test_a_call_without_a_deadline_is_refused(service: Running) -> None:
 
 
 def test_services_make_no_claims_but_those_of_the_contract() -> None:
-    made = TokenSigner(SECRET).token(Identity("app", "school", ("admin",), "5f0c"))
+    made = TokenSigner(SECRET).token(Identity("app", "school", ("admin",), "5f0c"), SERVICE)
     assert sorted(jwt.decode(made, KEY).claims) == sorted(field.name for field in CLAIMS)

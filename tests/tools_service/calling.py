@@ -12,7 +12,7 @@ from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, from_status
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from heddle_runtime.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from runtime.accounts import SECRET, Accounts, serving_accounts
@@ -38,8 +38,7 @@ class Calling:
 
         As the orchestrator does, it grants the caller the rights of the assistant's owner.
         """
-        token = TokenSigner(SECRET).token(identity)
-        before = CALLER.set(Caller(run, identity, token))
+        before = CALLER.set(Caller(run, identity))
         try:
             batches = await self.client.run_all([invocation], granted(context, SECRET))
         finally:

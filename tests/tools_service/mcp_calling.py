@@ -8,9 +8,8 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.errors import HeddleError, from_status
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from heddle_runtime.struct_codec import to_struct
-from runtime.accounts import SECRET
 from tools_service.calling import SERVICE, Calling
 from tools_service.mcp_sites import Library
 from tools_service.serving import said, text_of
@@ -28,7 +27,7 @@ async def listed(
         for number, config in enumerate(configs)
     ]
     request = pb.ListFunctionsRequest(invocations=invocations, assistant=assistant)
-    before = CALLER.set(Caller("req_test", SERVICE, TokenSigner(SECRET).token(SERVICE)))
+    before = CALLER.set(Caller("req_test", SERVICE))
     try:
         return list(
             (await tools.client.stub.ListFunctions(request, **new_call_options(30))).functions

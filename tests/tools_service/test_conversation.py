@@ -10,7 +10,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.sdk import EarlierResult, ToolCall, ToolConfig, ToolResult, tool
 from tools_service.serving import invocation, said, serving_tools
@@ -153,8 +153,7 @@ async def test_a_tool_sees_assistant_caller_and_earlier_results() -> None:
     context = said("hello", owner="ana@example.org", organization="o1", identifier="7")
     context.earlier.add(id="b1", tool="simple_rag", slot="context", text="found {x}")
     identity = Identity("u-9", "o1", ("chat",))
-    token = TokenSigner("s" * 32).token(identity)
-    async with as_caller(identity, token), serving_tools(spy(seen)) as client:
+    async with as_caller(identity), serving_tools(spy(seen)) as client:
         await client.run("spy", {}, context)
 
     [(_, assistant, caller, earlier)] = seen
@@ -174,8 +173,8 @@ def test_the_caller_is_the_one_whom_the_boundary_knows() -> None:
 
 
 @asynccontextmanager
-async def as_caller(identity: Identity, token: str) -> AsyncGenerator[None]:
-    before = CALLER.set(Caller("request-1", identity, token))
+async def as_caller(identity: Identity) -> AsyncGenerator[None]:
+    before = CALLER.set(Caller("request-1", identity))
     yield
     CALLER.reset(before)
 

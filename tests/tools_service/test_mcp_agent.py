@@ -10,7 +10,6 @@ import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.errors import from_status
-from heddle_runtime.identity import TokenSigner
 from heddle_runtime.struct_codec import to_struct
 from runtime.accounts import SECRET
 from tools_service.calling import SERVICE, Calling, calling_tools
@@ -36,7 +35,7 @@ def in_agent_run() -> pb.RunContext:
 
 async def assessed(tools: Calling, config: dict[str, Any]) -> list[pb.Assessment]:
     invocation = pb.ToolInvocation(id="clock", name="mcp", config=to_struct(config))
-    before = CALLER.set(Caller("req_test", SERVICE, TokenSigner(SECRET).token(SERVICE)))
+    before = CALLER.set(Caller("req_test", SERVICE))
     try:
         context = granted(in_agent_run(), SECRET)
         request = pb.AssessToolsRequest(invocations=[invocation], context=context)

@@ -196,14 +196,12 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         principals[settings.api_key.get_secret_value()] = Principal(OPERATOR)
     if settings.trusted_api_key:
         principals[settings.trusted_api_key.get_secret_value()] = Principal(FRONT_END, trusted=True)
-    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
-    credentials = ServiceCredentials("heddle-gateway", secret)
+    credentials = ServiceCredentials("heddle-gateway")
     accounts = AccountClient(services.accounts, credentials)
     authenticator = Authenticator(
         Keyring(principals),
         IssuedKeys(accounts),
         Impersonation(accounts),
-        secret,
         development=settings.development,
         origins=settings.cors_origins,
         limits=_limits(settings),

@@ -103,7 +103,11 @@ async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
         yield ServiceClients(
             *[
                 await open_channels.enter_async_context(
-                    channel(getattr(settings, f"{name}_address"), *services)
+                    channel(
+                        getattr(settings, f"{name}_address"),
+                        *services,
+                        secret=settings.identity_secret,
+                    )
                 )
                 for name, services in SERVICES.items()
             ]

@@ -50,7 +50,9 @@ class MigrationSettings(ServiceSettings):
 async def connect(settings: MigrationSettings) -> AsyncGenerator[grpc.aio.Channel]:
     """Yield a channel to the assistants service at the address of `settings`."""
     services = rows_pb2.DESCRIPTOR.services_by_name.values()
-    async with channel(settings.assistants_address, *services) as assistants:
+    async with channel(
+        settings.assistants_address, *services, secret=settings.identity_secret
+    ) as assistants:
         yield assistants
 
 
@@ -59,8 +61,7 @@ async def app(
     settings: MigrationSettings, assistants: grpc.aio.Channel
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the service serves, with `assistants` as the way to the assistants service."""
-    secret = settings.identity_secret
-    credentials = ServiceCredentials("migration", secret.get_secret_value() if secret else None)
+    credentials = ServiceCredentials("migration")
     rows = rows_pb2_grpc.RowServiceStub(assistants)
     batches = RowBatches(rows_pb2_grpc.RowBatchServiceStub(assistants), credentials)
     importer = None

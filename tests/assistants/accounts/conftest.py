@@ -23,6 +23,7 @@ from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.server import Binding, running
 
 SECRET = "a-secret-of-at-least-32-characters"
+CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]
 PEPPER = "pepper-of-at-least-32-characters!"
 ENCRYPTION = "encryption-key-of-at-least-32-chars"
 SERVICE = Identity("heddle-test", scopes=("service",))
@@ -45,7 +46,8 @@ class Accounts:
     async def call(self, method: str, request: Any, identity: Identity = ADMIN) -> Any:
         """Call in the name of `identity`; a failure is a `HeddleError`."""
         stub = pb_grpc.AccountServiceStub(self.channel)
-        metadata = ((AUTHORIZATION, f"Bearer {self.signer.token(identity)}"),)
+        token = self.signer.token(identity, CONTRACT.full_name)
+        metadata = ((AUTHORIZATION, f"Bearer {token}"),)
         try:
             return await getattr(stub, method)(request, timeout=20, metadata=metadata)
         except grpc.aio.AioRpcError as error:

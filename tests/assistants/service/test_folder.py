@@ -15,7 +15,7 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from structlog.testing import capture_logs
 
 DOCUMENT = "model: {connector: local, model: m}\n"
-VALIDATION = Validation(OrchestratorClient(), ServiceCredentials("assistants", None))
+VALIDATION = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
 CHECKS = FolderChecks(VALIDATION)
 EVE = Identity("eve@college.example", "college")
 

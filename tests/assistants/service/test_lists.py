@@ -64,7 +64,7 @@ async def test_a_small_page_reads_no_more_often_than_a_large_one(
 ) -> None:
     await keep_many(database, [{"name": f"a{number}"} for number in range(500)])
     rows = Counted(database)
-    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants", None))
+    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
     folder = FolderAssistants(tmp_path, FolderChecks(validation))
     audit = await open_audit_log(database, Keys.of(["a-key-of-at-least-32-characters--"]))
     catalog = Catalog(folder, rows, Reader(rows, Migrations(audit)))

@@ -96,7 +96,7 @@ class Deployment:
         )
         metadata: tuple[tuple[str, str], ...] = ()
         if caller is not None:
-            metadata = (("authorization", f"Bearer {_signer(self.secret).token(caller)}"),)
+            metadata = (("authorization", f"Bearer {_signer(self.secret).token(caller, service)}"),)
         request = GetMessageClass(method.input_type)(**fields)
         response = stub(request, timeout=60, metadata=metadata)
         return list(response) if method.server_streaming else [response]

@@ -82,13 +82,13 @@ async def run(
 async def row_batches(database: Database, egress: Egress) -> RowBatches:
     """Return the way to an assistants service of this process."""
     within = InProcessChannel()
-    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants", None))
+    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
     audit = await open_audit_log(database, KEYS)
     importer = RowImport(database, audit, KEYS, egress, validation)
     servicer = RowBatchServicer(Batches(database, audit, migrates=True), importer)
     rows_pb2_grpc.add_RowBatchServiceServicer_to_server(servicer, cast("grpc.aio.Server", within))
     stub = rows_pb2_grpc.RowBatchServiceStub(cast("grpc.aio.Channel", within))
-    return RowBatches(stub, ServiceCredentials("migration", None))
+    return RowBatches(stub, ServiceCredentials("migration"))
 
 
 async def rows(database: Database, table: Table) -> dict[Any, dict[str, Any]]:

@@ -14,15 +14,17 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.call_metadata import AUTHORIZATION
+from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.client import channel
 from heddle_runtime.egress import SETTING
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from integration.browser import browser
 from integration.provider import Provider, providing
 from integration.whole import whole
 from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from migration.lamb.lamb_database import GOLDEN, Lamb
 from migration.lamb.running import rows
+from pydantic import SecretStr
 
 SECRET = "a-secret-of-at-least-32-characters"
 OPERATOR = Identity("operator", scopes=("admin",))
@@ -145,8 +147,8 @@ async def heddle(
         knowledge.answers = found
         ids = fill(lamb, provider, knowledge)
         running = await enter(whole(tmp_path, "grpc", database_url))
-        migration = await enter(grpc.aio.insecure_channel(running.stack.migration))
-        assistants = await enter(grpc.aio.insecure_channel(running.stack.assistants))
+        migration = await enter(channel(running.stack.migration, secret=SecretStr(SECRET)))
+        assistants = await enter(channel(running.stack.assistants, secret=SecretStr(SECRET)))
         key = await imported(migration, assistants)
         client = browser(running.url, key, timeout=30)
         yield Heddle(await enter(client), provider, knowledge, ids)
@@ -154,15 +156,14 @@ async def heddle(
 
 async def imported(migration: grpc.aio.Channel, assistants: grpc.aio.Channel) -> str:
     """Import everything, and return the key of somebody who may use every assistant."""
-    token = TokenSigner(SECRET).token(OPERATOR)
-    signed: Any = {"timeout": 60, "metadata": ((AUTHORIZATION, f"Bearer {token}"),)}
+    CALLER.set(Caller("", OPERATOR))
     migrations = migration_pb2_grpc.MigrationServiceStub(migration)
-    async for response in migrations.ImportLamb(migration_pb2.ImportLambRequest(), **signed):
+    async for response in migrations.ImportLamb(migration_pb2.ImportLambRequest(), timeout=60):
         assert response.progress.refused == 0
     wanted = account_pb2.Key(name="test", organization="org-7", scopes=["admin"])
     request = account_pb2.CreateKeyRequest(key=wanted)
     accounts = account_pb2_grpc.AccountServiceStub(assistants)
-    return (await accounts.CreateKey(request, **signed)).secret
+    return (await accounts.CreateKey(request, timeout=60)).secret
 
 
 async def test_imported_assistants_find_what_is_their_owners_and_nothing_else(

@@ -5,19 +5,21 @@ import time
 
 import grpc
 import pytest
-from heddle_runtime.call_metadata import CALLER, Caller
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.client import OPTIONS, streaming
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.multiplex.call import WINDOW
 from heddle_runtime.multiplex.channel import CALLS_PER_STREAM
 from patience import settled, until
+from runtime.greeting import CONTRACT
 from runtime.multiplex.calling import (
     SOON,
     Channel,
     code,
     greeter,
-    listed,
     started,
     stream,
     texts,
@@ -44,21 +46,28 @@ async def test_hundreds_of_calls_at_once_get_their_own_answers_in_order(count: i
 
 
 async def test_each_call_is_judged_by_its_own_token() -> None:
-    secret = "a-secret-of-at-least-32-characters"
-    tokens = {name: TokenSigner(secret).token(Identity(name)) for name in ("ann", "bob")}
-    tokens["eve"] = TokenSigner("another secret" * 3).token(Identity("ann"))
+    secret, refused = "a-secret-of-at-least-32-characters", "UNAUTHENTICATED"
+    service = CONTRACT.full_name
+    tokens = {name: TokenSigner(secret).token(Identity(name), service) for name in ("ann", "bob")}
+    tokens["eve"] = TokenSigner("another secret" * 3).token(Identity("ann"), service)
+    tokens["mel"] = TokenSigner(secret).token(Identity("mel"), "heddle.tool.v1.ToolService")
 
     async def who(to: Channel, name: str) -> str:
-        CALLER.set(Caller("r", token=tokens.get(name, "")))
+        metadata = ((AUTHORIZATION, f"Bearer {tokens[name]}"),) if name in tokens else ()
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        request = pb.ListStrategiesRequest()
         try:
-            return await listed(to)
+            response = await stub.ListStrategies(request, timeout=30, metadata=metadata)
+            return str(response.strategies[0].name)
         except grpc.aio.AioRpcError as error:
             return from_rpc(error).reason
 
     async with serving(greeter(), secret=secret) as server, multiplexed(server) as to:
-        answers = await asyncio.gather(*(who(to, n) for n in ["ann", "eve", "bob", "nobody"] * 20))
+        answers = await asyncio.gather(
+            *(who(to, n) for n in ["ann", "eve", "bob", "nobody", "mel"] * 20)
+        )
 
-        assert answers == ["ann", "UNAUTHENTICATED", "bob", "UNAUTHENTICATED"] * 20
+        assert answers == ["ann", refused, "bob", refused, refused] * 20
         assert server.paths == [CARRY]
 
 

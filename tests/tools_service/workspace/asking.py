@@ -11,7 +11,7 @@ from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity import Identity
 from heddle_runtime.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from tools_service.serving import Client, granted, invocation, outcome, said, text_of
@@ -37,14 +37,17 @@ async def serving_in(folder: Path) -> AsyncGenerator[Client]:
         workspace_dir=folder / "workspaces",
         identity_secret=SECRET,  # type: ignore[arg-type] # pydantic makes a secret of it
     )
-    async with running(app(settings), settings) as service, channel(service.address) as connection:
+    async with (
+        running(app(settings), settings) as service,
+        channel(service.address, secret=settings.identity_secret) as connection,
+    ):
         await connection.channel_ready()
         yield Client(tool_pb2_grpc.ToolServiceStub(connection))
 
 
 @contextmanager
-def asked_by(identity: Identity, secret: str = SECRET) -> Iterator[None]:
-    before = CALLER.set(Caller("request-1", identity, TokenSigner(secret).token(identity)))
+def asked_by(identity: Identity) -> Iterator[None]:
+    before = CALLER.set(Caller("request-1", identity))
     yield
     CALLER.reset(before)
 

@@ -87,21 +87,23 @@ async def app(
             new_client(settings.http_timeout, Egress(settings.private_networks))
         )
         knowledge = knowledge or await resources.enter_async_context(
-            channel(settings.knowledge_address, KNOWLEDGE)
+            channel(settings.knowledge_address, KNOWLEDGE, secret=settings.identity_secret)
         )
         knowledge_stub = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)  # type: ignore[arg-type] # a local channel stands for a real one
         if connector is None and settings.small_model:
             connector = await resources.enter_async_context(
-                channel(settings.connector_address, CONNECTOR)
+                channel(settings.connector_address, CONNECTOR, secret=settings.identity_secret)
             )
         if accounts is None and settings.assistants_address != NO_SERVICE:
             accounts = await resources.enter_async_context(
-                channel(settings.assistants_address, ACCOUNTS, RUBRICS)
+                channel(
+                    settings.assistants_address, ACCOUNTS, RUBRICS, secret=settings.identity_secret
+                )
             )
         organizations = rubrics = None
         secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
         if accounts is not None:
-            credentials = ServiceCredentials("heddle-tools", secret)
+            credentials = ServiceCredentials("heddle-tools")
             organizations = OrganizationSettings(account_stub(accounts), credentials)
             rubrics = RubricClient(accounts, credentials)
         number_of = organizations.number if organizations else None

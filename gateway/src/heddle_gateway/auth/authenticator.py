@@ -1,8 +1,8 @@
-"""Authenticates requests: a key becomes an identity that services can verify."""
+"""Authenticates requests: a key becomes the identity of the caller."""
 
 from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
-from heddle_runtime.identity import DEVELOPER, Identity, TokenSigner, home
+from heddle_runtime.identity import DEVELOPER, Identity, home
 
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
@@ -23,14 +23,13 @@ _AUTHORIZATION = AUTHORIZATION.encode()
 
 
 class Authenticator:
-    """Authenticates requests, and signs the identities for the services behind."""
+    """Authenticates requests, and sets the caller of the calls that they cause."""
 
     def __init__(  # noqa: PLR0913 - app.py assembles it
         self,
         keyring: Keyring,
         issued: IssuedKeys,
         impersonation: Impersonation,
-        secret: str | None,
         *,
         development: bool = False,
         origins: tuple[str, ...] = (),
@@ -52,7 +51,6 @@ class Authenticator:
         self._keyring = keyring
         self._issued = issued
         self._impersonation = impersonation
-        self._signer = TokenSigner(secret) if secret else None
         self._development = development
         self._origins = origins
         self._limits = limits
@@ -100,8 +98,7 @@ class Authenticator:
 
     def enter(self, request: RawRequest, identity: Identity = NOBODY) -> None:
         """Make the calls of this request on behalf of `identity`."""
-        token = self._signer.token(identity) if self._signer else ""
-        CALLER.set(Caller(request.request_id, identity, token, request.traceparent()))
+        CALLER.set(Caller(request.request_id, identity, request.traceparent()))
 
     def _reject_web_pages(self, request: RawRequest) -> None:
         """Reject requests of other web sites: development mode has no key that stops them."""

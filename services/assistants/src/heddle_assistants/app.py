@@ -99,7 +99,9 @@ class AssistantsSettings(AccountSettings):
 async def connect(settings: AssistantsSettings) -> AsyncGenerator[OrchestratorClient]:
     """Yield the client of the orchestrator at the address of `settings`."""
     services = orchestrator_pb2.DESCRIPTOR.services_by_name.values()
-    async with channel(settings.orchestrator_address, *services) as orchestrator:
+    async with channel(
+        settings.orchestrator_address, *services, secret=settings.identity_secret
+    ) as orchestrator:
         yield OrchestratorClient(orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator))
 
 
@@ -108,8 +110,7 @@ async def app(
     settings: AssistantsSettings, orchestrator: OrchestratorClient
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the service serves, with the orchestrator that checks assistants."""
-    secret = settings.identity_secret
-    credentials = ServiceCredentials("assistants", secret.get_secret_value() if secret else None)
+    credentials = ServiceCredentials("assistants")
     validation = Validation(orchestrator, credentials)
     prices = prices_of_file(settings.prices)
     async with (

@@ -100,7 +100,6 @@ async def app(
             default the address in the settings is used.
     """
     plugins = installed(settings.plugins_dir)
-    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     async with AsyncExitStack() as resources:
         enter = resources.enter_async_context
         http = await enter(
@@ -108,9 +107,11 @@ async def app(
         )
         registry = await enter(opened(plugins, http))
         if accounts is None:
-            accounts = await enter(channel(settings.assistants_address, ACCOUNTS))
+            accounts = await enter(
+                channel(settings.assistants_address, ACCOUNTS, secret=settings.identity_secret)
+            )
         organizations = OrganizationSettings(
-            account_stub(accounts), ServiceCredentials("heddle-connector", secret)
+            account_stub(accounts), ServiceCredentials("heddle-connector")
         )
         restricted_http = await enter(
             http_client(

@@ -81,10 +81,12 @@ async def app(
         )
         if accounts is None and settings.assistants_address != NOWHERE:
             accounts = await resources.enter_async_context(
-                channel(settings.assistants_address, ACCOUNTS, AUDIT)
+                channel(
+                    settings.assistants_address, ACCOUNTS, AUDIT, secret=settings.identity_secret
+                )
             )
         outbox = AuditOutbox(settings.data_dir / "audit.db", audit_stub(accounts))
-        credentials = ServiceCredentials("heddle-knowledge", secret)
+        credentials = ServiceCredentials("heddle-knowledge")
         audit = await resources.enter_async_context(outbox.sending(credentials))
         queries = QueryWorkers()
         resources.push_async_callback(queries.aclose)

@@ -123,9 +123,13 @@ async def connect(settings: OrchestratorSettings) -> AsyncGenerator[ServiceClien
         usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     )
     async with (
-        channel(settings.tools_address, services[0]) as tools,
-        channel(settings.connector_address, services[1]) as connectors,
-        channel(settings.assistants_address, *services[2:]) as assistants,
+        channel(settings.tools_address, services[0], secret=settings.identity_secret) as tools,
+        channel(
+            settings.connector_address, services[1], secret=settings.identity_secret
+        ) as connectors,
+        channel(
+            settings.assistants_address, *services[2:], secret=settings.identity_secret
+        ) as assistants,
     ):
         yield ServiceClients(
             tool_pb2_grpc.ToolServiceStub(tools),
@@ -141,7 +145,7 @@ async def app(
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield the bindings of the orchestrator service."""
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
-    credentials, meter = ServiceCredentials("heddle-orchestrator", secret), Meter()
+    credentials, meter = ServiceCredentials("heddle-orchestrator"), Meter()
     flusher = Flusher(clients.usage, meter, credentials)
     completions = Completions(
         tools=clients.tools,

@@ -42,24 +42,30 @@ class AdmissionControl:
         self._calls -= 1
 
     def authenticate(
-        self, request_id: str, authorization: str, traceparent: str, grant: str = ""
+        self,
+        audience: str,
+        request_id: str,
+        authorization: str,
+        traceparent: str,
+        grant: str = "",
     ) -> None:
         """Set the caller from the call's metadata. The service that uses a grant verifies it.
+
+        `audience` is the full name of the gRPC service that the call is for.
 
         Raises:
             UnauthenticatedError: The authorization contains no valid token.
         """
         request_id = _sanitised(request_id) or new_request_id()
         CALLER.set(Caller(request_id))  # a rejected call is logged with its id
-        token = authorization.removeprefix("Bearer ")
-        identity = self._identity(token)
-        CALLER.set(Caller(request_id, identity, token, _sanitised(traceparent), grant))
+        identity = self._identity(authorization.removeprefix("Bearer "), audience)
+        CALLER.set(Caller(request_id, identity, _sanitised(traceparent), grant))
 
-    def _identity(self, token: str) -> Identity:
+    def _identity(self, token: str, audience: str) -> Identity:
         if self._verifier is None or not (token or self._requires_tokens()):
             return ANONYMOUS
         try:
-            return self._verifier.identity(token)
+            return self._verifier.identity(token, audience)
         except UnauthenticatedError:
             if token:
                 log.warning(

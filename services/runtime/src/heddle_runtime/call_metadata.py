@@ -23,8 +23,6 @@ class Caller(msgspec.Struct, frozen=True):
 
     request_id: str
     identity: Identity = ANONYMOUS
-    token: str = ""
-    """The signed form of `identity`, passed on unchanged."""
     traceparent: str = ""
     grant: str = ""
     """Not verified; see `heddle_runtime.grants`."""
@@ -68,6 +66,8 @@ def remaining(context: Context, cap: float = float("inf")) -> float:
 def call_options(context: Context, cap: float = float("inf")) -> CallOptions:
     """Return the timeout and the metadata of a call that is part of another call.
 
+    The channel adds the authorization (`heddle_runtime.client.channel`).
+
     Use as `stub.Method(request, **call_options(context))`. gRPC passes on neither of them.
     """
     return new_call_options(remaining(context, cap))
@@ -77,8 +77,6 @@ def new_call_options(timeout: float) -> CallOptions:
     """Return the timeout and the metadata of a call on behalf of the current caller."""
     current = caller()
     metadata: tuple[tuple[str, str], ...] = ((REQUEST_ID, current.request_id or new_request_id()),)
-    if current.token:
-        metadata += ((AUTHORIZATION, f"Bearer {current.token}"),)
     if current.traceparent:
         metadata += ((TRACE, current.traceparent),)
     if current.grant:

@@ -8,7 +8,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
+from pydantic import SecretStr
 
+from heddle_runtime.identity import TokenSigner
 from heddle_runtime.in_process import InProcessStream
 from heddle_runtime.multiplex.channel import MultiplexedChannel
 
@@ -84,15 +86,20 @@ def contract_of(generated: Callable[..., Any]) -> ServiceDescriptor:
     return contract
 
 
-def channel(address: str, *services: ServiceDescriptor) -> grpc.aio.Channel:
+def channel(
+    address: str, *services: ServiceDescriptor, secret: SecretStr | None = None
+) -> grpc.aio.Channel:
     """Return a channel that retries the calls whose contracts mark them as idempotent.
 
-    Calls are multiplexed if the server offers it (see `heddle_runtime.multiplex`).
+    Calls are multiplexed if the server offers it (see `heddle_runtime.multiplex`). The secret signs
+    the identity of the caller for the service that is called.
     """
     config = json.dumps(service_config(*services))
     wire = grpc.aio.insecure_channel(address, options=[*OPTIONS, ("grpc.service_config", config)])
     return MultiplexedChannel(
-        wire, {f"/{service}/{method}" for service, method in _safe(*services)}
+        wire,
+        {f"/{service}/{method}" for service, method in _safe(*services)},
+        TokenSigner(secret.get_secret_value()) if secret else None,
     )
 
 

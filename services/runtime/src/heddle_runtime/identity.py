@@ -1,4 +1,8 @@
-"""The identity of callers. The gateway establishes it; calls carry it as a short-lived token."""
+"""The identity of callers. The gateway establishes it; calls carry it as a short-lived token.
+
+A token is valid at one gRPC service, so a service cannot use the tokens that it receives at others.
+Where a call leaves a process, it is signed for the service that it calls.
+"""
 
 import time
 import uuid
@@ -14,7 +18,6 @@ from joserfc.jwk import OctKey
 from heddle_runtime.errors import UnauthenticatedError
 from heddle_runtime.secret_file import split_secrets
 
-AUDIENCE = "heddle"
 LIFETIME = 60.0
 _ALGORITHMS = ["HS256"]
 _MAX_CACHED = 4096
@@ -24,7 +27,7 @@ _CLAIMS = jwt.JWTClaimsRegistry(
     leeway=5,
     exp={"essential": True},
     iat={"essential": True},
-    aud={"essential": True, "value": AUDIENCE},
+    aud={"essential": True},
     sub={"essential": True},
 )
 
@@ -64,24 +67,29 @@ def home(identity: Identity) -> str:
 
 
 class TokenSigner:
-    """Creates tokens. The token of an identity is reused for half of its lifetime."""
+    """Creates tokens. The token of an identity for a service is reused for half of its lifetime."""
 
     def __init__(self, secret: str) -> None:
         """Sign with the first of the secrets in `secret`, which are separated by commas."""
         self._key = OctKey.import_key(split_secrets(secret)[0])
-        self._tokens: OrderedDict[Identity, tuple[float, str]] = OrderedDict()
+        self._tokens: OrderedDict[tuple[Identity, str], tuple[float, str]] = OrderedDict()
 
-    def token(self, identity: Identity) -> str:
-        """Return a token for `identity` that is valid for at least half a minute."""
+    def token(self, identity: Identity, audience: str) -> str:
+        """Return a token for `identity` that is valid for at least half a minute.
+
+        Args:
+            identity: The caller.
+            audience: The full name of the gRPC service that the token is for.
+        """
         now = time.time()
-        known = self._tokens.get(identity)
+        known = self._tokens.get((identity, audience))
         if known is not None and now < known[0]:
             return known[1]
         claims = {
             "sub": identity.subject,
             "org": identity.organization,
             "scopes": list(identity.scopes),
-            "aud": AUDIENCE,
+            "aud": audience,
             "iat": int(now),
             "exp": int(now + LIFETIME),
             "jti": uuid.uuid4().hex,
@@ -89,7 +97,7 @@ class TokenSigner:
         if identity.client_user:
             claims["client_user"] = identity.client_user
         token = jwt.encode({"alg": "HS256"}, claims, self._key, algorithms=_ALGORITHMS)
-        _store(self._tokens, identity, (now + LIFETIME / 2, token))
+        _store(self._tokens, (identity, audience), (now + LIFETIME / 2, token))
         return token
 
 
@@ -99,10 +107,14 @@ class TokenVerifier:
     def __init__(self, secret: str) -> None:
         """Accept each of the secrets in `secret`, which are separated by commas."""
         self._keys = [OctKey.import_key(each) for each in split_secrets(secret)]
-        self._identities: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
+        self._identities: OrderedDict[str, tuple[float, str, Identity]] = OrderedDict()
 
-    def identity(self, token: str) -> Identity:
+    def identity(self, token: str, audience: str) -> Identity:
         """Return the identity in `token`.
+
+        Args:
+            token: The token of a call.
+            audience: The full name of the gRPC service that the call is for.
 
         Raises:
             UnauthenticatedError: The token is missing, forged or expired, or has another audience.
@@ -113,9 +125,11 @@ class TokenVerifier:
             _store(self._identities, token, known)
         if time.time() > known[0]:
             raise UnauthenticatedError("The call's token has expired.")
-        return known[1]
+        if audience != known[1]:
+            raise UnauthenticatedError("The call's token is for another service.")
+        return known[2]
 
-    def _verify(self, token: str) -> tuple[float, Identity]:
+    def _verify(self, token: str) -> tuple[float, str, Identity]:
         try:
             claims = verified_claims(token, self._keys)
             _CLAIMS.validate(claims)  # `decode` does not check `exp`
@@ -125,12 +139,12 @@ class TokenVerifier:
                 tuple(claims["scopes"]),
                 claims.get("client_user", ""),
             )
-            end = float(claims["exp"])
+            end, audience = float(claims["exp"]), claims["aud"]
         except (JoseError, ValueError, KeyError, TypeError):
             raise UnauthenticatedError("The call carries no valid token.") from None
         if identity.subject == ANONYMOUS.subject:  # may do everything where tokens are not signed
             raise UnauthenticatedError("The call carries no valid token.")
-        return end, identity
+        return end, audience, identity
 
 
 def verified_claims(token: str, keys: Sequence[OctKey]) -> dict[str, Any]:

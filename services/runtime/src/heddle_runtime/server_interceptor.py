@@ -128,43 +128,44 @@ class ServerInterceptor:
         self, service: str, handlers: "Mapping[str, Handler]"
     ) -> None:
         """Add the methods of a servicer. Called by generated code."""
-        guarded = {name: self._guarded(f"/{service}/{name}", h) for name, h in handlers.items()}
+        guarded = {name: self._guarded(service, name, h) for name, h in handlers.items()}
         self._server.add_registered_method_handlers(service, guarded)
 
-    def _guarded(self, method: str, handler: "Handler") -> "Handler":
+    def _guarded(self, service: str, name: str, handler: "Handler") -> "Handler":
+        method = f"/{service}/{name}"
         # gRPC would decode the request before the caller is authenticated.
         decode = handler.request_deserializer
         assert decode is not None  # noqa: S101 - generated code sets it
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(
-                self._streaming(guarded_streaming(method, handler.unary_stream), decode),
+                self._streaming(service, guarded_streaming(method, handler.unary_stream), decode),
                 None,
                 handler.response_serializer,
             )
         return grpc.unary_unary_rpc_method_handler(
-            self._unary(guarded_unary(method, handler.unary_unary), decode),
+            self._unary(service, guarded_unary(method, handler.unary_unary), decode),
             None,
             handler.response_serializer,
         )
 
-    def _unary(self, implementation: Unary, decode: Decode) -> Any:
+    def _unary(self, service: str, implementation: Unary, decode: Decode) -> Any:
         async def handle(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
             try:
                 with self._admission:
-                    self._authenticate(context)
+                    self._authenticate(service, context)
                     return await implementation(decoded(decode, request), context)
             except HeddleError as error:
                 await abort(context, error)
 
         return handle
 
-    def _streaming(self, implementation: Streaming, decode: Decode) -> Any:
+    def _streaming(self, service: str, implementation: Streaming, decode: Decode) -> Any:
         # A coroutine that writes, not a generator: grpc.aio never closes a handler's generator when
         # the client goes away, so the cancellation would reach it only by garbage collection.
         async def handle(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             try:
                 with self._admission:
-                    self._authenticate(context)
+                    self._authenticate(service, context)
                     message = decoded(decode, request)
                     async with aclosing(implementation(message, context)) as responses:
                         async for response in responses:
@@ -174,7 +175,7 @@ class ServerInterceptor:
 
         return handle
 
-    def _authenticate(self, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    def _authenticate(self, service: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         """Set the caller of this call's task."""
         metadata: dict[str, str] = {}
         for key, value in context.invocation_metadata() or ():
@@ -185,6 +186,7 @@ class ServerInterceptor:
                     value if isinstance(value, str) else value.decode("ascii", "replace")
                 )
         self._admission.authenticate(
+            service,
             metadata.get(REQUEST_ID, ""),
             metadata.get(AUTHORIZATION, ""),
             metadata.get(TRACE, ""),

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 from heddle_runtime.call_metadata import CALLER, Caller, caller, new_call_options
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.identity import SERVICE, Identity, TokenSigner
+from heddle_runtime.identity import SERVICE, Identity
 
 _TIMEOUT_SECONDS = 5.0
 ResponseT = TypeVar("ResponseT")
@@ -18,9 +18,8 @@ ResponseT = TypeVar("ResponseT")
 class ServiceCredentials:
     """The identity of a service. Use as `with credentials.as_service(): await stub.Method(…)`."""
 
-    def __init__(self, service: str, secret: str | None) -> None:
+    def __init__(self, service: str) -> None:
         self._identity = Identity(service, scopes=(SERVICE,))
-        self._signer = TokenSigner(secret) if secret else None
 
     @contextmanager
     def as_service(self) -> Iterator[None]:
@@ -48,5 +47,4 @@ class ServiceCredentials:
     def caller(self) -> Caller:
         """Return this service as the caller, with the id of the current request."""
         current = caller()
-        token = self._signer.token(self._identity) if self._signer else ""
-        return Caller(current.request_id, self._identity, token, current.traceparent)
+        return Caller(current.request_id, self._identity, current.traceparent)

@@ -159,7 +159,9 @@ class TokenClaims(_message.Message):
     org: _builtins.str
     """The slug of the organisation that the caller acts in. If empty, `default`."""
     aud: _builtins.str
-    """The audience: `heddle`."""
+    """The audience: the full name of the one service that the token is valid at, for example
+    `heddle.knowledge.v1.KnowledgeService`.
+    """
     iat: _builtins.int
     """The time of creation, at most five seconds later than the server's time."""
     exp: _builtins.int

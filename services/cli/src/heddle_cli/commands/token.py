@@ -5,11 +5,14 @@ from typing import Annotated
 import typer
 from heddle_runtime.identity import OPERATOR, Identity
 
-from heddle_cli.connections import services_secret, signer
+from heddle_cli.secret import service_named, services_secret, signer
 from heddle_cli.terminal import out
 
 
 def token(
+    service: Annotated[
+        str, typer.Argument(help="The gRPC service, for example knowledge or account.")
+    ],
     *,
     subject: Annotated[str, typer.Option(help="The user or application.")] = OPERATOR.subject,
     organization: Annotated[str, typer.Option(help="The organisation of the subject.")] = "",
@@ -19,9 +22,12 @@ def token(
 ) -> None:
     """Print a token for grpcurl, signed with the services' secret and valid for a minute.
 
+    It is valid at one gRPC service.
+
     The secret is HEDDLE_IDENTITY_SECRET, or else the one in HEDDLE_IDENTITY_SECRET_FILE.
 
-    grpcurl -H "authorization: Bearer $(heddle token)" …
+    grpcurl -H "authorization: Bearer $(heddle token knowledge)" …
     """
     signed = signer(services_secret())
-    out.print(signed.token(Identity(subject, organization, tuple(scope or ()))))
+    identity = Identity(subject, organization, tuple(scope or ()))
+    out.print(signed.token(identity, service_named(service)))

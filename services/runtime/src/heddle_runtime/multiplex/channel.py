@@ -10,11 +10,15 @@ import structlog
 from google.protobuf.message import Message
 from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 
+from heddle_runtime.call_metadata import AUTHORIZATION, caller
 from heddle_runtime.errors import HeddleError, UnavailableError, to_rpc
+from heddle_runtime.identity import ANONYMOUS, TokenSigner
 from heddle_runtime.multiplex.call import MultiplexedCall
 from heddle_runtime.multiplex.client import SILENCE_SECONDS, ClientStream, Metadata, can_carry
+from heddle_runtime.multiplex.methods import service_of
 
 log = structlog.get_logger(__name__)
+_OURS = "/heddle."
 MAX_REQUEST_BYTES = 64 * 1024
 CALLS_PER_STREAM = 100
 """Calls on a stream from which on another stream is opened, perhaps to another replica."""
@@ -35,14 +39,22 @@ class MultiplexedChannel(grpc.aio.Channel):
     Large requests, calls without a deadline and calls that stream requests are always plain.
     """
 
-    def __init__(self, channel: grpc.aio.Channel, safe: AbstractSet[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        safe: AbstractSet[str] = frozenset(),
+        signer: TokenSigner | None = None,
+    ) -> None:
         """Use `channel` for everything.
 
         Args:
             channel: The connection to the server.
             safe: The paths of unary methods that may be repeated when a stream broke.
+            signer: Signs the identity of the caller for the service that is called. Without it,
+                calls carry no authorization.
         """
         self._channel = channel
+        self._signer = signer
         self._safe = safe
         self._services: set[str] = set()
         self._streams: list[ClientStream] = []
@@ -68,12 +80,14 @@ class MultiplexedChannel(grpc.aio.Channel):
         )
         open_call = self._opener(method, request_serializer, response_deserializer)
         safe = method in self._safe
+        authorized = self._authorizer(method)
 
         async def call(
             request: Message,
             timeout: float | None = None,  # noqa: ASYNC109 - a stub's signature
             metadata: Metadata = (),
         ) -> Any:  # noqa: ANN401 - the method's own response
+            metadata = authorized(metadata)
             opened = open_call(request, timeout, metadata)
             if opened is None:
                 self._refuse_if_silent()
@@ -100,8 +114,10 @@ class MultiplexedChannel(grpc.aio.Channel):
             method, request_serializer, response_deserializer, **options
         )
         open_call = self._opener(method, request_serializer, response_deserializer)
+        authorized = self._authorizer(method)
 
         def call(request: Message, timeout: float | None = None, metadata: Metadata = ()) -> Any:  # noqa: ANN401 - a MultiplexedCall, or grpc's own call
+            metadata = authorized(metadata)
             opened = open_call(request, timeout, metadata)
             if opened is None:
                 self._refuse_if_silent()
@@ -151,6 +167,21 @@ class MultiplexedChannel(grpc.aio.Channel):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    def _authorizer(self, method: str) -> Callable[[Metadata], Metadata]:
+        """Return a function that adds the authorization to the metadata of a call."""
+        signer = self._signer
+        if signer is None or not method.startswith(_OURS):
+            return lambda metadata: metadata
+        service = service_of(method)
+
+        def authorized(metadata: Metadata) -> Metadata:
+            identity = caller().identity
+            if identity == ANONYMOUS:
+                return metadata
+            return (*metadata, (AUTHORIZATION, f"Bearer {signer.token(identity, service)}"))
+
+        return authorized
+
     def _opener(
         self,
         method: str,
@@ -158,8 +189,8 @@ class MultiplexedChannel(grpc.aio.Channel):
         decode: Callable[[bytes], Any],
     ) -> Callable[[Message, float | None, Metadata], MultiplexedCall | None]:
         """Return a function that opens a call on a stream, or returns None for a plain call."""
-        ours = method.startswith("/heddle.")
-        self._services.add(method.split("/")[1])
+        ours = method.startswith(_OURS)
+        self._services.add(service_of(method))
 
         def open_call(
             request: Message, timeout: float | None, metadata: Metadata

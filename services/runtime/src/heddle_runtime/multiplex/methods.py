@@ -55,6 +55,11 @@ class Methods(dict[str, Method]):
             self[path] = Method(implementation, handler.response_streaming, encode, decode)
 
 
+def service_of(path: str) -> str:
+    """Return the full name of the service in the path of a method."""
+    return path[1:].partition("/")[0]
+
+
 def unimplemented(path: str) -> status_pb2.Status:
     """Return the status of a call to a method that the server does not offer."""
     return status_pb2.Status(

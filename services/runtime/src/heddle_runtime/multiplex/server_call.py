@@ -13,7 +13,7 @@ from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.client import MAX_MESSAGE_BYTES
 from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import DeadlineError, HeddleError, ResourceExhaustedError, to_status
-from heddle_runtime.multiplex.methods import Method, Methods, unimplemented
+from heddle_runtime.multiplex.methods import Method, Methods, service_of, unimplemented
 from heddle_runtime.multiplex.send_queue import FRAMES_PER_TURN, MAX_BATCH_BYTES, SendQueue
 from heddle_runtime.server_interceptor import INTERNAL_FAILURE
 
@@ -80,7 +80,11 @@ class ServerCall:
         try:
             with admission:
                 admission.authenticate(
-                    call.request_id, call.authorization, call.traceparent, call.grant
+                    service_of(call.method),
+                    call.request_id,
+                    call.authorization,
+                    call.traceparent,
+                    call.grant,
                 )
                 await self._run_method(methods.get(call.method), call)
         except HeddleError as error:
