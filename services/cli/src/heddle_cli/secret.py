@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import grpc
 from heddle_runtime.call_metadata import AUTHORIZATION
@@ -21,7 +21,7 @@ _SHORTEST = 32
 
 def authorized(channel: grpc.Channel) -> grpc.Channel:
     """Return the channel with a token of the operator in each call, if there is a secret."""
-    return grpc.intercept_channel(channel, _Authorization())
+    return cast("grpc.Channel", _AuthorizedChannel(channel))
 
 
 def service_named(name: str) -> str:
@@ -61,43 +61,26 @@ def signer(secret: str) -> TokenSigner:
     return TokenSigner(secret)
 
 
-class _Details(NamedTuple):
-    """The details of a call, with more metadata."""
+class _AuthorizedChannel:
+    """The part of a channel that generated stubs use."""
 
-    method: str
-    timeout: float | None
-    metadata: tuple[tuple[str, str], ...]
-    credentials: Any
-    wait_for_ready: bool | None
-    compression: Any
+    def __init__(self, channel: grpc.Channel) -> None:
+        self._channel = channel
 
+    def unary_unary(self, method: str, *args: Any, **options: Any) -> Callable[..., Any]:  # noqa: ANN401 - grpc's own
+        """Return a callable for the unary method at `method`."""
+        return _with_token(method, self._channel.unary_unary(method, *args, **options))
 
-class _Authorization(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
-    """Adds a token for the service that is called."""
-
-    def intercept_unary_unary(
-        self, continuation: Callable[..., Any], details: grpc.ClientCallDetails, request: object
-    ) -> Any:  # noqa: ANN401 - the call
-        """Send a call with a token."""
-        return continuation(_with_token(details), request)
-
-    def intercept_unary_stream(
-        self, continuation: Callable[..., Any], details: grpc.ClientCallDetails, request: object
-    ) -> Any:  # noqa: ANN401 - the call
-        """Send a call with a token."""
-        return continuation(_with_token(details), request)
+    def unary_stream(self, method: str, *args: Any, **options: Any) -> Callable[..., Any]:  # noqa: ANN401 - grpc's own
+        """Return a callable for the streaming method at `method`."""
+        return _with_token(method, self._channel.unary_stream(method, *args, **options))
 
 
-def _with_token(details: Any) -> _Details:  # noqa: ANN401 - grpcio's own
-    metadata = tuple(details.metadata or ())
-    if secret := services_secret():
-        token = signer(secret).token(OPERATOR, service_of(details.method))
-        metadata = (*metadata, (AUTHORIZATION, f"Bearer {token}"))
-    return _Details(
-        details.method,
-        details.timeout,
-        metadata,
-        details.credentials,
-        details.wait_for_ready,
-        details.compression,
-    )
+def _with_token(method: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    def send(request: object, *, timeout: float, metadata: tuple[tuple[str, str], ...]) -> Any:  # noqa: ANN401 - the method's own response
+        if secret := services_secret():
+            token = signer(secret).token(OPERATOR, service_of(method))
+            metadata = (*metadata, (AUTHORIZATION, f"Bearer {token}"))
+        return call(request, timeout=timeout, metadata=metadata)
+
+    return send

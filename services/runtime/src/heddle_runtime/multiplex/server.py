@@ -13,7 +13,7 @@ from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 
 from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.deadlines import Deadlines
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.multiplex.methods import Methods
 from heddle_runtime.multiplex.send_queue import FRAMES_PER_TURN, SendQueue
 from heddle_runtime.multiplex.server_call import ServerCall
@@ -41,6 +41,9 @@ async def loading() -> AsyncGenerator[None]:
     finally:
         for servicer in tuple(_SERVICERS):
             servicer.announce_loading(0)
+
+_END_SECONDS = 1.0
+"""Seconds that a client which breaks the protocol has to read what is being written."""
 
 
 class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
@@ -104,6 +107,12 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
                         await stream.send_queue.wait_for_room()
             await stream.finish()
             await writing
+        except InvalidRequestError:
+            # gRPC does not end a call while a message is being written.
+            await stream.cancel_calls()
+            stream.send_queue.close()
+            await asyncio.wait([writing], timeout=_END_SECONDS)
+            raise
         finally:
             timer.cancel()
             self._streams.discard(stream)
