@@ -95,7 +95,11 @@ def test_a_secret_that_cannot_be_the_services_is_told(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("chat", "tutor", "caf\udce9"), ("token", "--subject", "\udce9"), ("migrate", "\udce9")],
+    [
+        ("chat", "tutor", "caf\udce9"),
+        ("token", "tool", "--subject", "\udce9"),
+        ("migrate", "\udce9"),
+    ],
 )
 def test_an_argument_that_is_not_utf_8_is_told_without_it(
     monkeypatch: pytest.MonkeyPatch, heddle: Run, arguments: tuple[str, ...]

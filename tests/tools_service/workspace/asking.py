@@ -14,6 +14,7 @@ from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import Identity
 from heddle_runtime.server import running
 from heddle_tools_service.app import ToolsSettings, app
+from pydantic import SecretStr
 from tools_service.serving import Client, granted, invocation, outcome, said, text_of
 
 SECRET = "s" * 32
@@ -30,7 +31,8 @@ CHANGE = {
 
 
 @asynccontextmanager
-async def serving_in(folder: Path) -> AsyncGenerator[Client]:
+async def serving_in(folder: Path, secret: str = SECRET) -> AsyncGenerator[Client]:
+    """Serve tools in a folder, to a client that signs with `secret`."""
     settings = ToolsSettings(
         listen="127.0.0.1:0",
         drain_wait=0,
@@ -39,7 +41,7 @@ async def serving_in(folder: Path) -> AsyncGenerator[Client]:
     )
     async with (
         running(app(settings), settings) as service,
-        channel(service.address, secret=settings.identity_secret) as connection,
+        channel(service.address, secret=SecretStr(secret)) as connection,
     ):
         await connection.channel_ready()
         yield Client(tool_pb2_grpc.ToolServiceStub(connection))

@@ -36,12 +36,13 @@ async def test_everybody_has_files_of_their_own(client: Client, home: Path) -> N
 
 
 @pytest.mark.usefixtures("home")
-async def test_who_asks_is_believed_only_with_a_signature(client: Client) -> None:
+async def test_who_asks_is_believed_only_with_a_signature(tmp_path: Path) -> None:
     made = invocation("1", "read_file")
     made.function_call.name = "read_file"
     made.function_call.arguments_json = '{"file_path": "seven.py"}'
-    with asked_by(ANA, "x" * 32), pytest.raises(UnauthenticatedError):
-        await client.run_all([made])
+    async with serving_in(tmp_path, "x" * 32) as client:
+        with asked_by(ANA), pytest.raises(UnauthenticatedError):
+            await client.run_all([made])
 
 
 @pytest.mark.parametrize(
