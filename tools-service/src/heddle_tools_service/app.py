@@ -14,6 +14,7 @@ from heddle_runtime.errors import NotSetUpError
 from heddle_runtime.guarded_http import new_client
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
 from heddle_runtime.readiness import folder_check, plugins_check
+from heddle_runtime.private_files import make_private
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
@@ -81,6 +82,7 @@ async def app(
         accounts: A channel to the assistants service, likewise.
         knowledge: A channel to the knowledge service, likewise.
     """
+    make_private(settings.workspace_dir)
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(new_client(settings.http_timeout))
         guarded_http = await resources.enter_async_context(

@@ -15,6 +15,7 @@ from heddle_runtime.organization_settings import (
     account_stub,
 )
 from heddle_runtime.readiness import Check, folder_check, plugins_check
+from heddle_runtime.private_files import make_private
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import Field
@@ -99,6 +100,7 @@ async def app(
         accounts: The in-process channel to the account service, if it runs in this process. By
             default the address in the settings is used.
     """
+    make_private(settings.images_dir)
     plugins = installed(settings.plugins_dir)
     async with AsyncExitStack() as resources:
         enter = resources.enter_async_context

@@ -15,6 +15,7 @@ from heddle_runtime.organization_settings import (
     account_stub,
 )
 from heddle_runtime.readiness import folder_check
+from heddle_runtime.private_files import private_folder
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
@@ -53,6 +54,7 @@ async def app(
     """
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     seconds = settings.search_timeout_seconds
+    private_folder(settings.data_dir)
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(new_client(seconds))
         guarded_http = await resources.enter_async_context(

@@ -12,7 +12,8 @@ def write(path: Path, data: bytes) -> None:
     """Replace a file in one step; it is on disk when this returns. Its folder must exist."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}.{uuid.uuid4().hex}")
     try:
-        with temporary.open("wb") as file:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

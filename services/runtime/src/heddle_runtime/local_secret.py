@@ -32,7 +32,7 @@ class LocalSecret(SecretStr):
             OSError: The file cannot be read or created, or others may read it.
         """
         file = file.absolute()
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         secret = cls(read_or_create_secret(file), file)
         register_values([secret.get_secret_value()], secret)
         return secret

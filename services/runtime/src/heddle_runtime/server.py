@@ -26,6 +26,7 @@ from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.loop_watch import watched_loop
 from heddle_runtime.multiplex.server import MultiplexServicer, add_multiplexing
 from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readiness
+from heddle_runtime.private_files import create_private_files
 from heddle_runtime.redaction import redact
 from heddle_runtime.reflection import enable_reflection
 from heddle_runtime.server_interceptor import ServerInterceptor
@@ -155,6 +156,7 @@ def run(app: App, settings: ServiceSettings, service: str) -> None:
 
 def start(main: Coroutine[Any, Any, None]) -> None:
     """Run the whole of a process; a wrong address or file ends it with one sentence."""
+    create_private_files()
     try:
         uvloop.run(_watched(main))
     except (OSError, ValueError) as error:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from heddle_runtime.private_files import make_private
+
 from heddle_assistants.database.failures import UnusableDatabaseError, passes
 
 _PATIENCE = 10.0  # seconds for another process that prepares the same file
@@ -23,11 +25,13 @@ def connect(path: Path, pragmas: Mapping[str, object]) -> sqlite3.Connection:
 def prepare(path: Path) -> None:
     """See to it that there is a file, in WAL mode, so that readers and the writer do not wait."""
     with _explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # It will hold people's data, so it is nobody else's to read.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         with closing(connect(path, {})) as connection:
             _set_wal(connection)
+        for ending in ("", "-wal", "-shm"):
+            make_private(path.with_name(path.name + ending))
 
 
 def _set_wal(connection: sqlite3.Connection) -> None:
