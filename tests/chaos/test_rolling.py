@@ -103,7 +103,8 @@ async def _keys(replicas: Replicas, provider: Provider) -> list[str]:
 
 
 async def _accounts(replicas: Replicas, secret: str, name: str, request: object) -> Any:
-    metadata = ((AUTHORIZATION, f"Bearer {TokenSigner(secret).token(OPERATOR)}"),)
+    service = pb.DESCRIPTOR.services_by_name["AccountService"].full_name
+    metadata = ((AUTHORIZATION, f"Bearer {TokenSigner(secret).token(OPERATOR, service)}"),)
     address = f"127.0.0.1:{replicas.pair[0].ports['heddle_assistants']}"
     async with grpc.aio.insecure_channel(address) as channel:
         method = getattr(pb_grpc.AccountServiceStub(channel), name)

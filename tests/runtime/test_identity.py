@@ -91,7 +91,9 @@ def test_two_secrets_are_valid_while_one_replaces_the_other() -> None:
         (new, TokenVerifier(new)),
     )
     for (signing, _), (_, accepting) in ((before, during), (during, before), (during, after)):
-        assert accepting.identity(TokenSigner(signing).token(identity, SERVICE), SERVICE) == identity
+        assert (
+            accepting.identity(TokenSigner(signing).token(identity, SERVICE), SERVICE) == identity
+        )
     with pytest.raises(UnauthenticatedError):
         after[1].identity(TokenSigner(former).token(identity, SERVICE), SERVICE)
     with pytest.raises(UnauthenticatedError):

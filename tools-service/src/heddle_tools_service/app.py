@@ -13,8 +13,8 @@ from heddle_runtime.egress import Egress
 from heddle_runtime.errors import NotSetUpError
 from heddle_runtime.guarded_http import new_client
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
-from heddle_runtime.readiness import folder_check, plugins_check
 from heddle_runtime.private_files import make_private
+from heddle_runtime.readiness import folder_check, plugins_check
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 

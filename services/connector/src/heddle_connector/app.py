@@ -14,8 +14,8 @@ from heddle_runtime.organization_settings import (
     OrganizationSettings,
     account_stub,
 )
-from heddle_runtime.readiness import Check, folder_check, plugins_check
 from heddle_runtime.private_files import make_private
+from heddle_runtime.readiness import Check, folder_check, plugins_check
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import Field

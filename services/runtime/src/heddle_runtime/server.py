@@ -25,8 +25,8 @@ from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.loop_watch import watched_loop
 from heddle_runtime.multiplex.server import MultiplexServicer, add_multiplexing
-from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readiness
 from heddle_runtime.private_files import create_private_files
+from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readiness
 from heddle_runtime.redaction import redact
 from heddle_runtime.reflection import enable_reflection
 from heddle_runtime.server_interceptor import ServerInterceptor

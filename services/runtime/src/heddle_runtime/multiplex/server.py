@@ -42,6 +42,7 @@ async def loading() -> AsyncGenerator[None]:
         for servicer in tuple(_SERVICERS):
             servicer.announce_loading(0)
 
+
 _END_SECONDS = 1.0
 """Seconds that a client which breaks the protocol has to read what is being written."""
 
