@@ -354,9 +354,9 @@ async def test_token_counts_that_no_answer_has_are_unknown(
 
     async with openai_at(script, monkeypatch) as (stub, _):
         request = asked()
-        found = await events(stub, request if streams else as_whole(request))
-    assert answer(found) == "Hello"
-    assert not found[-1].done.HasField("usage")
+        received = await events(stub, request if streams else as_whole(request))
+    assert answer(received) == "Hello"
+    assert not received[-1].done.HasField("usage")
 
 
 async def test_a_part_of_the_tokens_is_not_larger_than_the_whole(
@@ -365,5 +365,5 @@ async def test_a_part_of_the_tokens_is_not_larger_than_the_whole(
     usage = b'{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":10}}'
     last = b'data: {"choices":[],"usage":' + usage + b"}\n\n"
     async with openai_at(streaming(text("Hi"), STOP, last, DONE), monkeypatch) as (stub, _):
-        found = await events(stub, asked())
-    assert found[-1].done.usage == chat.Usage(prompt_tokens=9, cached_tokens=9)
+        received = await events(stub, asked())
+    assert received[-1].done.usage == chat.Usage(prompt_tokens=9, cached_tokens=9)

@@ -24,19 +24,19 @@ def shared(folder: Path) -> list[str]:
 
 async def used(client: httpx.AsyncClient) -> None:
     """Store something with every service that keeps data."""
-    made = await client.post("/v1/vector_stores", json={"name": "looms"})
-    assert made.status_code == 200, made.text
+    store = await client.post("/v1/vector_stores", json={"name": "looms"})
+    assert store.status_code == 200, store.text
     upload = {"file": ("shed.md", b"A shed is the gap between threads.")}
     file = await client.post("/v1/files", files=upload, data={"purpose": "assistants"})
     assert file.status_code == 200, file.text
     attached = await client.post(
-        f"/v1/vector_stores/{made.json()['id']}/files", json={"file_id": file.json()["id"]}
+        f"/v1/vector_stores/{store.json()['id']}/files", json={"file_id": file.json()["id"]}
     )
     assert attached.status_code == 200, attached.text
-    found = await client.post(
-        f"/v1/vector_stores/{made.json()['id']}/search", json={"query": "What is a shed?"}
+    results = await client.post(
+        f"/v1/vector_stores/{store.json()['id']}/search", json={"query": "What is a shed?"}
     )
-    assert found.status_code == 200, found.text
+    assert results.status_code == 200, results.text
     body = {"model": "echo", "messages": [{"role": "user", "content": "hi"}]}
     assert (await client.post("/v1/chat/completions", json=body)).status_code == 200
 

@@ -55,8 +55,8 @@ class Accounts:
 
     async def key(self, identity: Identity = ADMIN, **key: Any) -> pb.CreateKeyResponse:
         """Make a key; of the organisation `uni` unless `key` says otherwise."""
-        wanted = pb.Key(**{"name": "test", "organization": "uni", **key})
-        response = await self.call("CreateKey", pb.CreateKeyRequest(key=wanted), identity)
+        requested = pb.Key(**{"name": "test", "organization": "uni", **key})
+        response = await self.call("CreateKey", pb.CreateKeyRequest(key=requested), identity)
         assert isinstance(response, pb.CreateKeyResponse)
         return response
 
@@ -74,8 +74,8 @@ class Accounts:
         self, slug: str, settings: str = "", etag: str = "", identity: Identity = ADMIN
     ) -> Any:
         """Make or change an organisation."""
-        given = pb.Organization(slug=slug, settings_json=settings)
-        request = pb.PutOrganizationRequest(organization=given, etag=etag)
+        organization = pb.Organization(slug=slug, settings_json=settings)
+        request = pb.PutOrganizationRequest(organization=organization, etag=etag)
         return await self.call("PutOrganization", request, identity)
 
     async def replace(self, slug: str, settings: str, identity: Identity = ADMIN) -> Any:

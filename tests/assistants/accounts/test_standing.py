@@ -54,13 +54,13 @@ async def test_administrators_of_an_organisation_lock_nobody_out_of_others(
 ) -> None:
     outsider = "zoe@elsewhere.example"
     for email in (outsider, ANN.subject):
-        request = pb.PutUserRequest(email=email, organization="evil", disabled=True)
-        await accounts.call("PutUser", request, EVIL_ADMIN)
+        user = pb.PutUserRequest(email=email, organization="evil", disabled=True)
+        await accounts.call("PutUser", user, EVIL_ADMIN)
     standings = {}
     for email in (outsider, ANN.subject):
         for organization in ("default", "uni", "evil"):
-            asked = pb.ResolveUserRequest(email=email, organization=organization)
-            response = await accounts.call("ResolveUser", asked, SERVICE)
+            request = pb.ResolveUserRequest(email=email, organization=organization)
+            response = await accounts.call("ResolveUser", request, SERVICE)
             standings[email, organization] = response.standing
     assert standings == {
         (outsider, "default"): pb.STANDING_UNSPECIFIED,

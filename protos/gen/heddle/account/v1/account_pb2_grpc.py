@@ -156,10 +156,11 @@ class AccountServiceServicer:
         other settings replace all current settings. `"********"` keeps the current secret.
 
         Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
-        `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
-        of a server is no `http` or `https` address, contains credentials, a query or a fragment, or is
-        in a private network that the operator has not allowed (operators may use any), or if an
-        unchanged secret would be sent to a different server.
+        `CONFLICT` if it changed since the caller read it. The address of a
+        server must be an `http` or `https` address without credentials, query and fragment; otherwise
+        the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
+        that the operator has not allowed (operators may use any), or if an unchanged secret would be
+        sent to a different server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

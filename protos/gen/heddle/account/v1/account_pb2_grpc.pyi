@@ -59,10 +59,11 @@ class AccountServiceStub:
     other settings replace all current settings. `"********"` keeps the current secret.
 
     Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
-    `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
-    of a server is no `http` or `https` address, contains credentials, a query or a fragment, or is
-    in a private network that the operator has not allowed (operators may use any), or if an
-    unchanged secret would be sent to a different server.
+    `CONFLICT` if it changed since the caller read it. The address of a
+    server must be an `http` or `https` address without credentials, query and fragment; otherwise
+    the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
+    that the operator has not allowed (operators may use any), or if an unchanged secret would be
+    sent to a different server.
     """
     PutUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]
     """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
@@ -122,10 +123,11 @@ class AccountServiceAsyncStub(AccountServiceStub):
     other settings replace all current settings. `"********"` keeps the current secret.
 
     Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
-    `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
-    of a server is no `http` or `https` address, contains credentials, a query or a fragment, or is
-    in a private network that the operator has not allowed (operators may use any), or if an
-    unchanged secret would be sent to a different server.
+    `CONFLICT` if it changed since the caller read it. The address of a
+    server must be an `http` or `https` address without credentials, query and fragment; otherwise
+    the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
+    that the operator has not allowed (operators may use any), or if an unchanged secret would be
+    sent to a different server.
     """
     PutUser: _aio.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]  # type: ignore[assignment]
     """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
@@ -224,10 +226,11 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         other settings replace all current settings. `"********"` keeps the current secret.
 
         Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
-        `CONFLICT` if it changed since the caller read it. Fails with `INVALID_ARGUMENT` if the address
-        of a server is no `http` or `https` address, contains credentials, a query or a fragment, or is
-        in a private network that the operator has not allowed (operators may use any), or if an
-        unchanged secret would be sent to a different server.
+        `CONFLICT` if it changed since the caller read it. The address of a
+        server must be an `http` or `https` address without credentials, query and fragment; otherwise
+        the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
+        that the operator has not allowed (operators may use any), or if an unchanged secret would be
+        sent to a different server.
         """
 
     @_abc_1.abstractmethod
