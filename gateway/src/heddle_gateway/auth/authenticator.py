@@ -25,7 +25,7 @@ _AUTHORIZATION = AUTHORIZATION.encode()
 class Authenticator:
     """Authenticates requests, and sets the caller of the calls that they cause."""
 
-    def __init__(  # noqa: PLR0913 - app.py assembles it
+    def __init__(
         self,
         keyring: Keyring,
         issued: IssuedKeys,
