@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from assistants.audit.reading import changed, events, faults
-from assistants.serving import SECRET, Service, serving
+from assistants.serving import Service, serving
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
 from heddle_knowledge.audit import AuditOutbox

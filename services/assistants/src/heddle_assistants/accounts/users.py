@@ -79,7 +79,9 @@ class Users:
                 "updated_at": now,
             }
             place = users.c.organization_id == organization
-            query = _KNOWN.where(users.c.email == email, or_(place, users.c.home) if home else place)
+            query = _KNOWN.where(
+                users.c.email == email, or_(place, users.c.home) if home else place
+            )
             # The home comes first: the number that LAMB's data has of the user moves with it.
             records = await connection.execute(
                 query.order_by(users.c.home.desc()).with_for_update(of=users)
