@@ -79,6 +79,7 @@ async def tutoring(
     (folder / "plugins").mkdir()
     (folder / "plugins" / "recording.py").write_text(TOOL.replace("{path!r}", repr(str(ran))))
     (folder / "prices.json").write_text(json.dumps(PRICES))
+    monkeypatch.setenv("HEDDLE_TOOLS_SANDBOX", "off")  # the tool writes to a file
     monkeypatch.setenv("HEDDLE_ASSISTANTS_PRICES", str(folder / "prices.json"))
     async with providing() as provider:
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", provider.url)

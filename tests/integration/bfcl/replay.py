@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from connector.toolcalls.bfcl import WRITERS
 from heddle.assistant.v1 import assistant_pb2
@@ -102,10 +103,14 @@ async def replaying(folder: Path) -> AsyncGenerator[Replays]:
     (folder / "plugins" / "leaderboard.py").write_text(PLUGIN)
     upstreams: dict[str, Upstream] = {}
     async with serving(lambda model: upstreams[model]) as url:
-        os.environ["HEDDLE_CONNECTOR_OPENAI_BASE_URL"] = url
-        os.environ["HEDDLE_CONNECTOR_OPENAI_API_KEY"] = "test"
-        async with whole(folder) as heddle, channel(heddle.stack.orchestrator, CONTRACT) as to:
-            yield Replays(pb_grpc.OrchestratorServiceStub(to), upstreams)
+        environment = {
+            "HEDDLE_CONNECTOR_OPENAI_BASE_URL": url,
+            "HEDDLE_CONNECTOR_OPENAI_API_KEY": "test",
+            "HEDDLE_TOOLS_SANDBOX": "off",  # the tools change objects of this process
+        }
+        with patch.dict(os.environ, environment):
+            async with whole(folder) as heddle, channel(heddle.stack.orchestrator, CONTRACT) as to:
+                yield Replays(pb_grpc.OrchestratorServiceStub(to), upstreams)
 
 
 def _script(scenario: Scenario, style: str) -> Iterator[Sequence[Delta]]:
