@@ -155,6 +155,7 @@ async def test_lists_show_each_organisation_what_its_own_provider_has(
             "name": "openai",
             "available_llms": ["gpt-both", f"gpt-{slug}"],
             "models": [{"id": name, "name": name} for name in ("gpt-both", f"gpt-{slug}")],
+            "calls_functions": True,
         }
         for slug in SLUGS
     }
