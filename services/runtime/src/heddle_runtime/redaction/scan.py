@@ -20,8 +20,9 @@ _MEMORY_BYTES = 32 * 1024 * 1024
 """For the automaton of one pattern, which grows with the variety of the texts."""
 _WRITTEN_ESCAPES = ("\\x1b", "\\x1B", "\\u001b", "\\u001B", "\\033", "\\e[")
 _ESCAPE_SEQUENCE = re.compile(
-    # A control sequence, a string such as a title or a link, or two characters.
-    r"\x1b(?:\[[0-?]{0,64}+[ -/]{0,8}+[@-~]|\][^\x07\x1b]{0,512}+(?:\x07|\x1b\\)|[@-Z\\^_])"
+    # A control sequence, a string such as a title or a link, or two characters. Not a sequence with
+    # a space in it, such as the shape of the cursor: its end could be the beginning of a secret.
+    r"\x1b(?:\[[0-?]{0,64}+[!-/]{0,8}+[@-~]|\][^\x07\x1b]{0,512}+(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
 
 Span = tuple[int, int]
