@@ -94,7 +94,10 @@ def plugins_check(problems: Sequence[Problem]) -> Check:
 
 
 def folder_check(folder: Path) -> Check:
-    """Return the check whether files can be written to a folder, which is created."""
+    """Return the check whether files can be written to a folder.
+
+    While there is no such folder, the check looks at the folder that will hold it.
+    """
 
     async def check() -> None:
         await asyncio.to_thread(_probe, folder)
@@ -103,8 +106,8 @@ def folder_check(folder: Path) -> Check:
 
 
 def _probe(folder: Path) -> None:
+    folder = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
     with translated_storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
         check_space(folder)
         durable_files.write(folder / _PROBE, b"Heddle writes this file to check the disk.\n")
         (folder / _PROBE).unlink(missing_ok=True)  # another replica may have removed it
