@@ -80,6 +80,7 @@ async def test_a_request_counts_for_a_tenth_to_a_quarter_of_a_second() -> None:
     assert await seconds(turns.enter(ANN)) >= 0.24
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("waiting", "refused"), [(999, 0), (1_000, 0), (1_001, 1)])
 async def test_a_thousand_requests_of_an_organisation_wait(waiting: int, refused: int) -> None:
     turns = FairTurns(1)

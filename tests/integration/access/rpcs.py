@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.duration_pb2 import Duration
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2, rows_pb2
 from heddle.chat.v1 import chat_pb2
@@ -256,6 +257,15 @@ RPCS: dict[str, Rpc] = {
                     counts=usage_pb2.Counts(requests=1),
                 )
             ],
+        },
+    ),
+    "Usage.ReserveUsage": Rpc(
+        REFUSED,
+        lambda it: {
+            "reservation_id": "r",
+            "assistant_id": it.assistant,
+            "model": MODEL,
+            "lifetime": Duration(seconds=1),
         },
     ),
     "Usage.GetUsage": Rpc(OWN, _id("assistant")),
