@@ -142,7 +142,8 @@ async def test_a_failure_of_the_servers_tool_is_one_that_the_model_reads(
 ) -> None:
     error = await failure(tools, await accepted(tools, site, "fail"), "fail")
 
-    assert "no such shelf" in error.message
+    assert error.message == "The MCP server's tool 'fail' reports a failure."
+    assert "no such shelf" in error.metadata["details_json"]
     assert error.metadata["kind"] == "mcp_tool_error"
 
 

@@ -22,6 +22,8 @@ from heddle_tools_service.tools.mcp_acceptance import judged, names
 from heddle_tools_service.tools.mcp_arguments import check
 from heddle_tools_service.tools.mcp_options import McpConfig
 
+_MAX_FAILURE_CHARS = 2_000
+
 
 async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> FunctionOffer:
     """Return the tools of the server that a model may call, and those that are held back."""
@@ -81,7 +83,13 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
     left_out = f"[left out: {', '.join(answer.left_out)}]" if answer.left_out else ""
     text = "\n".join(filter(None, (answer.text, left_out)))
     if answer.failed:
-        raise ToolError(text or f"{name} failed without a message.", kind="mcp_tool_error")
+        # The text is for the model, which corrects its call. Users do not read words of strangers.
+        raise ToolError(
+            f"The MCP server's tool {name[:80]!r} reports a failure.",
+            kind="mcp_tool_error",
+            details={"server_message": text[:_MAX_FAILURE_CHARS]},
+            diagnosis=text[:_MAX_FAILURE_CHARS],
+        )
     return ToolResult(text, name=called.name)
 
 
