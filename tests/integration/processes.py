@@ -14,6 +14,7 @@ from pathlib import Path
 import grpc
 import httpx
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from heddle_runtime.mutual_tls import TlsSettings, uses_tls
 from runtime.ports import free_port
 
 GATEWAY = "heddle_gateway"
@@ -65,6 +66,17 @@ class Processes:
                 raise AssertionError(f"{module} does not start:\n{self.log(module)[-3000:]}")
             time.sleep(0.02)
 
+    def address(self, module: str) -> str:
+        return self.environment[f"HEDDLE_{MODULES[module]}_LISTEN"]
+
+    def channel(self, module: str) -> grpc.Channel:
+        tls = TlsSettings(
+            **{name: file for name, file in self.environment.items() if "_TLS_" in name}
+        ).tls
+        if tls and uses_tls(self.address(module)):
+            return grpc.secure_channel(self.address(module), tls.of_client())
+        return grpc.insecure_channel(self.address(module))
+
     def log(self, module: str) -> str:
         return (self.folder / f"{module}.log").read_text()
 
@@ -73,7 +85,7 @@ class Processes:
             with contextlib.suppress(httpx.HTTPError):
                 return httpx.get(f"{self.url}/status", timeout=1).status_code == httpx.codes.OK
             return False
-        with grpc.insecure_channel(f"127.0.0.1:{self.ports[module]}") as channel:
+        with self.channel(module) as channel:
             check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined] # its stubs lack methods
             with contextlib.suppress(grpc.RpcError):
                 response = check(health_pb2.HealthCheckRequest(), timeout=1)
@@ -95,7 +107,7 @@ async def processes(
         environment: Further settings.
     """
     ports = {
-        module: int(environment.get(f"HEDDLE_{name}_LISTEN", "").rpartition(":")[2] or free_port())
+        module: _port(environment.get(f"HEDDLE_{name}_LISTEN", ""))
         for module, name in MODULES.items()
     }
     at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
@@ -126,3 +138,9 @@ async def processes(
         for process in services.running.values():
             process.kill()
             process.wait()
+
+
+def _port(listen: str) -> int:
+    """Return the port of an address, or a free one; it is not used for a Unix socket."""
+    port = listen.rpartition(":")[2]
+    return int(port) if port.isdecimal() else free_port()

@@ -43,6 +43,7 @@ _SECRETS_DIFFER = (
     "All services need the same HEDDLE_IDENTITY_SECRET or HEDDLE_IDENTITY_SECRET_FILE, and clocks "
     "that agree."
 )
+_UNREACHED = "Check that it runs, and that either all services or none have HEDDLE_TLS_CA."
 _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "orchestrator": (orchestrator_pb2,),
     "tools": (tool_pb2,),
@@ -107,6 +108,7 @@ async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
                         getattr(settings, f"{name}_address"),
                         *services,
                         secret=settings.identity_secret,
+                        tls=settings.tls,
                     )
                 )
                 for name, services in SERVICES.items()
@@ -163,5 +165,5 @@ async def component_health(
     except UnauthenticatedError:
         return ServiceHealth("refuses the gateway's tokens. " + _SECRETS_DIFFER)
     except HeddleError as error:
-        return ServiceHealth(f"does not answer ({error.reason}). Check that it runs.")
+        return ServiceHealth(f"does not answer ({error.reason}). {_UNREACHED}")
     return ServiceHealth("", tuple(response.components))

@@ -51,7 +51,7 @@ async def connect(settings: MigrationSettings) -> AsyncGenerator[grpc.aio.Channe
     """Yield a channel to the assistants service at the address of `settings`."""
     services = rows_pb2.DESCRIPTOR.services_by_name.values()
     async with channel(
-        settings.assistants_address, *services, secret=settings.identity_secret
+        settings.assistants_address, *services, secret=settings.identity_secret, tls=settings.tls
     ) as assistants:
         yield assistants
 

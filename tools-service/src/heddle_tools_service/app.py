@@ -89,17 +89,31 @@ async def app(
             new_client(settings.http_timeout, Egress(settings.private_networks))
         )
         knowledge = knowledge or await resources.enter_async_context(
-            channel(settings.knowledge_address, KNOWLEDGE, secret=settings.identity_secret)
+            channel(
+                settings.knowledge_address,
+                KNOWLEDGE,
+                secret=settings.identity_secret,
+                tls=settings.tls,
+            )
         )
         knowledge_stub = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)  # type: ignore[arg-type] # a local channel stands for a real one
         if connector is None and settings.small_model:
             connector = await resources.enter_async_context(
-                channel(settings.connector_address, CONNECTOR, secret=settings.identity_secret)
+                channel(
+                    settings.connector_address,
+                    CONNECTOR,
+                    secret=settings.identity_secret,
+                    tls=settings.tls,
+                )
             )
         if accounts is None and settings.assistants_address != NO_SERVICE:
             accounts = await resources.enter_async_context(
                 channel(
-                    settings.assistants_address, ACCOUNTS, RUBRICS, secret=settings.identity_secret
+                    settings.assistants_address,
+                    ACCOUNTS,
+                    RUBRICS,
+                    secret=settings.identity_secret,
+                    tls=settings.tls,
                 )
             )
         organizations = rubrics = None

@@ -100,7 +100,7 @@ async def connect(settings: AssistantsSettings) -> AsyncGenerator[OrchestratorCl
     """Yield the client of the orchestrator at the address of `settings`."""
     services = orchestrator_pb2.DESCRIPTOR.services_by_name.values()
     async with channel(
-        settings.orchestrator_address, *services, secret=settings.identity_secret
+        settings.orchestrator_address, *services, secret=settings.identity_secret, tls=settings.tls
     ) as orchestrator:
         yield OrchestratorClient(orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator))
 

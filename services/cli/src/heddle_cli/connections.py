@@ -11,6 +11,7 @@ import grpc
 from heddle_runtime.call_metadata import REQUEST_ID, CallOptions, new_request_id
 from heddle_runtime.client import OPTIONS, contract_of, service_config
 from heddle_runtime.errors import HeddleError, InvalidRequestError
+from heddle_runtime.mutual_tls import channel_from_environment
 
 from heddle_cli.failures import failure
 from heddle_cli.secret import authorized
@@ -38,16 +39,17 @@ def connected(address: str, stub: Callable[[grpc.Channel], StubT]) -> Iterator[C
     """Yield the service at `address`. A failed call leaves the block as a `HeddleError`.
 
     Args:
-        address: Of the service, as HOST:PORT.
+        address: Of the service, as HOST:PORT or unix:/PATH.
         stub: The generated stub class of the service.
 
     Raises:
-        InvalidRequestError: The address is empty; gRPC would not report that.
+        InvalidRequestError: The address is empty, which gRPC would not report, or the files of
+            mutual TLS are not usable.
     """
     if not address.strip():
         raise InvalidRequestError("The address of the service is empty. Write it as HOST:PORT.")
     options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(contract_of(stub))))]
-    channel = grpc.insecure_channel(address, options)
+    channel = channel_from_environment(address, options)
     connection = Connection(stub(authorized(channel)), channel, address)
     try:
         yield connection

@@ -8,14 +8,24 @@ from heddle_runtime.errors import HeddleError, UnauthenticatedError, Unavailable
 from heddle_cli.terminal import plain
 
 _SHORT_SECONDS = 1.0
+_REFUSED = ("Socket closed", "handshake failed")
+"""What gRPC reports if one side uses TLS and the other does not, or trusts another authority."""
 
 
 def failure(error: grpc.RpcError, address: str) -> HeddleError:
     """Return the exception for a failed call to `address`."""
     # Errors of synchronous calls have the methods of asynchronous ones, without their type.
     known = from_rpc(cast("grpc.aio.AioRpcError", error))
+    details = cast("grpc.Call", error).details() or ""
     unreached = "grpc_code" in known.metadata  # a message of gRPC, not of a service
     if unreached and isinstance(known, UnavailableError):
+        if any(sign in details for sign in _REFUSED):
+            message = (
+                f"{address} does not accept the connection. If the services use TLS, set "
+                "HEDDLE_TLS_CERTIFICATE, HEDDLE_TLS_KEY and HEDDLE_TLS_CA, with a certificate of "
+                "their authority. Otherwise set none of them."
+            )
+            return UnavailableError(message)
         return UnavailableError(f"Nothing answers at {address}. Is the service running there?")
     return known
 

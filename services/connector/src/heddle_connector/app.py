@@ -110,7 +110,12 @@ async def app(
         registry = await enter(opened(plugins, http))
         if accounts is None:
             accounts = await enter(
-                channel(settings.assistants_address, ACCOUNTS, secret=settings.identity_secret)
+                channel(
+                    settings.assistants_address,
+                    ACCOUNTS,
+                    secret=settings.identity_secret,
+                    tls=settings.tls,
+                )
             )
         organizations = OrganizationSettings(
             account_stub(accounts), ServiceCredentials("heddle-connector")

@@ -84,7 +84,11 @@ async def app(
         if accounts is None and settings.assistants_address != NOWHERE:
             accounts = await resources.enter_async_context(
                 channel(
-                    settings.assistants_address, ACCOUNTS, AUDIT, secret=settings.identity_secret
+                    settings.assistants_address,
+                    ACCOUNTS,
+                    AUDIT,
+                    secret=settings.identity_secret,
+                    tls=settings.tls,
                 )
             )
         outbox = AuditOutbox(settings.data_dir / "audit.db", audit_stub(accounts))

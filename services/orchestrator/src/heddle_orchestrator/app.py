@@ -123,12 +123,20 @@ async def connect(settings: OrchestratorSettings) -> AsyncGenerator[ServiceClien
         usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     )
     async with (
-        channel(settings.tools_address, services[0], secret=settings.identity_secret) as tools,
         channel(
-            settings.connector_address, services[1], secret=settings.identity_secret
+            settings.tools_address, services[0], secret=settings.identity_secret, tls=settings.tls
+        ) as tools,
+        channel(
+            settings.connector_address,
+            services[1],
+            secret=settings.identity_secret,
+            tls=settings.tls,
         ) as connectors,
         channel(
-            settings.assistants_address, *services[2:], secret=settings.identity_secret
+            settings.assistants_address,
+            *services[2:],
+            secret=settings.identity_secret,
+            tls=settings.tls,
         ) as assistants,
     ):
         yield ServiceClients(

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from heddle_runtime.identity import TokenSigner
 from heddle_runtime.in_process import InProcessStream
 from heddle_runtime.multiplex.channel import MultiplexedChannel
+from heddle_runtime.mutual_tls import TlsFiles, host_of_replicas, uses_tls
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 KEEPALIVE_MS = 2_000
@@ -87,15 +88,23 @@ def contract_of(generated: Callable[..., Any]) -> ServiceDescriptor:
 
 
 def channel(
-    address: str, *services: ServiceDescriptor, secret: SecretStr | None = None
+    address: str,
+    *services: ServiceDescriptor,
+    secret: SecretStr | None = None,
+    tls: TlsFiles | None = None,
 ) -> grpc.aio.Channel:
     """Return a channel that retries the calls whose contracts mark them as idempotent.
 
     Calls are multiplexed if the server offers it (see `heddle_runtime.multiplex`). The secret signs
-    the identity of the caller for the service that is called.
+    the identity of the caller for the service that is called. `tls` is for addresses with a port.
     """
     config = json.dumps(service_config(*services))
-    wire = grpc.aio.insecure_channel(address, options=[*OPTIONS, ("grpc.service_config", config)])
+    options = [*OPTIONS, ("grpc.service_config", config)]
+    if tls and uses_tls(address):
+        options += host_of_replicas(address)
+        wire = grpc.aio.secure_channel(address, tls.of_client(), options)
+    else:
+        wire = grpc.aio.insecure_channel(address, options)
     return MultiplexedChannel(
         wire,
         {f"/{service}/{method}" for service, method in _safe(*services)},

@@ -1,7 +1,7 @@
 """`python -m heddle_runtime.health ADDRESS` exits with 0 if the service at the address is healthy.
 
 Containers use it for their health checks, because their images contain no other client. `ADDRESS`
-is `host:port` of a gRPC service, or an `http://` URL.
+is `host:port` or `unix:/path` of a gRPC service, or an `http://` URL.
 """
 
 import sys
@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from heddle_runtime.mutual_tls import channel_from_environment
 
 _SECONDS = 3.0
 _OK = 200
@@ -20,7 +22,7 @@ def healthy(address: str) -> bool:
     if address.startswith("http://"):
         return _healthy_over_http(address)
     # Otherwise gRPC would ask a proxy that the environment names.
-    with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
+    with channel_from_environment(address, [("grpc.enable_http_proxy", 0)]) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         try:
             request = health_pb2.HealthCheckRequest()

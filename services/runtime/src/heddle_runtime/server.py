@@ -17,7 +17,7 @@ from google.protobuf.internal import api_implementation
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from heddle.health.v1 import health_pb2_grpc as health_grpc
 
-from heddle_runtime import logs
+from heddle_runtime import logs, unix_sockets
 from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.client import MAX_MESSAGE_BYTES, contract_of
 from heddle_runtime.identity import TokenVerifier
@@ -104,7 +104,7 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         checks = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         enable_reflection(server, [*names, health.SERVICE_NAME])
-        port = _listen(server, settings.listen)
+        port = _listen(server, settings)
         await server.start()
         await readiness.update()
         await _set_statuses(readiness, checks, ("", *names))
@@ -205,16 +205,24 @@ def bind(
     return Binding(contract_of(register), lambda server: register(servicer, server), checks or {})
 
 
-def _listen(server: grpc.aio.Server, address: str) -> int:
+def _listen(server: grpc.aio.Server, settings: ServiceSettings) -> int:
+    address, tls = settings.listen, settings.tls
+    if is_socket := address.startswith(unix_sockets.PREFIX):
+        unix_sockets.prepare(address)
     try:
-        return server.add_insecure_port(address)
+        if tls and not is_socket:
+            return server.add_secure_port(address, tls.of_server())
+        port = server.add_insecure_port(address)
     except RuntimeError as error:  # which says less than this
         message = f"Cannot listen on {address}: it is taken, or no address of this machine."
         raise OSError(message) from error
+    if is_socket:
+        unix_sockets.make_private(address)
+    return port
 
 
 def _reachable(address: str, port: int) -> str:
-    if address.startswith("unix:"):
+    if address.startswith(unix_sockets.PREFIX):
         return address
     host = address.rpartition(":")[0]
     return f"{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"  # noqa: S104 - compared, not bound
