@@ -36,7 +36,7 @@ from heddle_runtime.errors import (
     to_status,
 )
 from heddle_runtime.storage import storage_problem
-from heddle_runtime.validation import missing_fields
+from heddle_runtime.validation import impossible_times, missing_fields
 
 if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
     Handler = grpc.RpcMethodHandler[Any, Any]
@@ -81,12 +81,14 @@ def check(request: Any, *, limited: bool) -> None:
     """Validate a call; `limited` says whether it has a deadline.
 
     Raises:
-        InvalidRequestError: It has no deadline, or lacks required fields.
+        InvalidRequestError: It has no deadline, or lacks required fields or has impossible times.
     """
     if not limited:
         raise InvalidRequestError("The call has no deadline. Set a timeout.")
     if violations := missing_fields(request):
         raise InvalidRequestError("The request lacks required fields.", violations)
+    if violations := impossible_times(request):
+        raise InvalidRequestError("The request has impossible times.", violations)
 
 
 def decoded(decode: Decode, request: bytes) -> Any:

@@ -204,7 +204,7 @@ def _columns(row: pb.AssistantRow) -> dict[str, Any]:
     if row.HasField("rag_top_k_json"):
         try:
             columns["rag_top_k"] = json.loads(row.rag_top_k_json)
-        except ValueError:
+        except (ValueError, RecursionError):
             violation = Violation("row.rag_top_k_json", "is not JSON")
             raise InvalidRequestError("The row is not valid.", [violation]) from None
     return columns
