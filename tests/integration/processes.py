@@ -97,6 +97,7 @@ class Processes:
 async def processes(
     folder: Path,
     modules: Sequence[str] = tuple(MODULES),
+    kind: type[Processes] = Processes,
     **environment: str,
 ) -> AsyncIterator[Processes]:
     """Run all services; assistants come from `folder`/assistants.
@@ -104,6 +105,7 @@ async def processes(
     Args:
         folder: Where they keep their data.
         modules: What to start: a process for each service, or `ONE_PROCESS`.
+        kind: How processes are started.
         environment: Further settings.
     """
     ports = {
@@ -111,7 +113,7 @@ async def processes(
         for module, name in MODULES.items()
     }
     at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
-    services = Processes(
+    services = kind(
         folder,
         {
             **{f"HEDDLE_{name}_LISTEN": address for name, address in at.items()},

@@ -29,6 +29,10 @@ def settings(path: Path) -> ServiceSettings:
     return ServiceSettings(drain_wait=0, listen=f"unix:{path}")
 
 
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 def greeter() -> Greeter:
     return Greeter()  # type: ignore[abstract] # it does not offer every method
 
@@ -44,8 +48,8 @@ async def test_a_socket_serves_its_user_only(folder: Path) -> None:
         response = await stub.ListStrategies(pb.ListStrategiesRequest(), **new_call_options(5))
 
         assert response.strategies
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert mode(path) == 0o600
+        assert mode(folder) == 0o700
         assert await asyncio.to_thread(healthy, server.address)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle_conversion import dump, from_contract
+from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.row import Row
@@ -61,8 +62,25 @@ def outline_row(row: pb.AssistantRow) -> None:
         row.ClearField(name)  # type: ignore[arg-type] # names of fields
 
 
+def read_top_k(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the value of the column `rag_top_k`.
+
+    Raises:
+        InvalidRequestError: The text is not JSON, or is nested too deep.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        violation = Violation(f"row.{_TOP_K}", "is not JSON")
+        raise InvalidRequestError("The row is not valid.", [violation]) from None
+
+
 def column_values(message: Message) -> dict[str, Any]:
-    """Return the columns that a message sets, by name; None for optional ones that it does not."""
+    """Return the columns that a message sets, by name; None for optional ones that it does not.
+
+    Raises:
+        InvalidRequestError: The column `rag_top_k` is not JSON.
+    """
     values = {
         field.name: getattr(message, field.name)
         if not field.has_presence or message.HasField(field.name)
@@ -71,5 +89,5 @@ def column_values(message: Message) -> dict[str, Any]:
     }
     if _TOP_K in values:
         text = values.pop(_TOP_K)
-        values["rag_top_k"] = None if text is None else json.loads(text)
+        values["rag_top_k"] = None if text is None else read_top_k(text)
     return values

@@ -1,6 +1,5 @@
 """`heddle.assistant.v1.RowService`."""
 
-import json
 from typing import Any
 
 from heddle.assistant.v1 import rows_pb2 as pb
@@ -33,6 +32,7 @@ from heddle_assistants.repository.writer import Columns, Writer, no_assistant
 from heddle_assistants.rows.messages import (
     folder_message,
     outline_row,
+    read_top_k,
     row_message,
     stored_message,
 )
@@ -202,11 +202,7 @@ def _columns(row: pb.AssistantRow) -> dict[str, Any]:
         if row.HasField(name)  # type: ignore[arg-type] # names of fields
     }
     if row.HasField("rag_top_k_json"):
-        try:
-            columns["rag_top_k"] = json.loads(row.rag_top_k_json)
-        except (ValueError, RecursionError):
-            violation = Violation("row.rag_top_k_json", "is not JSON")
-            raise InvalidRequestError("The row is not valid.", [violation]) from None
+        columns["rag_top_k"] = read_top_k(row.rag_top_k_json)
     return columns
 
 
