@@ -107,3 +107,11 @@ def test_a_token_is_valid_at_one_service_however_often_it_is_presented() -> None
         assert verifier.identity(token, SERVICE) == ANN
         with pytest.raises(UnauthenticatedError, match="for another service"):
             verifier.identity(token, "heddle.tool.v1.ToolService")
+
+
+def test_a_token_of_the_future_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+    signer, now = TokenSigner(SECRET), time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    signer.token(ANN, SERVICE)
+    monkeypatch.setattr(time, "time", lambda: now)
+    assert TokenVerifier(SECRET).identity(signer.token(ANN, SERVICE), SERVICE) == ANN

@@ -47,6 +47,13 @@ class Clocks:
         for module in modules:
             (self._folder / module).write_text(str(hours))
 
+    def restart(self, module: str, hours: int) -> None:
+        """Restart a process with another clock. It knows no token then."""
+        self.set(hours, module)
+        self.services.kill(module)
+        self.services.start(module)
+        self.services.wait_until_ready(module)
+
 
 class ClockedProcesses(Processes):
     """Starts each process with the file of its clock."""
@@ -84,6 +91,33 @@ async def works(client: httpx.AsyncClient) -> bool:
     return all(each.status_code == 200 and "A heddle?" in each.text for each in answers)
 
 
+@pytest.mark.parametrize("hours", [1, -1])
+async def test_a_service_with_a_wrong_clock_refuses_and_is_named(
+    clocks: Clocks, hours: int
+) -> None:
+    async with browser(clocks.services.url, "") as client:
+        assert await works(client)
+        await asyncio.to_thread(clocks.restart, ORCHESTRATOR, hours)
+        try:
+            async with asyncio.timeout(10):  # the gateway connects again
+                while "clocks that agree" not in (await client.get("/health/details")).text:
+                    await asyncio.sleep(0.1)
+            for stream in (False, True):
+                begin = asyncio.get_running_loop().time()
+                answer = await chat(client, stream=stream)
+                assert asyncio.get_running_loop().time() - begin < 5
+                assert "A heddle?" not in answer.text
+                assert "error" in answer.text
+            assert (await client.get("/health")).status_code == 503
+        finally:
+            clocks.set(0, ORCHESTRATOR)
+
+        async with asyncio.timeout(10):
+            while not await works(client):
+                await asyncio.sleep(0.1)
+    assert clocks.services.running[GATEWAY].poll() is None
+
+
 async def test_requests_go_on_when_all_clocks_jump(clocks: Clocks) -> None:
     async with browser(clocks.services.url, "") as client:
         assert await works(client)
@@ -93,28 +127,3 @@ async def test_requests_go_on_when_all_clocks_jump(clocks: Clocks) -> None:
             await asyncio.gather(*asking)  # tokens signed before a jump may be refused
             for _ in range(10):
                 assert await works(client), hours
-
-
-@pytest.mark.parametrize("hours", [1, -1])
-async def test_a_service_with_a_wrong_clock_refuses_and_is_named(
-    clocks: Clocks, hours: int
-) -> None:
-    async with browser(clocks.services.url, "") as client:
-        clocks.set(hours, ORCHESTRATOR)
-        try:
-            for stream in (False, True):
-                begin = asyncio.get_running_loop().time()
-                answer = await chat(client, stream=stream)
-                assert asyncio.get_running_loop().time() - begin < 5
-                assert "A heddle?" not in answer.text
-                assert "error" in answer.text
-            details = (await client.get("/health/details")).text
-            assert "clocks that agree" in details
-            assert (await client.get("/health")).status_code == 503
-        finally:
-            clocks.set(0, ORCHESTRATOR)
-
-        async with asyncio.timeout(10):
-            while not await works(client):
-                await asyncio.sleep(0.1)
-    assert clocks.services.running[GATEWAY].poll() is None

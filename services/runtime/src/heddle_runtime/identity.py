@@ -83,7 +83,8 @@ class TokenSigner:
         """
         now = time.time()
         known = self._tokens.get((identity, audience))
-        if known is not None and now < known[0]:
+        # Not a token of the future, after the clock was set back.
+        if known is not None and 0 <= now - known[0] < LIFETIME / 2:
             return known[1]
         claims = {
             "sub": identity.subject,
@@ -97,7 +98,7 @@ class TokenSigner:
         if identity.client_user:
             claims["client_user"] = identity.client_user
         token = jwt.encode({"alg": "HS256"}, claims, self._key, algorithms=_ALGORITHMS)
-        _store(self._tokens, (identity, audience), (now + LIFETIME / 2, token))
+        _store(self._tokens, (identity, audience), (now, token))
         return token
 
 
