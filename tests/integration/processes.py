@@ -70,9 +70,8 @@ class Processes:
         return self.environment[f"HEDDLE_{MODULES[module]}_LISTEN"]
 
     def channel(self, module: str) -> grpc.Channel:
-        tls = TlsSettings(
-            **{name: file for name, file in self.environment.items() if "_TLS_" in name}
-        ).tls
+        files = {name: Path(file) for name, file in self.environment.items() if "_TLS_" in name}
+        tls = TlsSettings(**files).tls
         if tls and uses_tls(self.address(module)):
             return grpc.secure_channel(self.address(module), tls.of_client())
         return grpc.insecure_channel(self.address(module))
@@ -97,7 +96,6 @@ class Processes:
 async def processes(
     folder: Path,
     modules: Sequence[str] = tuple(MODULES),
-    kind: type[Processes] = Processes,
     **environment: str,
 ) -> AsyncIterator[Processes]:
     """Run all services; assistants come from `folder`/assistants.
@@ -105,7 +103,6 @@ async def processes(
     Args:
         folder: Where they keep their data.
         modules: What to start: a process for each service, or `ONE_PROCESS`.
-        kind: How processes are started.
         environment: Further settings.
     """
     ports = {
@@ -113,7 +110,7 @@ async def processes(
         for module, name in MODULES.items()
     }
     at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
-    services = kind(
+    services = Processes(
         folder,
         {
             **{f"HEDDLE_{name}_LISTEN": address for name, address in at.items()},

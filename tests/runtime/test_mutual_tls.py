@@ -22,7 +22,7 @@ def files(settings: Mapping[str, str]) -> TlsFiles | None:
 
 
 def served(settings: Mapping[str, str], *, multiplexing: bool = True) -> ServiceSettings:
-    return ServiceSettings(drain_wait=0, HEDDLE_MULTIPLEXING=multiplexing, **settings)  # type: ignore[arg-type] # as above
+    return ServiceSettings(drain_wait=0, HEDDLE_MULTIPLEXING=multiplexing, **settings)  # type: ignore[arg-type,call-arg] # as above
 
 
 def greeter() -> Greeter:

@@ -149,8 +149,8 @@ def status(channel: grpc.Channel, service: str, token: str) -> grpc.StatusCode:
     """Return how an empty call of the first method ends that sends one response."""
     contract = next(each for each in CONTRACTS if each.full_name == service)
     name = next(each.name for each in contract.methods if not each.server_streaming)
-    method = channel.unary_unary(f"/{service}/{name}")
-    metadata = [(AUTHORIZATION, f"Bearer {token}")] if token else []
+    method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{service}/{name}")
+    metadata = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
     try:
         method(b"", timeout=5, metadata=metadata)
     except grpc.RpcError as error:

@@ -25,11 +25,10 @@ LIMIT = 4.5
 
 def test_the_time_does_not_say_how_much_of_a_key_is_right() -> None:
     keyring = Keyring({KEY: Principal(Identity("ana")), "b" * 40: Principal(Identity("bob"))})
-    for _ in range(ATTEMPTS):
-        largest = leak(keyring)
-        if largest < LIMIT:
-            return
-    raise AssertionError(f"t = {largest:.1f}")
+    measured: list[float] = []
+    while not measured or (measured[-1] >= LIMIT and len(measured) < ATTEMPTS):
+        measured.append(leak(keyring))
+    assert measured[-1] < LIMIT, measured
 
 
 def leak(keyring: Keyring) -> float:

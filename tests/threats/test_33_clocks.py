@@ -17,15 +17,15 @@ ASSISTANT = (
 )
 HOUR = 3600
 CLOCK = f"""
-import os, time
-_file = os.environ.get("CLOCK_FILE")
+import os, sys, time
+_file = os.path.join(os.environ["CLOCKS"], sys.orig_argv[-1])
 _time = time.time
 _time_ns = time.time_ns
 def _ahead():
     try:
         with open(_file) as file:
             return {HOUR} * int(file.read())
-    except (OSError, TypeError, ValueError):
+    except (OSError, ValueError):
         return 0
 time.time = lambda: _time() + _ahead()
 time.time_ns = lambda: _time_ns() + 10**9 * _ahead()
@@ -55,14 +55,6 @@ class Clocks:
         self.services.wait_until_ready(module)
 
 
-class ClockedProcesses(Processes):
-    """Starts each process with the file of its clock."""
-
-    def start(self, module: str) -> None:
-        self.environment["CLOCK_FILE"] = str(self.folder / "clocks" / module)
-        super().start(module)
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def clocks(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clocks]:
     folder = tmp_path_factory.mktemp("clocks")
@@ -72,7 +64,7 @@ async def clocks(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cloc
     (folder / "start" / "sitecustomize.py").write_text(CLOCK)
     async with processes(
         folder,
-        kind=ClockedProcesses,
+        CLOCKS=str(folder / "clocks"),
         PYTHONPATH=str(folder / "start"),
         HEDDLE_IDENTITY_SECRET=SECRET,
         HEDDLE_ORCHESTRATOR_ASSISTANT_CACHE_SECONDS="0",

@@ -98,7 +98,7 @@ class Requests:
             if self._random.random() < share:
                 self._set(message, field, depth, share)
 
-    def _set(self, message: Message, field: FieldDescriptor, depth: int, share: float) -> None:
+    def _set(self, message: Message, field: Any, depth: int, share: float) -> None:
         if field.is_repeated:
             self._extend(message, field, depth, share)
         elif field.message_type is None:
