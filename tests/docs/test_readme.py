@@ -245,7 +245,7 @@ async def configured(up: MakeUp, block: Block) -> str:
         _, events = spoken(response.text)
         check_report(block.place, events)
         return response.text
-    if "mcp_servers" in value:
+    if value.keys() & {"mcp_servers", "output_hosts"}:
         (up.folder / "settings.json").write_text(block.text)
         return await succeeded(up, ".venv/bin/heddle organizations set library settings.json")
     read_prices(value)

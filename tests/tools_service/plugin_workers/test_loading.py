@@ -124,6 +124,16 @@ async def test_plugins_cannot_read_the_folder_in_which_the_service_was_started(
             await client.run("reads", {}, conversation(str(secret)))
 
 
+async def test_a_relative_folder_is_one_of_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with plugins(Path(), READING) as client:
+        _, result = await client.run("variables", {}, conversation("?"))
+
+    assert text_of(result) == ""
+
+
 async def test_a_plugin_that_is_switched_off_is_not_offered_and_not_run(tmp_path: Path) -> None:
     async with plugins(tmp_path, READING, disabled={"reads"}) as client:
         invocation = pb.ToolInvocation(id="1", name="reads")

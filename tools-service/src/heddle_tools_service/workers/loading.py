@@ -122,7 +122,8 @@ class _PluginError(Exception):
 
 def _source(known: tuple[str, str], options: PluginOptions) -> frames.PluginSource:
     origin, target = known
-    folder = str(options.folder) if is_mounted(origin) else ""
+    # Absolute: the process of a plugin has another working folder.
+    folder = str(options.folder.resolve()) if options.folder and is_mounted(origin) else ""
     return frames.PluginSource(origin, target, folder)
 
 
