@@ -55,11 +55,11 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Depl
 async def texts(heddle: Deployment) -> list[str]:
     """Return identifiers of things that exist when the first call is made."""
 
-    def made() -> list[str]:
+    def identifiers() -> list[str]:
         things = Things(heddle, shared=True)
         return [things.assistant, things.rubric, things.file, things.store, things.attached]
 
-    return await asyncio.to_thread(made)
+    return await asyncio.to_thread(identifiers)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def request(headers: str, body: str, *, trailer: bool = False) -> bytes:
 
 
 @pytest.mark.parametrize("transport", ["rpc", "local"])
-async def test_nobody_is_taken_for_another(transport: str) -> None:
+async def test_no_client_acts_as_another(transport: str) -> None:
     async with gateway(transport, secret=SECRET) as bench:
 
         async def answer(sent: bytes) -> bytes:
