@@ -88,7 +88,7 @@ licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
 # Unit tests: folders whose tests need no database, no collection, no model and no service in another process.
-QUICK := tests/runtime tests/connector tests/orchestrator tests/knowledge/document_queries $(wildcard tests/*/conversion)
+QUICK := tests/runtime tests/connector tests/orchestrator $(wildcard tests/*/conversion)
 
 quick: $(SYNCED) ## Run the unit tests
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive" $(QUICK) --ignore tests/connector/test_local.py

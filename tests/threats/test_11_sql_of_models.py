@@ -1,4 +1,4 @@
-"""Queries that look like questions: nothing changes, nothing else is seen, nothing goes on."""
+"""Threat 11: a model writes SQL that changes data, reads other data, or does not end."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -49,20 +49,20 @@ def with_metadata(metadata: dict[str, str]) -> Fact:
 
 
 @pytest.fixture
-async def asking() -> AsyncGenerator[QueryWorkers]:
-    made = QueryWorkers(seconds=60.0, query_seconds=0.2)
-    yield made
-    await made.aclose()
+async def workers() -> AsyncGenerator[QueryWorkers]:
+    started = QueryWorkers(seconds=60.0, query_seconds=0.2)
+    yield started
+    await started.aclose()
 
 
-async def test_no_attack_gets_an_answer(asking: QueryWorkers) -> None:
+async def test_no_attack_gets_an_answer(workers: QueryWorkers) -> None:
     """All in one process, which therefore outlives each of them."""
     for sql in ATTACKS.values():
         with pytest.raises(RefusedQueryError, match=r".+\."):
-            pytest.fail(str(await asking.select(FACTS, sql, 100)))
+            pytest.fail(str(await workers.select(FACTS, sql, 100)))
 
-    found = await asking.select(FACTS, "SELECT COUNT(*) FROM documents", 100)
-    assert rows_of(found) == [(40,)]
+    answer = await workers.select(FACTS, "SELECT COUNT(*) FROM documents", 100)
+    assert rows_of(answer) == [(40,)]
 
 
 @pytest.mark.parametrize("name", sampled(ATTACKS, 30))
@@ -70,9 +70,9 @@ def test_the_engine_holds_without_the_guard(name: str) -> None:
     connection = opened(FACTS, TABLES)
     before = _contents(connection)
     try:
-        found = select(connection, ATTACKS[name], 100, 0.2)
-        assert name in HARMLESS_TO_THE_ENGINE, found
-        assert len(found.rows) <= 100
+        answer = select(connection, ATTACKS[name], 100, 0.2)
+        assert name in HARMLESS_TO_THE_ENGINE, answer
+        assert len(answer.rows) <= 100
     except RefusedQueryError:
         pass
 
@@ -82,11 +82,11 @@ def test_the_engine_holds_without_the_guard(name: str) -> None:
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_an_honest_query_is_understood_and_answered(question: str) -> None:
     query = guarded(QUESTIONS[question], COLUMNS, 100)
-    found = select(opened(FACTS, TABLES), query, 100, 60.0)
+    answer = select(opened(FACTS, TABLES), query, 100, 60.0)
 
-    assert found.columns
-    assert found.rows
-    assert found.sql == query
+    assert answer.columns
+    assert answer.rows
+    assert answer.sql == query
 
 
 def test_a_query_is_answered_as_sqlite_answers_what_was_written() -> None:
@@ -110,28 +110,28 @@ def test_a_query_is_answered_as_sqlite_answers_what_was_written() -> None:
 
 def test_rows_are_limited_whatever_the_query_says() -> None:
     for sql in ("SELECT title FROM documents", "SELECT title FROM documents LIMIT 999999"):
-        found = select(opened(FACTS, TABLES), guarded(sql, COLUMNS, 11), 10, 60.0)
-        assert len(found.rows) == 10
-        assert found.truncated
+        answer = select(opened(FACTS, TABLES), guarded(sql, COLUMNS, 11), 10, 60.0)
+        assert len(answer.rows) == 10
+        assert answer.truncated
 
-    found = select(
+    answer = select(
         opened(FACTS, TABLES), guarded("SELECT title FROM documents LIMIT 3", COLUMNS, 11), 10, 60.0
     )
-    assert len(found.rows) == 3
-    assert not found.truncated
+    assert len(answer.rows) == 3
+    assert not answer.truncated
 
 
 def test_a_query_without_rows_still_tells_its_columns() -> None:
     sql = "SELECT title AS t FROM documents WHERE size < 0"
-    found = select(opened(FACTS, TABLES), sql, 10, 60.0)
-    assert (list(found.columns), rows_of(found), found.truncated) == (["t"], [], False)
+    answer = select(opened(FACTS, TABLES), sql, 10, 60.0)
+    assert (list(answer.columns), rows_of(answer), answer.truncated) == (["t"], [], False)
 
 
-def test_long_texts_are_cut_and_said_to_be() -> None:
+def test_long_texts_are_cut_and_marked() -> None:
     long = [with_metadata({"note": "x" * 60_000})]
-    found = select(opened(long, tables_of(long)), "SELECT note FROM documents", 10, 60.0)
-    assert rows_of(found) == [("x" * 1_000,)]
-    assert found.truncated
+    answer = select(opened(long, tables_of(long)), "SELECT note FROM documents", 10, 60.0)
+    assert rows_of(answer) == [("x" * 1_000,)]
+    assert answer.truncated
 
 
 def test_metadata_named_like_a_column_or_like_code_becomes_no_column() -> None:
@@ -140,10 +140,10 @@ def test_metadata_named_like_a_column_or_like_code_becomes_no_column() -> None:
     documents, _ = tables_of(odd)
     assert [column.name for column in documents.columns][-1] == "ingested_at"
 
-    found = select(
+    answer = select(
         opened(odd, tables_of(odd)), "SELECT key, value FROM metadata ORDER BY value", 10, 60.0
     )
-    assert {key: value for key, value in rows_of(found)} == hostile  # noqa: C416 - of rows of two
+    assert {key: value for key, value in rows_of(answer)} == hostile  # noqa: C416 - of rows of two
 
 
 def test_numbers_stay_what_was_written() -> None:
@@ -175,13 +175,13 @@ async def test_a_question_that_hangs_its_process_ends_with_it() -> None:
 
 
 @pytest.mark.alone
-async def test_nothing_runs_over_its_time(asking: QueryWorkers) -> None:
-    await asking.select(FACTS, "SELECT 1", 1)
+async def test_nothing_runs_over_its_time(workers: QueryWorkers) -> None:
+    await workers.select(FACTS, "SELECT 1", 1)
     slowest = {}
     for name, sql in ATTACKS.items():
         started = time.perf_counter()
         with pytest.raises(RefusedQueryError):
-            await asking.select(FACTS, sql, 100)
+            await workers.select(FACTS, sql, 100)
         slowest[name] = time.perf_counter() - started
     assert max(slowest.values()) < 2.0, slowest
 
@@ -192,8 +192,8 @@ def test_comparing_the_longest_text_with_the_worst_pattern_ends() -> None:
     text, pattern = " || ".join(["note"] * 4), "%a" * 28 + "%b"
     started = time.process_time()
     sql = f"SELECT count(*) FROM documents WHERE {text} LIKE '{pattern}'"  # noqa: S608 - as models write
-    found = select(opened(long, tables_of(long)), sql, 1, 60.0)
-    assert rows_of(found) == [(0,)]
+    answer = select(opened(long, tables_of(long)), sql, 1, 60.0)
+    assert rows_of(answer) == [(0,)]
     assert time.process_time() - started < 20
 
 

@@ -1,4 +1,4 @@
-"""The log line of a migration: what happened, and nothing about people."""
+"""Threat 13: the log of a migration holds metadata, owners or secrets."""
 
 import hashlib
 import json
@@ -49,8 +49,8 @@ async def test_a_migration_is_logged_with_its_seven_members(
 
     assert record.levelname == "INFO"
     assert record.getMessage() == f"Migrated assistant {number} from v1 to v2"
-    told = {key: record.__dict__[key] for key in FIELDS}
-    assert told == {
+    members = {key: record.__dict__[key] for key in FIELDS}
+    assert members == {
         "assistant_id": int(number),
         "assistant_name": "1_tutor",
         "owner": pseudonym(ADA.subject),
@@ -71,9 +71,9 @@ async def test_nothing_about_people_and_no_secret_is_logged(
     number = await keep(database, metadata=json.dumps(SECRETS), name="by ada@uni.example")
     await service.as_(ADA).get(number)
     [record] = migrations(caplog)
-    told = repr(record.__dict__)
+    line = repr(record.__dict__)
     for secret in ("sk-abc", "ada@uni", "hunter2", "s3cret", "uni.example"):
-        assert secret not in told
+        assert secret not in line
 
 
 async def test_what_is_not_migrated_is_not_logged(
@@ -94,8 +94,8 @@ def test_an_owner_has_one_pseudonym_and_no_other_owner_has_it() -> None:
 
 def test_a_large_document_makes_a_small_line() -> None:
     document = {f"{number}" * 1000: "x" * 1000 for number in range(1000)}
-    told = described(json.dumps(document), document)
-    assert len(repr(told)) < 5_000
+    line = described(json.dumps(document), document)
+    assert len(repr(line)) < 5_000
 
 
 PROGRAM = """

@@ -1,4 +1,8 @@
-"""The key of an author's connector, which the provider sends back, reaches no user or operator."""
+"""Threat 12: a key that a provider sends back reaches an answer, an error or a log.
+
+For what is redacted, see `tests/runtime/test_redaction.py` and `python -m benchmarks.redaction`;
+for traces and statuses, `tests/orchestrator/test_completion_traces.py`.
+"""
 
 import json
 from base64 import b64encode

@@ -1,7 +1,8 @@
-"""Who gets what over every route and every RPC that takes an identifier.
+"""Threat 14: a user reaches what belongs to another user or another organisation.
 
-The operations come from the running gateway's `/openapi.json` and from the descriptors of all
-contracts. `access/rest.py` and `access/rpcs.py` say what each answers to whom.
+Every route and every RPC that takes an identifier is called. The operations come from the running
+gateway's `/openapi.json` and from the descriptors of all contracts. `integration/access/rest.py`
+and `integration/access/rpcs.py` say what each answers to whom.
 """
 
 import re

@@ -1,13 +1,12 @@
-"""No text is slow to read, and none is slower than its length."""
+"""Threat 18: a model writes a text that is slow to read for calls of tools."""
 
 import time
 from collections.abc import Callable
 
 import pytest
-from runtime.examples import sampled
-
 from connector.toolcalls.adversarial import SIZE, TEXTS, pieces_of, seconds
 from connector.toolcalls.reading import read_pieces
+from runtime.examples import sampled
 
 pytestmark = pytest.mark.alone
 PIECE = 100  # characters
