@@ -8,7 +8,7 @@ from heddle_knowledge.access import Owner
 from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_runtime.errors import HeddleError, ToolFailedError
-from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
+from knowledge.kb_server import KnowledgeBaseServer, hit
 from structlog.testing import capture_logs
 from tools_service.knowledge_bases.asking import ASKED, TOKEN, serving_with
 from tools_service.serving import said, text_of
@@ -44,16 +44,6 @@ async def test_an_identifier_that_cannot_be_one_is_not_sent(
             await client.run("simple_rag", {"collections": [collection]}, ASKED)
 
     assert server.paths == []
-
-
-async def test_the_token_does_not_follow_a_redirect(
-    store: KnowledgeStore, server: KnowledgeBaseServer
-) -> None:
-    async with kb_server() as other, serving_with(store, server) as client:
-        server.answers = {"1": f"{other.url}/collections/1/query"}
-        with pytest.raises(ToolFailedError, match=r"KB configuration error: .* redirects \(307\)"):
-            await client.run("simple_rag", {"collections": ["1"]}, ASKED)
-        assert other.paths == []
 
 
 async def test_a_compressed_answer_is_not_unpacked(

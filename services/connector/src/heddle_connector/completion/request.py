@@ -12,9 +12,16 @@ from heddle_connector.generation.call import Call
 _CONTRACT_FIELDS = frozenset(
     {"model", "messages", "stream", "temperature", "top_p", "max_tokens", "stop", "seed", "tools"}
 )
-# A request could use these to send the operator's key to another server (CVE-2024-6587). Heddle
-# does not read them, and does not forward them to proxies that do.
-_FORBIDDEN = frozenset({"api_base", "api_key", "base_url"})
+# A request could use these to send the operator's key to another server (CVE-2024-6587), or to
+# choose the headers of a request. Heddle does not read them, and does not forward them to proxies
+# that do: LiteLLM reads all of them, and calls the servers that are in the lists.
+_FORBIDDEN = frozenset(
+    {
+        *("api_base", "api_key", "base_url", "azure_endpoint", "azure_ad_token", "user_config"),
+        *("extra_body", "extra_headers", "extra_query", "litellm_credential_name", "model_list"),
+        *("fallbacks", "content_policy_fallbacks", "context_window_fallbacks"),
+    }
+)
 _NOT_PASSED_THROUGH = _CONTRACT_FIELDS | _FORBIDDEN
 # Members of `metadata` that are parameters of Heddle's own tools. OpenAI accepts metadata only with
 # `store`, so `metadata` is left out if nothing else is in it.
