@@ -1,6 +1,6 @@
 """All of Heddle with an assistant whose model follows a script and calls functions."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,14 +44,13 @@ async def scripted_model(folder: Path, *assistants: str) -> AsyncGenerator[Scrip
     (folder / "plugins").mkdir()
     (folder / "plugins" / "toolbox.py").write_text(PLUGIN)
     for number, tools in enumerate(assistants, 1):
-        model = "{connector: openai, model: scripted}"
-        write_assistant(folder, str(number), f"model: {model}\ntools: {tools}\n")
-    turn: list[Callable[[Body], Sequence[Delta]]] = []
+        document = f"model: {{connector: openai, model: scripted}}\ntools: {tools}\n"
+        write_assistant(folder, str(number), document)
     with pytest.MonkeyPatch.context() as environment:
-        async with scripted(lambda body: turn[0](body)) as upstream:
+        async with scripted([]) as upstream:
             environment.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
             environment.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
             async with whole(folder) as heddle, browser(heddle.url) as client:
-                model_of = ScriptedModel(client, upstream, folder)
-                turn.append(model_of.answer)
-                yield model_of
+                model = ScriptedModel(client, upstream, folder)
+                upstream.turns = model.answer
+                yield model

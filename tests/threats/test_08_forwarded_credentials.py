@@ -44,7 +44,13 @@ async def test_a_request_names_no_other_server_and_no_other_key(
         }
         nested = dict.fromkeys(("extra_body", "extra_query", "user_config"), server)
         lists = ("model_list", "fallbacks", "content_policy_fallbacks", "context_window_fallbacks")
-        body = {**QUESTION, **server, **nested, **dict.fromkeys(lists, [server]), "stream": stream}
+        body = {
+            **QUESTION,
+            **server,
+            **nested,
+            **{name: [server] for name in lists},
+            "stream": stream,
+        }
         async with whole(tmp_path) as heddle, browser(heddle.url) as client:
             response = await client.post("/v1/chat/completions", json=body | {"top_k": 3})
 

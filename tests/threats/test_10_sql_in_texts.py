@@ -6,10 +6,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from gateway import accounts
 from gateway.library import TUTOR, Library, library
 from heddle_assistants.database.schema import assistants, users
 from sqlalchemy import func, select
+
+from gateway import accounts
 
 ROOT = Path(__file__).parents[2]
 INJECTIONS = (
