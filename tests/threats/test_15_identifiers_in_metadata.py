@@ -55,7 +55,7 @@ async def test_an_assistant_reads_only_what_its_owner_may_read(
     notes.write_text(CONTENT)
     async with tenants(tmp_path, monkeypatch) as heddle:
         for kind, (tool, absent) in (await things_of_owner(heddle)).items():
-            template = {"prompt_template": "{context}{rubric}{file}|{user_input}"}
+            template: dict[str, Any] = {"prompt_template": "{context}{rubric}{file}|{user_input}"}
             for person in PEOPLE:
                 number = await heddle.assistant(person, f"reader_of_{kind}", tool, **template)
                 other = await heddle.assistant(person, f"without_{kind}", absent, **template)
