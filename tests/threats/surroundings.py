@@ -7,7 +7,7 @@ from heddle_tools_service.workspace.engine import Workspace
 from tools_service.workspace.areas import workspace_in
 
 SECRET = "the neighbour's secret"
-"""The content of every file that nobody may read."""
+"""The content of every file that no user may read."""
 
 
 def surrounded_workspace(folder: Path) -> Workspace:

@@ -22,7 +22,7 @@ TABLES = tables_of(FACTS)
 COLUMNS = {
     table.name: frozenset(column.name.lower() for column in table.columns) for table in TABLES
 }
-# What the engine alone would run, and why nobody is hurt: it holds nothing but the caller's rows.
+# What the engine alone would run, and why no user is hurt: it holds nothing but the caller's rows.
 HARMLESS_TO_THE_ENGINE = {
     "explain",
     "values",
@@ -187,7 +187,7 @@ async def test_nothing_runs_over_its_time(workers: QueryWorkers) -> None:
 
 
 def test_comparing_the_longest_text_with_the_worst_pattern_ends() -> None:
-    """Nobody looks at the clock within one comparison."""
+    """SQLite does not look at the clock within one comparison."""
     long = [with_metadata({"note": "a" * 60_000})]
     text, pattern = " || ".join(["note"] * 4), "%a" * 28 + "%b"
     started = time.process_time()

@@ -1,4 +1,4 @@
-"""Threat 15: an assistant names a rubric, a collection or a file of somebody else.
+"""Threat 15: an assistant names a rubric, a collection or a file of another user.
 
 The assistant is stored with the foreign identifier, so the refusal happens when it runs.
 """
