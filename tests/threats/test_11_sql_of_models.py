@@ -197,7 +197,7 @@ def test_comparing_the_longest_text_with_the_worst_pattern_ends() -> None:
     assert time.process_time() - started < 20
 
 
-def test_no_file_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_file_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for sql in ("ATTACH 'x.db' AS x", "VACUUM INTO 'y.db'", "SELECT writefile('z', 'z')"):
         with pytest.raises(RefusedQueryError):
