@@ -8,7 +8,7 @@ from gateway.conftest import Bench, Start
 from gateway.library import TUTOR, Library
 from gateway.tasks import METADATA, PROMPT, TITLE
 from heddle_gateway.app import GatewaySettings
-from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError
 from heddle_runtime.identity import Identity
 from integration.browser import browser
 from integration.whole import whole, write_assistant
@@ -148,8 +148,7 @@ async def test_an_assistant_is_tried_out_under_lambs_path(bench: Bench) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_an_assistant_whose_budget_is_used_up_says_so(bench: Bench, stream: bool) -> None:
-    used_up = ResourceExhaustedError("The budget of the assistant is used up.", quota="assistant")
-    bench.orchestrator.script = [used_up]
+    bench.orchestrator.script = [QuotaExceededError("The budget is used up.")]
     response = await bench.chat(stream=stream)
     told = response.json()["error"]
     assert response.status_code == 429

@@ -4,7 +4,13 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2
 from heddle_gateway.http.error_responses import ErrorResponse, from_error
-from heddle_runtime.errors import HeddleError, ResourceExhaustedError, from_status, to_status
+from heddle_runtime.errors import (
+    HeddleError,
+    QuotaExceededError,
+    ResourceExhaustedError,
+    from_status,
+    to_status,
+)
 
 KINDS = HeddleError.__subclasses__()
 REFUSALS = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
@@ -42,6 +48,8 @@ def test_a_time_that_is_known_is_kept() -> None:
 
 
 def test_a_quota_of_an_assistant_is_tried_again_later_by_people_only() -> None:
-    headers = dict(from_error(ResourceExhaustedError("No.", quota="assistant")).response().headers)
-    assert headers[b"retry-after"] == b"3600"
-    assert headers[b"x-should-retry"] == b"false"
+    here = QuotaExceededError("No.")
+    for error in (here, from_status(to_status(here))):  # also from another process
+        headers = dict(from_error(error).response().headers)
+        assert headers[b"retry-after"] == b"3600"
+        assert headers[b"x-should-retry"] == b"false"

@@ -107,6 +107,7 @@ def is_refused(response: httpx.Response) -> bool:
         "quota_exceeded",
         "assistant_quota_exceeded",
     ), error
+    assert response.headers["retry-after"] == "3600"
     return response.status_code == 429
 
 

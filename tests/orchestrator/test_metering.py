@@ -17,7 +17,7 @@ from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
     NotFoundError,
-    ResourceExhaustedError,
+    QuotaExceededError,
     UnavailableError,
     Violation,
     from_rpc,
@@ -192,12 +192,12 @@ async def test_a_used_up_quota_stops_a_run_before_its_tools(
         await (quick.events if watched else quick.whole)(ask("1"))
 
     error = from_rpc(failure.value)
-    assert isinstance(error, ResourceExhaustedError)
-    assert error.metadata == {"quota": "assistant"}
+    assert isinstance(error, QuotaExceededError)
+    assert error.retry_after == 3600
     assert len(quick.tools.seen) == len(quick.connector.seen) == 1
     charged = ask(assistant())
     charged.charged_to = "1"
-    with pytest.raises(ResourceExhaustedError):
+    with pytest.raises(QuotaExceededError):
         await answer(quick, charged)
 
 
@@ -208,7 +208,7 @@ async def test_what_is_not_recorded_yet_counts_against_a_remembered_quota() -> N
         harness.connector.batches = [[done(USAGE)]]  # 60 fresh and 7 answered: 67 each
         for _ in range(3):
             await harness.events(ask("1"))
-        with pytest.raises(ResourceExhaustedError):
+        with pytest.raises(QuotaExceededError):
             await answer(harness, ask("1"))
         assert not harness.usage.seen
     # What was left is recorded at the end.

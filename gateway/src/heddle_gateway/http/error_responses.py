@@ -38,6 +38,7 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "NEWER_FORMAT": (422, INVALID, "newer_format"),
     "NOT_SET_UP": (501, SERVER, "not_set_up"),
     "RESOURCE_EXHAUSTED": (429, "rate_limit_exceeded", "rate_limit_exceeded"),
+    "QUOTA_EXCEEDED": (429, "quota_exceeded", "assistant_quota_exceeded"),
     "PROVIDER_GARBLED": (502, SERVER, "provider_garbled"),
     "TOOL_FAILED": (502, SERVER, "tool_failed"),
     "UPSTREAM_UNAVAILABLE": (503, SERVER, "service_unavailable"),
@@ -55,9 +56,8 @@ _PARAMS = {
 }
 _FIELD_PREFIXES = ("options.", "record.", "rubric.")
 _ASSISTANT = "assistant"
-# In the metadata of a RESOURCE_EXHAUSTED: the assistant's budget is used up.
-QUOTA = "quota"
-QUOTA_RETRY_SECONDS = 3600.0
+# Codes of refusals that last until somebody raises a limit.
+_USED_UP = {"assistant_quota_exceeded", "insufficient_quota"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,29 +151,18 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
     if model and error.reason == "NOT_FOUND":
         return ErrorResponse(404, error.message, INVALID, "model", "model_not_found")
     metadata = error.metadata
-    if error.reason == "RESOURCE_EXHAUSTED" and metadata.get(QUOTA) == "assistant":
-        code = "assistant_quota_exceeded"
-        return ErrorResponse(
-            429,
-            error.message,
-            "quota_exceeded",
-            None,
-            code,
-            error.retry_after or QUOTA_RETRY_SECONDS,
-            retry=False,
-        )
     status, kind, default = _KINDS.get(error.reason, (500, SERVER, "internal_error"))
     if metadata.get("grpc_code") == "UNIMPLEMENTED":
         status, kind, default = 501, SERVER, "not_implemented"
+    code = metadata.get("provider_code", default)
     return ErrorResponse(
         status,
         _message(error),
         metadata.get("provider_type", kind),
         _param(error),
-        metadata.get("provider_code", default),
+        code,
         error.suggested_retry_after,
-        # A provider's budget that is used up stays so.
-        retry=metadata.get("provider_code") != "insufficient_quota" and status not in _PERMANENT,
+        retry=code not in _USED_UP and status not in _PERMANENT,
         violations=error.violations,
     )
 

@@ -45,7 +45,7 @@ class CachedAssistants:
 
         Raises:
             NotFoundError: There is no such assistant that the caller may use.
-            ResourceExhaustedError: Its quota is used up.
+            QuotaExceededError: Its quota is used up.
             DeadlineError: It could not be read in time.
         """
         key = (reference, caller().identity)

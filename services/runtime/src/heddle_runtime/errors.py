@@ -23,6 +23,7 @@ DOMAIN = "heddle"
 DETAILS_KEY = "grpc-status-details-bin"
 _MAX_MESSAGE_BYTES = 3_000  # sent twice, once with every non-ASCII character escaped
 _MAX_VIOLATIONS_BYTES = 4_000  # sent as base64
+QUOTA_SPENT = "The assistant has spent what its quota allows. An administrator can raise the limit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,15 @@ class UnavailableError(HeddleError, code=StatusCode.UNAVAILABLE, reason="UPSTREA
     default_retry_after = 1.0
 
 
+# Before the next class: `_BY_CODE` holds the last one of a code.
+class QuotaExceededError(HeddleError, code=StatusCode.RESOURCE_EXHAUSTED, reason="QUOTA_EXCEEDED"):
+    """An assistant has spent what its quota allows. A retry fails until somebody raises it."""
+
+    default_retry_after = 3600.0
+
+
 class ResourceExhaustedError(HeddleError, code=StatusCode.RESOURCE_EXHAUSTED):
-    """There are too many concurrent calls, or a quota is used up."""
+    """There are too many concurrent calls, or a limit is reached."""
 
     default_retry_after = 1.0
 

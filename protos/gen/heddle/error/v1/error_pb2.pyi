@@ -50,7 +50,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     `google.rpc.RetryInfo` states when, if known.
     """
     ERROR_REASON_RESOURCE_EXHAUSTED: _ErrorReason.ValueType  # 9
-    """[RESOURCE_EXHAUSTED] Too many concurrent calls, or a quota is used up, for example a provider's
+    """[RESOURCE_EXHAUSTED] Too many concurrent calls, or a limit is reached, for example a provider's
     429. `google.rpc.RetryInfo` states when to retry, if known.
     """
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 10
@@ -82,6 +82,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """[UNAVAILABLE] The service cannot store data: its disk is full, or a file of its database was
     removed or replaced. The write was not acknowledged. An operator has to act; the cause is in
     the service's log and in its health.
+    """
+    ERROR_REASON_QUOTA_EXCEEDED: _ErrorReason.ValueType  # 18
+    """[RESOURCE_EXHAUSTED] The assistant has spent what its quota allows, or its quota cannot be
+    computed; the message says which. A retry fails until an administrator raises the limit, resets
+    the usage, or corrects what the message names.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -120,7 +125,7 @@ ERROR_REASON_UPSTREAM_UNAVAILABLE: ErrorReason.ValueType  # 8
 `google.rpc.RetryInfo` states when, if known.
 """
 ERROR_REASON_RESOURCE_EXHAUSTED: ErrorReason.ValueType  # 9
-"""[RESOURCE_EXHAUSTED] Too many concurrent calls, or a quota is used up, for example a provider's
+"""[RESOURCE_EXHAUSTED] Too many concurrent calls, or a limit is reached, for example a provider's
 429. `google.rpc.RetryInfo` states when to retry, if known.
 """
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 10
@@ -152,5 +157,10 @@ ERROR_REASON_STORAGE_UNAVAILABLE: ErrorReason.ValueType  # 17
 """[UNAVAILABLE] The service cannot store data: its disk is full, or a file of its database was
 removed or replaced. The write was not acknowledged. An operator has to act; the cause is in
 the service's log and in its health.
+"""
+ERROR_REASON_QUOTA_EXCEEDED: ErrorReason.ValueType  # 18
+"""[RESOURCE_EXHAUSTED] The assistant has spent what its quota allows, or its quota cannot be
+computed; the message says which. A retry fails until an administrator raises the limit, resets
+the usage, or corrects what the message names.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

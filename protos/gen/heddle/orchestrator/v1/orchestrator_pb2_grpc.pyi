@@ -92,8 +92,8 @@ class OrchestratorServiceStub:
     If the searches of a run find nothing, `Assistant.empty_response` answers instead of the model,
     unless it is empty.
 
-    Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
-    if the assistant has spent what its quota allows.
+    Fails with `RESOURCE_EXHAUSTED` and the reason `QUOTA_EXCEEDED` before any tool runs if the
+    assistant has spent what its quota allows.
 
     Cancelling the call stops its tools and the provider's request. Not idempotent: clients do not
     retry it automatically.
@@ -170,8 +170,8 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     If the searches of a run find nothing, `Assistant.empty_response` answers instead of the model,
     unless it is empty.
 
-    Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
-    if the assistant has spent what its quota allows.
+    Fails with `RESOURCE_EXHAUSTED` and the reason `QUOTA_EXCEEDED` before any tool runs if the
+    assistant has spent what its quota allows.
 
     Cancelling the call stops its tools and the provider's request. Not idempotent: clients do not
     retry it automatically.
@@ -275,8 +275,8 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         If the searches of a run find nothing, `Assistant.empty_response` answers instead of the model,
         unless it is empty.
 
-        Fails with `RESOURCE_EXHAUSTED` and the metadata `quota=assistant` before any tool runs
-        if the assistant has spent what its quota allows.
+        Fails with `RESOURCE_EXHAUSTED` and the reason `QUOTA_EXCEEDED` before any tool runs if the
+        assistant has spent what its quota allows.
 
         Cancelling the call stops its tools and the provider's request. Not idempotent: clients do not
         retry it automatically.

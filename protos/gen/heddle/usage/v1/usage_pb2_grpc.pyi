@@ -56,8 +56,8 @@ class UsageServiceStub:
 
     Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
     what is spent and what other answers have reserved. One answer at a time may begin if anything
-    is left, whatever its estimate. Reserves nothing for an assistant without a quota. The metadata
-    `quota` of the error is `assistant` if the quota is used up, and `reserved` if other answers
+    is left, whatever its estimate. Reserves nothing for an assistant without a quota. The reason of
+    the error is `QUOTA_EXCEEDED` if the quota is used up, and `RESOURCE_EXHAUSTED` if other answers
     have reserved what is left.
 
     A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
@@ -102,8 +102,8 @@ class UsageServiceAsyncStub(UsageServiceStub):
 
     Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
     what is spent and what other answers have reserved. One answer at a time may begin if anything
-    is left, whatever its estimate. Reserves nothing for an assistant without a quota. The metadata
-    `quota` of the error is `assistant` if the quota is used up, and `reserved` if other answers
+    is left, whatever its estimate. Reserves nothing for an assistant without a quota. The reason of
+    the error is `QUOTA_EXCEEDED` if the quota is used up, and `RESOURCE_EXHAUSTED` if other answers
     have reserved what is left.
 
     A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
@@ -157,8 +157,8 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Fails with `RESOURCE_EXHAUSTED` if the quota is used up, or if the estimate does not fit beside
         what is spent and what other answers have reserved. One answer at a time may begin if anything
-        is left, whatever its estimate. Reserves nothing for an assistant without a quota. The metadata
-        `quota` of the error is `assistant` if the quota is used up, and `reserved` if other answers
+        is left, whatever its estimate. Reserves nothing for an assistant without a quota. The reason of
+        the error is `QUOTA_EXCEEDED` if the quota is used up, and `RESOURCE_EXHAUSTED` if other answers
         have reserved what is left.
 
         A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id

@@ -8,8 +8,10 @@ from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import (
+    QUOTA_SPENT,
     InvalidRequestError,
     MalformedAssistantError,
+    QuotaExceededError,
     ResourceExhaustedError,
     Violation,
 )
@@ -32,7 +34,6 @@ MAX_LIFETIME = timedelta(days=1)
 MAX_ID_CHARACTERS = 64
 MAX_TOKENS = 10**12
 _RETRY_SECONDS = 2.0
-_USED_UP = "The assistant has spent what its quota allows. An administrator can raise the limit."
 _RESERVED = (
     "Answers that are under way may use up the quota of the assistant. Try again when they are "
     "complete."
@@ -52,7 +53,8 @@ class Reservations:
 
         Raises:
             InvalidRequestError: A field is wrong; the violation says what.
-            ResourceExhaustedError: The quota is used up, or the estimate does not fit into it.
+            QuotaExceededError: The quota is used up.
+            ResourceExhaustedError: Other answers have reserved what is left.
         """
         _check(request)
         number = row_id(request.assistant_id)
@@ -99,9 +101,9 @@ async def _reserve(
     spent, reserved = (await connection.execute(_committed(number))).one()
     left = quota.limit_micros * MICROS - int(spent or 0)
     if left <= 0:
-        raise ResourceExhaustedError(quota.problem or _USED_UP, quota="assistant")
+        raise QuotaExceededError(quota.problem or QUOTA_SPENT)
     if reserved is not None and int(reserved) + cost > left:
-        raise ResourceExhaustedError(_RESERVED, retry_after=_RETRY_SECONDS, quota="reserved")
+        raise ResourceExhaustedError(_RESERVED, retry_after=_RETRY_SECONDS)
     values = {
         "reservation": request.reservation_id,
         "assistant_id": number,

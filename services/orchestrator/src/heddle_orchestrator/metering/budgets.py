@@ -1,12 +1,11 @@
 """Refuses to answer if a quota is used up."""
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.errors import QUOTA_SPENT, QuotaExceededError
 
 from heddle_orchestrator.metering.meter import Meter
 
 _MICROS = 1_000_000
-_USED_UP = "The assistant has spent what its quota allows. An administrator can raise the limit."
 
 
 class Budget:
@@ -28,7 +27,7 @@ class Budget:
         of the assistant's own model.
 
         Raises:
-            ResourceExhaustedError: Nothing is left, or the quota cannot be computed.
+            QuotaExceededError: Nothing is left, or the quota cannot be computed.
         """
         uncounted = self._counter.counted.minus(self._baseline)
         spent = (
@@ -37,7 +36,7 @@ class Budget:
             + uncounted.completion * self._price.output_micros
         )
         if spent >= self._left:
-            raise ResourceExhaustedError(self._problem or _USED_UP, quota="assistant")
+            raise QuotaExceededError(self._problem or QUOTA_SPENT)
 
 
 def budget(response: pb.GetAssistantResponse, meter: Meter, started: float) -> Budget | None:

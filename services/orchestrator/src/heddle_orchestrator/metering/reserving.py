@@ -40,8 +40,8 @@ class Reserver:
         """Reserve for an answer of an assistant, and return the id of the reservation.
 
         Raises:
-            ResourceExhaustedError: The quota of the assistant is used up, or the estimate does not
-                fit into it.
+            QuotaExceededError: The quota of the assistant is used up.
+            ResourceExhaustedError: Other answers have reserved what is left.
         """
         seconds = remaining(context, _MAX_ANSWER_SECONDS) + _SLACK_SECONDS
         request = pb.ReserveUsageRequest(
@@ -54,9 +54,7 @@ class Reserver:
         )
         try:
             await self._send(request, context)
-        except ResourceExhaustedError as error:
-            if error.metadata.get("quota") != "reserved":  # the quota is used up
-                raise
+        except ResourceExhaustedError:
             # Answers that have ended may still be reserved: record their usage now.
             await self.flusher.flush()
             await self._send(request, context)
