@@ -12,13 +12,13 @@ from heddle_runtime.errors import NotFoundError, PermissionDeniedError, Unavaila
 from heddle_runtime.identity import home
 from heddle_runtime.permissions import may_administer
 from sqlalchemy import delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit.chain import ChainKeys, open_keys
 from heddle_assistants.audit.entries import Entry, entry_of
 from heddle_assistants.database.engine import Database
+from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import audit_chain, audit_events, audit_keys
 
 log = structlog.get_logger(__name__)
@@ -167,10 +167,8 @@ def report(events: Sequence[Entry]) -> None:
 
 async def _add_ends(connection: AsyncConnection) -> bool:
     """Add the record of the chain's ends, and return whether there was none."""
-    is_postgresql = connection.dialect.name == "postgresql"
-    insertion = postgresql.insert if is_postgresql else sqlite.insert
     values = {"id": _CHAIN, "expired_number": 0, "last_number": 0}
-    query = insertion(audit_chain).values(**values).on_conflict_do_nothing()
+    query = insertion(connection, audit_chain).values(**values).on_conflict_do_nothing()
     return bool((await connection.execute(query)).rowcount)
 
 

@@ -5,7 +5,6 @@ import time
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 from sqlalchemy import delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.entries import (
@@ -16,6 +15,7 @@ from heddle_assistants.audit.entries import (
     stored_changes,
 )
 from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import audit_recorders
 
 MAX_EVENTS = 1_000
@@ -56,9 +56,8 @@ def _check(request: pb.RecordAuditEventsRequest) -> None:
 async def _last_number(connection: AsyncConnection, recorder: str) -> int:
     """Return the number of a recorder's last event, locked until the transaction ends."""
     now = int(time.time())
-    insertion = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     values = {"recorder": recorder, "last_number": 0, "recorded_at": now}
-    query_new = insertion(audit_recorders).values(**values).on_conflict_do_nothing()
+    query_new = insertion(connection, audit_recorders).values(**values).on_conflict_do_nothing()
     if (await connection.execute(query_new)).rowcount:
         old = audit_recorders.c.recorded_at < now - _FORGOTTEN
         await connection.execute(delete(audit_recorders).where(old))

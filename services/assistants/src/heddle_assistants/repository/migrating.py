@@ -10,10 +10,10 @@ from typing import Any
 
 from heddle_conversion import Conversion, convert_row, displayed_title, dump, newest
 from sqlalchemy import update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database.inserting import Insertion, insertion
 from heddle_assistants.database.schema import assistants, originals
 from heddle_assistants.repository.audited import change_of
 from heddle_assistants.repository.journal import log_migration
@@ -96,13 +96,12 @@ def original(row: MigratedRow, conversion: Conversion, migrated: str) -> dict[st
     }
 
 
-def keeping(connection: AsyncConnection) -> postgresql.Insert | sqlite.Insert:
+def keeping(connection: AsyncConnection) -> Insertion:
     """Return the statement that keeps what assistants were.
 
     There is something kept already if an operator put the old document back by hand; what was in
     use last is what counts.
     """
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    query = insert(originals)
+    query = insertion(connection, originals)
     anew = {c.name: query.excluded[c.name] for c in originals.c if not c.primary_key}
     return query.on_conflict_do_update(index_elements=["assistant_id"], set_=anew)

@@ -4,9 +4,9 @@ import time
 
 from heddle_runtime.email_address import canonical_email
 from sqlalchemy import select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import organizations, users
 
 _ORGANIZATION_OF_USER = select(organizations.c.slug).join(
@@ -19,11 +19,12 @@ async def organization_id(connection: AsyncConnection, slug: str) -> int:
     query = select(organizations.c.id).where(organizations.c.slug == slug)
     identifier: int | None = await connection.scalar(query)
     if identifier is None:
-        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
         now = int(time.time())
         row = {"slug": slug, "name": slug, "created_at": now, "updated_at": now}
         # Another replica may make it at this moment.
-        await connection.execute(insert(organizations).values(row).on_conflict_do_nothing())
+        await connection.execute(
+            insertion(connection, organizations).values(row).on_conflict_do_nothing()
+        )
         identifier = (await connection.execute(query)).scalar_one()
     return identifier
 

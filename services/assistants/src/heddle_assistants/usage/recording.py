@@ -10,12 +10,12 @@ import structlog
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
 from heddle_runtime.errors import MalformedAssistantError
-from sqlalchemy import Table, case, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.database.engine import Database
+from heddle_assistants.database.inserting import Insertion, insertion
 from heddle_assistants.database.schema import (
     assistants,
     organizations,
@@ -129,8 +129,8 @@ async def _last_number(connection: AsyncConnection, recorder: str) -> int:
     """Return the number of a recorder's last entry, and hold it until the transaction ends."""
     now = int(time.time())
     values = {"recorder": recorder, "last_number": 0, "recorded_at": now}
-    insertion = _insert(connection, usage_recorders).values(**values).on_conflict_do_nothing()
-    if (await connection.execute(insertion)).rowcount:
+    query_new = insertion(connection, usage_recorders).values(**values).on_conflict_do_nothing()
+    if (await connection.execute(query_new)).rowcount:
         old = usage_recorders.c.recorded_at < now - _FORGOTTEN
         await connection.execute(delete(usage_recorders).where(old))
     query = select(usage_recorders.c.last_number).where(usage_recorders.c.recorder == recorder)
@@ -162,16 +162,11 @@ def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:
     ]
 
 
-def _adding(connection: AsyncConnection) -> postgresql.Insert | sqlite.Insert:
+def _adding(connection: AsyncConnection) -> Insertion:
     """Return the statement that adds rows to those that are kept."""
-    query = _insert(connection, usage)
+    query = insertion(connection, usage)
     more = query.excluded
     sums = {name: usage.c[name] + more[name] for name in _AMOUNTS}
     full = usage.c.cost_picos > MOST_PICOS - more.cost_picos
     sums["cost_picos"] = case((full, MOST_PICOS), else_=sums["cost_picos"])
     return query.on_conflict_do_update(index_elements=_KEYS, set_=sums)
-
-
-def _insert(connection: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    is_postgresql = connection.dialect.name == "postgresql"
-    return postgresql.insert(table) if is_postgresql else sqlite.insert(table)
