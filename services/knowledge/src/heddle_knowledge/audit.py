@@ -5,7 +5,6 @@ and again if the assistants service did not answer; it records each once.
 """
 
 import asyncio
-import contextlib
 import sqlite3
 import time
 import uuid
@@ -19,6 +18,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1 import audit_pb2_grpc as pb_grpc
 from heddle_runtime.audit import Change, field_changes
+from heddle_runtime.background import in_background
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.organization_settings import Channel
@@ -65,13 +65,8 @@ class AuditOutbox:
             yield self
             return
         self._added.set()  # events of the last run may be left
-        task = asyncio.create_task(self._run(credentials))
-        try:
+        async with in_background(self._run(credentials)):
             yield self
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     async def add(self, change: Change) -> None:
         """Store the event of a change by the current caller, on disk. Call it before you answer."""

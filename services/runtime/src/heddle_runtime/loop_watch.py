@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 
 import structlog
 
+from heddle_runtime.background import in_background
+
 log = structlog.get_logger(__name__)
 BLOCKED_SECONDS = 2.0
 _FRAMES = 6
@@ -23,14 +25,12 @@ async def watched_loop(blocked_seconds: float = BLOCKED_SECONDS) -> AsyncGenerat
     thread that logs needs Python's lock, so it stays silent for code that holds it.
     """
     watch = _Watch(threading.get_ident(), blocked_seconds)
-    beating = asyncio.create_task(watch.beat())
-    watch.start()
-    try:
-        yield
-    finally:
-        watch.stop.set()
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
+    async with in_background(watch.beat()):
+        watch.start()
+        try:
+            yield
+        finally:
+            watch.stop.set()
 
 
 class _Watch(threading.Thread):

@@ -1,11 +1,11 @@
 """Deletes old events once a day."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import structlog
+from heddle_runtime.background import in_background
 
 from heddle_assistants.audit.log import AuditLog
 
@@ -16,13 +16,8 @@ _DAY = 86_400.0
 @asynccontextmanager
 async def expiring(log: AuditLog, days: int) -> AsyncGenerator[None]:
     """Delete events that are older than `days`, now and once a day until the block ends."""
-    task = asyncio.create_task(_run(log, days))
-    try:
+    async with in_background(_run(log, days)):
         yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 async def _run(log: AuditLog, days: int) -> None:

@@ -1,7 +1,6 @@
 """Records counted usage in the usage service, in the background."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 import grpc
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
+from heddle_runtime.background import in_background
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, from_rpc
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -25,13 +25,10 @@ _TIMEOUT_SECONDS = 5.0
 @asynccontextmanager
 async def flushing(flusher: "Flusher", seconds: float) -> AsyncGenerator[None]:
     """Record counts every `seconds` seconds, and at the end of the block."""
-    task = asyncio.create_task(flusher.run(seconds))
     try:
-        yield
+        async with in_background(flusher.run(seconds)):
+            yield
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
         await flusher.flush(everything=True)
 
 
