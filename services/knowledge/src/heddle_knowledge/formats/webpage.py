@@ -26,8 +26,8 @@ _DATES = (
 
 def declared_charset(data: bytes) -> str:
     """Return the encoding that a page declares in its first bytes, or an empty text."""
-    found = _CHARSET.search(data[:_WHERE_CHARSET_STANDS])
-    return found[1].decode("ascii") if found else ""
+    declaration = _CHARSET.search(data[:_WHERE_CHARSET_STANDS])
+    return declaration[1].decode("ascii") if declaration else ""
 
 
 def read_webpage(text: str) -> ParsedDocument:
@@ -60,9 +60,9 @@ def read_webpage(text: str) -> ParsedDocument:
 
 
 def _content(tree: LexborHTMLParser) -> LexborNode | None:
-    for found in (tree.css(_MAIN)[:1], tree.css("article")):
-        if len(found) == 1 and found[0].text().strip():
-            return found[0]
+    for nodes in (tree.css(_MAIN)[:1], tree.css("article")):
+        if len(nodes) == 1 and nodes[0].text().strip():
+            return nodes[0]
     return tree.body
 
 
