@@ -12,11 +12,10 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import OPERATOR, TokenSigner
 from heddle_runtime.multiplex.methods import service_of
 from heddle_runtime.secret_file import read_secret
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.settings import MIN_SECRET_CHARACTERS, ServiceSettings
 
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
 SECRET_FILE = "HEDDLE_IDENTITY_SECRET_FILE"  # noqa: S105 - likewise
-_SHORTEST = 32
 
 
 def authorized(channel: grpc.Channel) -> grpc.Channel:
@@ -54,9 +53,10 @@ def signer(secret: str) -> TokenSigner:
     Raises:
         InvalidRequestError: The secret is too short.
     """
-    if len(secret) < _SHORTEST:
+    if len(secret) < MIN_SECRET_CHARACTERS:
         raise InvalidRequestError(
-            f"{SECRET} must hold the secret of the services, {_SHORTEST} characters or more."
+            f"{SECRET} must hold the secret of the services, {MIN_SECRET_CHARACTERS} characters or "
+            "more."
         )
     return TokenSigner(secret)
 

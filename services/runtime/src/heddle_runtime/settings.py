@@ -21,7 +21,7 @@ from heddle_runtime.mutual_tls import TlsSettings
 from heddle_runtime.redaction import register_secrets
 from heddle_runtime.secret_file import split_secrets
 
-_MIN_SECRET_CHARACTERS = 32
+MIN_SECRET_CHARACTERS = 32
 
 
 def _known_level(level: str) -> str:
@@ -97,9 +97,9 @@ class ServiceSettings(TlsSettings):
     @classmethod
     def _refuse_short_secrets(cls, value: SecretStr | None) -> SecretStr | None:
         if value and any(
-            len(each) < _MIN_SECRET_CHARACTERS for each in split_secrets(value.get_secret_value())
+            len(each) < MIN_SECRET_CHARACTERS for each in split_secrets(value.get_secret_value())
         ):
-            message = f"should have at least {_MIN_SECRET_CHARACTERS} characters"
+            message = f"should have at least {MIN_SECRET_CHARACTERS} characters"
             raise ValueError(message)
         return value
 
