@@ -60,6 +60,8 @@ class Run:
         self.seconds = seconds
         self.over = False
         """Whether the run's last event was sent."""
+        self.diagnosis = ""
+        """The cause of its failure, for operators. The event does not carry it."""
         self._id = id_
         self._outbox = outbox
         self._statuses = 0
@@ -102,6 +104,7 @@ class Run:
         self.over = True
         self._timer.cancel()
         if isinstance(end, HeddleError):
+            self.diagnosis = end.diagnosis
             log.warning(
                 "tool run failed",
                 tool=self.tool,

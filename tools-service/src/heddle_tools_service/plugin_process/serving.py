@@ -21,7 +21,7 @@ from heddle_runtime.redaction import redact
 from heddle_tools_service.adapters import tools_in
 from heddle_tools_service.adapters.tool_plugins import make_importable
 from heddle_tools_service.config_validation import validate_configs
-from heddle_tools_service.execution import running
+from heddle_tools_service.execution import Outbox, Run, running
 from heddle_tools_service.plugin_process.proxies import RUN, Connection, capabilities
 from heddle_tools_service.registry import (
     ENTRY_POINTS,
@@ -125,8 +125,9 @@ class PluginProcess:
         try:
             ended = await work
         except Exception as error:  # noqa: BLE001 - the service reports it
-            status = to_status(failure("", error))
-            ended = frames.Ended(run.id, error=status.SerializeToString())
+            reported = failure("", error)
+            status = to_status(reported).SerializeToString()
+            ended = frames.Ended(run.id, error=status, diagnosis=reported.diagnosis)
         self._send(ended)
 
 
@@ -160,15 +161,27 @@ Send = Callable[[frames.FromPlugin], None]
 async def _execute(runner: ToolRunner, run: frames.Run, send: Send) -> frames.Ended:
     request = pb.ExecuteToolRequest.FromString(run.request)
     begin = runner.open(request.context, run.seconds)
-    async with running([request.invocation], begin) as outbox:
+    begun: Run | None = None
+
+    def begin_and_hold(invocation: pb.ToolInvocation, outbox: Outbox) -> Run | None:
+        nonlocal begun
+        begun = begin(invocation, outbox)
+        return begun
+
+    async with running([request.invocation], begin_and_hold) as outbox:
         while events := await outbox.take():
             for event in events:
                 if event.HasField("status"):
                     send(frames.Event(run.id, event.SerializeToString()))
                 elif event.HasField("error"):
                     kind = from_status(event.error).metadata.get("kind")
-                    error, is_last = event.error.SerializeToString(), kind == OUT_OF_MEMORY
-                    return frames.Ended(run.id, error=error, slot=event.slot, is_last=is_last)
+                    return frames.Ended(
+                        run.id,
+                        error=event.error.SerializeToString(),
+                        diagnosis=begun.diagnosis if begun else "",
+                        slot=event.slot,
+                        is_last=kind == OUT_OF_MEMORY,
+                    )
                 else:
                     return _ended(run, event.result)
     raise AssertionError("a run has an end")

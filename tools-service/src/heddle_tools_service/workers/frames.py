@@ -128,6 +128,8 @@ class Ended(msgspec.Struct, tag="ended"):
     id: int
     results: list[bytes] = []
     error: bytes | None = None
+    diagnosis: str = ""
+    """The cause of the error, for the log. A status does not carry it."""
     slot: str = ""
     is_last: bool = False
     """Whether the process must be replaced, because its memory is used up."""

@@ -9,6 +9,7 @@ from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError, NotFoundError, from_status
+from heddle_runtime.redaction import redact
 
 from heddle_tools_service.capability_injection import Provider
 from heddle_tools_service.conversation import Conversation
@@ -18,6 +19,7 @@ from heddle_tools_service.workers.supervisor import PluginSupervisor
 
 _VALIDATION_SECONDS = 5.0
 _FAILED = "The tool failed. Give the request id to the operator."
+_MAX_DIAGNOSIS_CHARS = 2_000
 
 
 class PluginTool:
@@ -165,7 +167,9 @@ def _without_grant(context: pb.RunContext) -> pb.RunContext:
 
 def _results(ended: frames.Ended) -> list[bytes]:
     if ended.error is not None:
-        raise from_status(status_pb2.Status.FromString(ended.error))
+        error = from_status(status_pb2.Status.FromString(ended.error))
+        error.diagnosis = redact(ended.diagnosis[:_MAX_DIAGNOSIS_CHARS])
+        raise error
     return ended.results
 
 
