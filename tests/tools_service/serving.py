@@ -65,6 +65,8 @@ if TYPE_CHECKING:  # a class of the stubs alone
 CONTRACT = pb.DESCRIPTOR.services_by_name["ToolService"]
 NOWHERE = "http://127.0.0.1:9"
 SETTINGS = ServiceSettings(listen="127.0.0.1:0", drain_wait=0)
+GRANT_SECONDS = 86_400
+"""Longer than all tests together: some modules build their contexts when they are imported."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,7 @@ def said(
         organization=organization,
         model=assistant_pb2.ModelRef(connector="bypass", model="simple-bypass"),
     )
-    grant = GrantSigner(secret).sign(Grant(owner, organization), 600)
+    grant = GrantSigner(secret).sign(Grant(owner, organization), GRANT_SECONDS)
     return pb.RunContext(messages=messages, assistant=assistant, grant=grant)
 
 
@@ -250,7 +252,7 @@ def granted(context: pb.RunContext | None, secret: str) -> pb.RunContext:
     if context is not None:
         own.CopyFrom(context)
     owner = Grant(own.assistant.owner, own.assistant.organization)
-    own.grant = GrantSigner(secret).sign(owner, 600)
+    own.grant = GrantSigner(secret).sign(owner, GRANT_SECONDS)
     return own
 
 
