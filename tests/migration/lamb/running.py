@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, cast
 
+from assistants.serving import SECRET
 from google.protobuf.json_format import MessageToDict
 from heddle.assistant.v1 import rows_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
@@ -27,7 +28,7 @@ from sqlalchemy import Table, select
 if TYPE_CHECKING:
     import grpc
 
-KEYS = Keys.of(["e" * 32])
+KEYS = Keys.of([SECRET])
 TABLES = ("organizations", "Creator_users", "assistants", "rubrics", "kb_registry")
 
 
