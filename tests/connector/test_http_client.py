@@ -135,24 +135,22 @@ async def test_a_connection_that_closes_within_the_head_is_not_repeated(client: 
     assert len(made.exchanges) == 1
 
 
-async def test_a_connection_that_grew_old_is_replaced_at_once_and_once(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("heddle_connector.http.client._BACKOFF_SECONDS", 10.0)
-
+async def test_a_connection_that_grew_old_is_replaced_at_once_and_once(client: Client) -> None:
     async def script(exchange: Exchange) -> None:
         if len(made.exchanges) in (1, 3):
             await exchange.reply(200, "{}")
         else:
             exchange.keep = False  # closed under the request
 
-    async with client(script) as (http, made):
-        await http.fetch(post(made))
-        begun = asyncio.get_running_loop().time()
-        await http.fetch(post(made))
-        assert asyncio.get_running_loop().time() - begun < 5  # without the pause
-        with pytest.raises(UnavailableError):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("heddle_connector.http.client._BACKOFF_SECONDS", 10.0)
+        async with client(script) as (http, made):
             await http.fetch(post(made))
+            begun = asyncio.get_running_loop().time()
+            await http.fetch(post(made))
+            assert asyncio.get_running_loop().time() - begun < 5  # without the pause
+            with pytest.raises(UnavailableError):
+                await http.fetch(post(made))
     assert len(made.exchanges) == 5
     assert made.connections == 3
 
