@@ -97,6 +97,7 @@ def link(state: State, request: RawRequest, name: str) -> str:
 
 def _number(text: str) -> int:
     """Return the number of a page; any other text is a page that does not exist."""
-    if text.isascii() and text.isdecimal() and 1 <= (number := int(text[:12])) <= _MAX_PAGES:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(_MAX_PAGES))
+    if is_number and 1 <= (number := int(text)) <= _MAX_PAGES:
         return number
     raise NotFoundError(f"There is no page {text[:20]!r}. Pages are counted from 1.")

@@ -89,7 +89,8 @@ def _data_url(url: str, place: Place) -> tuple[str, bytes]:
 
 
 def _decoded(encoded: str, place: Place) -> bytes:
-    if len(encoded) > MAX_MEDIA_BYTES * 4 // 3 + 4:
+    # Four characters stand for three bytes, of which the padding says that one or two are missing.
+    if len(encoded) // 4 * 3 - encoded[-2:].count("=") > MAX_MEDIA_BYTES:
         raise place.invalid(f"must not be larger than {MAX_MEDIA_BYTES} bytes")
     try:
         return base64.b64decode(encoded, validate=True)
