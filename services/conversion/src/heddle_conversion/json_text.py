@@ -9,9 +9,10 @@ from heddle_runtime.limits import MAX_JSON_DEPTH
 
 from heddle_conversion.errors import MalformedMetadataError
 
-_LONGEST_NUMBER = 14_280  # bits; Python neither reads nor writes more than 4,300 digits
+_MAX_DIGITS = 4_300  # Python neither reads nor writes more
+_TOO_LARGE = 10**_MAX_DIGITS
 _DEEP = f"is nested more than {MAX_JSON_DEPTH} levels deep"
-_LONG = "holds a number of more than 4,300 digits"
+_LONG = f"holds a number of more than {_MAX_DIGITS:,} digits"
 
 
 def parse(text: str | None) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def _inside(value: object) -> Iterable[object]:
             return value
         case float() if not math.isfinite(value):
             raise MalformedMetadataError("holds a number that JSON cannot write")
-        case int() if value.bit_length() > _LONGEST_NUMBER:
+        case int() if abs(value) >= _TOO_LARGE:
             raise MalformedMetadataError(_LONG)
         case None | str() | int() | float():
             return ()

@@ -60,7 +60,7 @@ class _Rewriting:
 
     def schema(self, schema: object, depth: int) -> object:
         if depth > MAX_DEPTH:
-            raise ValueError("it is nested too deeply")
+            raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
         if isinstance(schema, list):
             return [self.schema(item, depth + 1) for item in schema]
         if not isinstance(schema, Mapping):
@@ -94,6 +94,6 @@ def limited(schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     if len(json.dumps(schema)) > MAX_SCHEMA_CHARACTERS:
         raise ValueError(f"it has more than {MAX_SCHEMA_CHARACTERS:,} characters")
-    rewritten = _Rewriting().schema(schema, 0)
+    rewritten = _Rewriting().schema(schema, 1)
     assert isinstance(rewritten, dict)  # noqa: S101 - for the type checker
     return rewritten

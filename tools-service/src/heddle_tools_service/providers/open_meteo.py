@@ -130,7 +130,7 @@ class OpenMeteo:
 def _is_temperature(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return abs(value) < _MAX_CELSIUS
+    return abs(value) <= _MAX_CELSIUS
 
 
 def _conditions(code: object) -> str:

@@ -14,7 +14,7 @@ _HOPELESS_CALL = (
     "This call failed before with the same arguments, and would fail again. "
     "Change the arguments, or answer with what you know."
 )
-_MAX_EQUAL_CALLS = 3
+_MAX_EQUAL_CALLS = 2
 _MAX_ERRORS = 10
 _COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
 
@@ -40,10 +40,8 @@ class Budget:
         """Count a call. Return, in words for the model, why it does not run; empty if it does."""
         key = call.key
         self._equal_calls[key] += 1
-        if self._equal_calls[key] >= _MAX_EQUAL_CALLS:
-            self.stopped = (
-                f"stopped: {call.name} was called {_MAX_EQUAL_CALLS} times with the same arguments"
-            )
+        if (number := self._equal_calls[key]) > _MAX_EQUAL_CALLS:
+            self.stopped = f"stopped: {call.name} was called {number} times with the same arguments"
             return _REPEATED_CALL
         return _HOPELESS_CALL if key in self._hopeless else ""
 
