@@ -221,7 +221,7 @@ async def test_a_tool_of_endless_description_is_held_back(
 
     [held] = found.held_back
     assert not held.pin
-    assert "too long a description" in held.reason
+    assert "is not shown to models" in held.reason
 
 
 EVIL = "^(a+)+$"

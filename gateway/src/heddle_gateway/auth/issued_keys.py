@@ -67,7 +67,7 @@ class IssuedKeys:
         Raises:
             UnavailableError: The account service does not answer.
         """
-        if len(key) > _MAX_CHARACTERS:
+        if not _may_be_issued(key):
             return None
         digest = hashlib.sha256(key.encode("utf-8", "replace")).digest()  # the key is not stored
         return await self._principals.get(digest, lambda: self._resolve(key))
@@ -81,3 +81,8 @@ class IssuedKeys:
             return None
         identity = Identity(owner.subject, owner.organization, tuple(owner.scopes))
         return Principal(identity, owner.trusted)
+
+
+def _may_be_issued(key: str) -> bool:
+    """Return whether a text is short enough for a key, so that it is worth a request."""
+    return len(key) <= _MAX_CHARACTERS

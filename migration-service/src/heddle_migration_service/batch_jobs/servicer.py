@@ -1,6 +1,6 @@
 """`heddle.migration.v1.MigrationService`."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -105,9 +105,7 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         request: pb.MigrateAssistantsRequest | pb.RollbackAssistantsRequest,
     ) -> AsyncGenerator[Report]:
         require_administrator(caller().identity)
-        if len(request.ids) > _MAX_IDS:
-            violation = Violation("ids", f"must be at most {_MAX_IDS}")
-            raise InvalidRequestError("The request names too many assistants.", [violation])
+        _check_ids(request.ids)
         job = BatchJob(self._batches, operation, dry_run=request.dry_run)
         return job.run_some(request.ids) if request.ids else job.run_all()
 
@@ -136,3 +134,9 @@ def _convert(columns: pb.Columns) -> Conversion:
     top_k = columns.rag_top_k if columns.HasField("rag_top_k") else None
     collections = columns.rag_collections if columns.HasField("rag_collections") else None
     return convert(parse(text), LegacyColumns(top_k, collections))
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    if len(ids) > _MAX_IDS:
+        violation = Violation("ids", f"must be at most {_MAX_IDS}")
+        raise InvalidRequestError("The request names too many assistants.", [violation])

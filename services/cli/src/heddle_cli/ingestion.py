@@ -1,6 +1,7 @@
 """Adds documents to a collection, one call for each."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import grpc
@@ -61,6 +62,16 @@ def ensure_collection(
     return True
 
 
+def _content(path: Path) -> bytes | Outcome:
+    """Return what a file contains, or why it cannot be sent."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return Outcome("unreadable", f"is larger than {MAX_BYTES >> 20} MiB")
+        return path.read_bytes() or Outcome("unreadable", "is empty")
+    except OSError as error:
+        return Outcome("unreadable", error.strerror or type(error).__name__)
+
+
 def ingest_document(
     connection: Connection[KnowledgeServiceStub],
     common: knowledge_pb2.IngestDocumentRequest,
@@ -78,14 +89,9 @@ def ingest_document(
     Raises:
         HeddleError: The next document would fail for the same reason.
     """
-    try:
-        if document.path.stat().st_size > MAX_BYTES:
-            return Outcome("unreadable", f"is larger than {MAX_BYTES >> 20} MiB")
-        data = document.path.read_bytes()
-    except OSError as error:
-        return Outcome("unreadable", error.strerror or type(error).__name__)
-    if not data:
-        return Outcome("unreadable", "is empty")
+    data = _content(document.path)
+    if isinstance(data, Outcome):
+        return data
     try:
         request = knowledge_pb2.IngestDocumentRequest(
             name=document.name, data=data, media_type=document.media_type

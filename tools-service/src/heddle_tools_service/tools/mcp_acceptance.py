@@ -42,7 +42,11 @@ def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
     accepted = config.pins.get(remote_tool.name)
     accept = f"Look at what it says now (`heddle mcp pins`), then set pins.{name} to {form}."
     if size > _MAX_SCHEMA_BYTES or len(remote_tool.description) > _MAX_DESCRIPTION_CHARS:
-        return "", f"The tool {name!r} has too long a description or schema to be shown to models."
+        return "", (
+            f"The tool {name!r} is not shown to models: its description may have "
+            f"{_MAX_DESCRIPTION_CHARS:,} characters, its schema {_MAX_SCHEMA_BYTES:,} bytes. Its "
+            "server must shorten them."
+        )
     if remote_tool.name not in config.tools:
         return form, f"The tool {name!r} is not among `tools`. Add it there. {accept}"
     if accepted is None:

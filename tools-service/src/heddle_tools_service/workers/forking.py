@@ -56,15 +56,7 @@ class Forks:
         Raises:
             OSError: It does not start.
         """
-        fields = {
-            "readable": [str(each.resolve()) for each in readable],
-            "memory_bytes": self._memory_bytes,
-            "environment": dict(environment),
-        }
-        request = json.dumps(fields).encode()
-        if len(request) > frames.MAX_FORK_REQUEST_BYTES:
-            message = f"The environment of a plugin is too large: {len(request):,} bytes."
-            raise OSError(message)
+        request = _request(readable, self._memory_bytes, environment)
         own, its = socket.socketpair()
         reading, writing = os.pipe()
         try:
@@ -144,6 +136,27 @@ def _library_folders() -> list[str]:
     """
     current = os.path.realpath(Path.cwd())
     return [each for each in sys.path if os.path.realpath(each) != current]
+
+
+def _request(readable: Sequence[Path], memory_bytes: int, environment: Mapping[str, str]) -> bytes:
+    """Return a request to the fork server.
+
+    Raises:
+        OSError: It is too large.
+    """
+    fields = {
+        "readable": [str(each.resolve()) for each in readable],
+        "memory_bytes": memory_bytes,
+        "environment": dict(environment),
+    }
+    request = json.dumps(fields).encode()
+    if len(request) > frames.MAX_FORK_REQUEST_BYTES:
+        message = (
+            f"The environment of a plugin has {len(request):,} bytes; at most "
+            f"{frames.MAX_FORK_REQUEST_BYTES:,} are possible."
+        )
+        raise OSError(message)
+    return request
 
 
 def _ask(requests: socket.socket, request: bytes, descriptors: list[int]) -> dict[str, int]:

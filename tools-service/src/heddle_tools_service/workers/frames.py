@@ -170,7 +170,7 @@ def frame(message: ToPlugin | FromPlugin) -> bytes:
     """
     body = _encode(message)
     if len(body) > MAX_FRAME_BYTES:
-        text = f"What the tool handles is too large: {len(body):,} bytes at once."
+        text = f"The tool handles {len(body):,} bytes at once; at most {MAX_FRAME_BYTES:,} can be."
         raise ToolFailedError(text)
     return _LENGTH.pack(len(body)) + body
 
@@ -184,6 +184,6 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes:
     """
     (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
     if length > MAX_FRAME_BYTES:
-        text = f"A plugin sent a message of {length:,} bytes."
+        text = f"A plugin sent a message of {length:,} bytes; at most {MAX_FRAME_BYTES:,} are read."
         raise ValueError(text)
     return await reader.readexactly(length)

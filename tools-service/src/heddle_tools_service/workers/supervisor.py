@@ -115,11 +115,7 @@ class PluginSupervisor:
             for process in self._processes:
                 if not process.is_retired:
                     return process
-            if len(self._processes) >= _MAX_PROCESSES:
-                raise UnavailableError(
-                    "The tool is busy: earlier calls of it do not end. Try again later.",
-                    diagnosis=f"{self.origin} has {_MAX_PROCESSES} processes that hang",
-                )
+            _check_number(len(self._processes) + 1, self.origin)
             try:
                 loaded = await self.start()
             except (OSError, TimeoutError) as error:
@@ -134,3 +130,12 @@ class PluginSupervisor:
                     diagnosis=f"{self.origin}: {problems}",
                 )
             return self._processes[-1]
+
+
+def _check_number(processes: int, origin: str) -> None:
+    """Refuse another process of a plugin whose others hang."""
+    if processes > _MAX_PROCESSES:
+        raise UnavailableError(
+            "The tool is busy: earlier calls of it do not end. Try again later.",
+            diagnosis=f"{origin} has {_MAX_PROCESSES} processes that hang",
+        )

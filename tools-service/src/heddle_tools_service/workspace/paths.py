@@ -21,10 +21,10 @@ def components(path: str) -> list[str]:
         raise _denied(path, "paths are relative to the workspace, with / between names, without ..")
     if any(part in {"", "."} for part in parts):
         raise _denied(path, "a name in it is empty; write it like src/main.py")
-    if len(path) > _MAX_PATH_CHARS or any(
-        unicodedata.category(sign) in _UNPRINTABLE for sign in path
-    ):
-        raise _denied(path, "it is too long or has unprintable characters")
+    if len(path) > _MAX_PATH_CHARS:
+        raise _denied(path, f"it has more than {_MAX_PATH_CHARS:,} characters")
+    if any(unicodedata.category(sign) in _UNPRINTABLE for sign in path):
+        raise _denied(path, "it has unprintable characters")
     if any(is_hidden(part) for part in parts):
         raise _denied(path, "files of version control and of the service are not accessible")
     return parts

@@ -86,9 +86,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self, request: pb.ListAssistantsRequest, context: Context
     ) -> pb.ListAssistantsResponse:
         """List assistants, as they are kept."""
-        if len(request.text) > _LONGEST_TEXT:
-            violation = Violation("text", f"must be at most {_LONGEST_TEXT} characters")
-            raise InvalidRequestError("The text is too long.", [violation])
+        _check_text(request.text)
         size = page_size(request.page_size)
         after = read_token(request.page_token)
         summaries = await self._catalog.listed(
@@ -210,3 +208,9 @@ def _group(request: pb.PublishAssistantRequest) -> dict[str, str]:
     values = {name: value for name in names if (value := getattr(request, name))}
     refuse_nul(values, "")
     return values
+
+
+def _check_text(text: str) -> None:
+    if len(text) > _LONGEST_TEXT:
+        violation = Violation("text", f"must be at most {_LONGEST_TEXT} characters")
+        raise InvalidRequestError("The text is too long.", [violation])

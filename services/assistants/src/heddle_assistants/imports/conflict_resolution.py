@@ -122,7 +122,8 @@ def _too_long(columns: Iterable[str], draft: Draft) -> HeddleError | None:
         return None
     longest = max(sizes, key=lambda name: sizes[name])
     return InvalidRequestError(
-        f"Its {longest} is longer than what a row can be found by. Shorten it in LAMB."
+        f"The texts that a row is found by may have {_MAX_KEY_BYTES:,} bytes in all. Shorten its "
+        f"{longest} in LAMB."
     )
 
 

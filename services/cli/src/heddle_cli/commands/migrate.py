@@ -1,5 +1,6 @@
 """`heddle migrate`."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -47,8 +48,7 @@ def migrate(
         raise typer.BadParameter("Use exactly one of --dry-run, --all, --rollback and IDs.")
     if discard_edits and not rollback:
         raise typer.BadParameter("--discard-edits needs --rollback.")
-    if len(some) > _MAX_IDS:
-        raise typer.BadParameter(f"At most {_MAX_IDS} IDs at once.")
+    _check_number(some)
     changed = "restored" if rollback else "to be migrated" if dry_run else "migrated"
     report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
     with connected(migration_address, MigrationServiceStub) as connection:
@@ -62,3 +62,8 @@ def migrate(
             call = connection.stub.MigrateAssistants(migrating, **options)
         if not follow_job(connection, call, lambda _: "assistants", report, dry_run=dry_run):
             raise typer.Exit(1)
+
+
+def _check_number(ids: Sequence[str]) -> None:
+    if len(ids) > _MAX_IDS:
+        raise typer.BadParameter(f"At most {_MAX_IDS} IDs at once.")

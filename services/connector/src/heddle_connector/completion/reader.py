@@ -167,7 +167,8 @@ class CompletionReader:
                 call.passthrough.take(fields[number])
             self._size += len(bytes(part.function.arguments)) if part.function else 0
         if self._size > MAX_ARGUMENTS_BYTES:
-            raise ProviderGarbledError("The provider sends a tool call without an end.")
+            reason = f"The provider sends tool calls of more than {MAX_ARGUMENTS_BYTES:,} bytes."
+            raise ProviderGarbledError(reason)
 
     def _start_call(self, part: CallPart) -> "_Call":
         if len(self._calls) == MAX_CALLS:

@@ -59,11 +59,7 @@ def chunk(document: ParsedDocument, chunking: Chunking = DEFAULT) -> list[Chunk]
         for (heading, page), blocks in groupby(placed, lambda at: (at[0].heading, at[0].page))
         for span in _packed(layout.text, list(blocks), chunking)
     ]
-    if len(passages) > MOST_CHUNKS:
-        raise UnreadableDocumentError(
-            f"{document.title!r} falls into {len(passages):,} passages; at most {MOST_CHUNKS:,} "
-            "can be kept. Split it into smaller documents."
-        )
+    _check_number(len(passages), document.title)
     return [
         Chunk(
             text=passage.span.of(layout.text),
@@ -78,6 +74,14 @@ def chunk(document: ParsedDocument, chunking: Chunking = DEFAULT) -> list[Chunk]
             zip(passages, parents(layout.text, passages, chunking.parent), strict=True)
         )
     ]
+
+
+def _check_number(passages: int, title: str) -> None:
+    if passages > MOST_CHUNKS:
+        raise UnreadableDocumentError(
+            f"{title!r} falls into {passages:,} passages; at most {MOST_CHUNKS:,} "
+            "can be kept. Split it into smaller documents."
+        )
 
 
 def _packed(text: str, blocks: list[tuple[Block, int]], chunking: Chunking) -> list[Span]:

@@ -38,14 +38,18 @@ async def collect(
         page = await asyncio.to_thread(_facts, collection, documents)
         characters += sum(len(text) for fact in page for text in fact.metadata.values())
         facts += page
-        if len(facts) > max_documents or characters > MAX_METADATA_CHARACTERS:
-            raise InvalidInputError(
-                f"more than {MAX_DOCUMENTS:,} documents, or {MAX_METADATA_CHARACTERS:,} characters "
-                "of metadata, cannot be asked about at once. Split the collection."
-            )
+        _check(len(facts), characters, max_documents)
         if len(documents) < _PAGE_SIZE:
             return facts
         after = documents[-1].name
+
+
+def _check(documents: int, characters: int, max_documents: int) -> None:
+    if documents > max_documents or characters > MAX_METADATA_CHARACTERS:
+        raise InvalidInputError(
+            f"more than {MAX_DOCUMENTS:,} documents, or {MAX_METADATA_CHARACTERS:,} characters "
+            "of metadata, cannot be asked about at once. Split the collection."
+        )
 
 
 def _facts(collection: "Collection", documents: "Iterable[Document]") -> list[Fact]:

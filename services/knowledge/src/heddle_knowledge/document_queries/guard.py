@@ -112,7 +112,8 @@ def _counted(query: exp.Query) -> list[exp.Expr]:
     for node in query.walk():
         nodes.append(node)
         if len(nodes) > _MOST_NODES:
-            raise RefusedQueryError("The query has too many parts. Write a simpler one.")
+            message = f"A query may have {_MOST_NODES} parts. Write a simpler one."
+            raise RefusedQueryError(message)
         _check_node(node)
     return nodes
 

@@ -92,7 +92,9 @@ async def query_collection(
 def _segment(collection: str) -> str:
     """Return an identifier as one segment of a path, whatever it holds."""
     if collection in {"", ".", ".."} or len(collection) > _LONGEST_ID:
-        raise BackendError("its identifier cannot be one of a knowledge-base server")
+        raise BackendError(
+            f"its identifier must have 1 to {_LONGEST_ID} characters, and not be dots"
+        )
     return quote(collection, safe="", errors="replace")
 
 

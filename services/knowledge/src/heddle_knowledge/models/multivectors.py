@@ -82,8 +82,8 @@ class RemotePageModel:
             vectors = np.array(values, dtype=np.float32)
         except (KeyError, TypeError, ValueError, StopIteration):
             raise self.server.unreadable("it holds no list of vectors") from None
-        if vectors.ndim != 2 or not 1 <= len(vectors) <= _MOST_VECTORS:  # noqa: PLR2004 - rows and columns
-            raise self.server.unreadable("it holds no list of vectors, as of `return_multivector`")
+        if problem := _problem_of(vectors):
+            raise self.server.unreadable(problem)
         if vectors.shape[1] != self.dimension:
             raise EmbeddingError(
                 f"The model {self.server.model!r} makes vectors of {vectors.shape[1]} numbers, not "
@@ -92,6 +92,15 @@ class RemotePageModel:
         if not np.all(np.isfinite(vectors)):
             raise self.server.unreadable("a vector is not finite")
         return unit(vectors)
+
+
+def _problem_of(vectors: Vectors) -> str:
+    """Return why an array is no list of vectors; empty if it is one."""
+    if vectors.ndim != 2 or not len(vectors):  # noqa: PLR2004 - rows and columns
+        return "it holds no list of vectors, as of `return_multivector`"
+    if len(vectors) > _MOST_VECTORS:
+        return f"it holds {len(vectors):,} vectors of one page, more than {_MOST_VECTORS:,}"
+    return ""
 
 
 def _jina(what: Mapping[str, str], task: str) -> dict[str, Any]:

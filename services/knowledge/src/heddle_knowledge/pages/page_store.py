@@ -81,8 +81,8 @@ class PageStore:
         maker = self._maker(collection)
         if await self._in_thread(page_database.is_whole, sha256, maker):
             return
-        count = min(await self._reader.count(data), MAX_PAGES + 1)
-        if not count or count > MAX_PAGES:
+        count = _pages_to_draw(await self._reader.count(data))
+        if not count:
             return
         missing = await self._in_thread(page_database.expect, sha256, maker, count)
         if collection.page_handling == "text":
@@ -224,6 +224,11 @@ class PageStore:
                 "The pages of a collection could not be read or written. Check the store's "
                 "directory: free space, permissions, and the log of the knowledge service."
             ) from error
+
+
+def _pages_to_draw(count: int) -> int:
+    """Return how many pages of a document are drawn: all, or none if it has too many."""
+    return count if count <= MAX_PAGES else 0
 
 
 def _unlink(folder: Path, pattern: str) -> None:

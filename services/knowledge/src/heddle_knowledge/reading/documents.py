@@ -109,7 +109,12 @@ def parse(
     else:
         read, charset = _text_reader(kind, data, name)
         document = read(_decoded(data, name, _parameter(parameters, "charset") or charset))
-    length = sum(len(block.text) for block in document.blocks)
+    _check_length(sum(len(block.text) for block in document.blocks), name)
+    return replace(document, title=document.title or PurePosixPath(name).name or name)
+
+
+def _check_length(length: int, name: str) -> None:
+    """Refuse a document without text, or with too much."""
     if not length:
         raise UnreadableDocumentError(
             f"{name!r} holds no text. If it is a scan, recognise its text (OCR) and ingest it "
@@ -120,7 +125,6 @@ def parse(
             f"{name!r} has {length:,} characters; at most {LARGEST_TEXT:,} can be kept. "
             "Split it into smaller documents."
         )
-    return replace(document, title=document.title or PurePosixPath(name).name or name)
 
 
 def _text_reader(kind: str, data: bytes, name: str) -> tuple[Callable[[str], ParsedDocument], str]:

@@ -35,7 +35,7 @@ class GraphCalls(Calls):
         self, request: pb.ListGraphThemesRequest, context: Context
     ) -> pb.ListGraphThemesResponse:
         """List the themes that documents mention most."""
-        refuse(check_range(request, "max_themes", 0, _MAX_RESULTS), _MESSAGE)
+        _check(request, "max_themes")
         count = request.max_themes or _DEFAULT_THEMES
         return await self._answer(
             request.collections,
@@ -47,7 +47,7 @@ class GraphCalls(Calls):
         self, request: pb.FindGraphPathsRequest, context: Context
     ) -> pb.FindGraphPathsResponse:
         """Find short paths between two entities."""
-        refuse(check_range(request, "max_paths", 0, _MAX_RESULTS), _MESSAGE)
+        _check(request, "max_paths")
         count = request.max_paths or _DEFAULT_PATHS
         return await self._answer(
             request.collections,
@@ -105,3 +105,7 @@ async def _document(store: "KnowledgeStore", collection: str, name: str) -> "Doc
         return await store.documents.get(collection, name)
     except KnowledgeError:  # deleted since the graph was read
         return None
+
+
+def _check(request: pb.ListGraphThemesRequest | pb.FindGraphPathsRequest, field: str) -> None:
+    refuse(check_range(request, field, 0, _MAX_RESULTS), _MESSAGE)

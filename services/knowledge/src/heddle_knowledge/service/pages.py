@@ -40,11 +40,7 @@ class PageCalls(Calls):
     ) -> pb.SearchPagesResponse:
         """Search the pages of all collections at once; those that fail have errors of their own."""
         check_collections(request.collections)
-        violations = [
-            *check_range(request, "top_k", 0, _MAX_PAGES),
-            *check_range(request, "threshold", 0.0, 1.0),
-        ]
-        refuse(violations, "The search cannot be made.")
+        _check(request)
         where = filter_condition(request)
         reader = self._reader()
         store = await self._store()
@@ -152,3 +148,11 @@ async def _stored_page(
     name = await store.documents.name_of(collection.id, reference)
     document = await store.documents.get(collection.id, name)
     return document, await store.pages.get(collection.id, name, page)
+
+
+def _check(request: pb.SearchPagesRequest) -> None:
+    violations = [
+        *check_range(request, "top_k", 0, _MAX_PAGES),
+        *check_range(request, "threshold", 0.0, 1.0),
+    ]
+    refuse(violations, "The search cannot be made.")

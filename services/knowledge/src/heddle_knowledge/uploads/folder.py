@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from heddle.knowledge.v1 import files_pb2 as pb
@@ -24,6 +25,15 @@ def person_key(person: Person) -> str:
     return hashlib.sha256(f"{person.organization}\0{person.name}".encode()).hexdigest()[:32]
 
 
+def _check_room(uploads: Sequence[pb.File]) -> None:
+    """Refuse a person's files, the new one among them, if they are too many or too large."""
+    if len(uploads) > MAX_FILES or sum(upload.size for upload in uploads) > MAX_BYTES:
+        raise ResourceExhaustedError(
+            f"A person may keep {MAX_FILES:,} files and {MAX_BYTES >> 20:,} MiB in all. "
+            "Delete files that are in their collections already."
+        )
+
+
 class Uploads:
     """Reads and writes the folder. Blocks: call it from a thread."""
 
@@ -37,12 +47,7 @@ class Uploads:
         Raises:
             ResourceExhaustedError: The person has too many, or too much.
         """
-        present = self.all(person)
-        if len(present) >= MAX_FILES or sum(it.size for it in present) + upload.size > MAX_BYTES:
-            raise ResourceExhaustedError(
-                f"A person may keep {MAX_FILES:,} files and {MAX_BYTES >> 20:,} MiB in all. "
-                "Delete files that are in their collections already."
-            )
+        _check_room([*self.all(person), upload])
         unfinished = self._root / person / f".{upload.id}"
         unfinished.mkdir(parents=True)
         try:

@@ -18,8 +18,7 @@ from heddle_runtime.multiplex.send_queue import FRAMES_PER_TURN, MAX_BATCH_BYTES
 from heddle_runtime.server_interceptor import INTERNAL_FAILURE
 
 log = structlog.get_logger(__name__)
-_MAX_ENVELOPE_BYTES = 1024
-"""Bytes of the frame around a message, at most."""
+_MAX_RESPONSE_BYTES = MAX_MESSAGE_BYTES - 1024  # leaves room for the frame around it
 
 
 class ServerCall:
@@ -139,6 +138,6 @@ class ServerCall:
 
 def _encoded(method: Method, response: Any) -> bytes:  # noqa: ANN401 - the method's own response
     message = method.encode(response)
-    if len(message) > MAX_MESSAGE_BYTES - _MAX_ENVELOPE_BYTES:
-        raise ResourceExhaustedError("The response is larger than the maximum size of a message.")
+    if len(message) > _MAX_RESPONSE_BYTES:
+        raise ResourceExhaustedError(f"The response has more than {_MAX_RESPONSE_BYTES:,} bytes.")
     return message

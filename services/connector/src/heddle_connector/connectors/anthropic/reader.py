@@ -19,7 +19,7 @@ from heddle_connector.sdk import (
     error_in_body,
 )
 
-MAX_ARGUMENTS_BYTES = 8 * 1024 * 1024
+MAX_BLOCK_CHARACTERS = 8 * 1024 * 1024
 _REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -310,8 +310,10 @@ class _Block:
     def add(self, piece: str) -> None:
         """Add a piece of the text, or of a call's arguments."""
         self._size += len(piece)
-        if self._size > MAX_ARGUMENTS_BYTES:
-            raise ProviderGarbledError("The provider sends a block of content without an end.")
+        if self._size > MAX_BLOCK_CHARACTERS:
+            raise ProviderGarbledError(
+                f"The provider sends a block of more than {MAX_BLOCK_CHARACTERS:,} characters."
+            )
         self._pieces.append(piece)
 
     def call(self) -> ToolCall:
