@@ -1,13 +1,13 @@
 """Finds the limits of the product: constants whose names say that they are one.
 
-A limit that something is compared with may refuse it, so its edges are tested by a row. One that
-only bounds a field of a model is tested with all bounds of models. Others shorten what is shown or
-remembered, and refuse nothing.
+A limit that something is compared with may refuse it, so its edges are tested by a row, or
+`not_input.toml` says why it refuses nothing. One that only bounds a field of a model is tested with
+all bounds of models. Others are arguments of slices and minima, which shorten something.
 """
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -19,12 +19,7 @@ _ROOTS = ("services", "gateway", "tools-service", "migration-service")
 
 def limits() -> Iterator[str]:
     """Yield the limits that something is compared with, as `module.NAME`."""
-    uses = {module: _compared(tree) for module, tree in _modules().items()}
-    imported = {f"{origin}.{name}" for origin, name in _imported_and_compared(uses)}
-    for limit in constants():
-        module, _, name = limit.rpartition(".")
-        if name in uses[module] or limit in imported:
-            yield limit
+    yield from _in(_compared)
 
 
 def constants() -> Iterator[str]:
@@ -32,6 +27,35 @@ def constants() -> Iterator[str]:
     for module, tree in _modules().items():
         for name in _constants(tree):
             yield f"{module}.{name}"
+
+
+def refusing() -> Iterator[str]:
+    """Yield the limits that a comparison before a `raise` or a violation names."""
+    yield from _in(_guards)
+
+
+def _in(names: Callable[[ast.Module], Iterator[str]]) -> Iterator[str]:
+    """Yield the limits whose names a function finds in the modules that can use them."""
+    uses = {module: {*names(tree)} for module, tree in _modules().items()}
+    imported = {f"{origin}.{name}" for origin, name in _imported_and_compared(uses)}
+    for limit in constants():
+        module, _, name = limit.rpartition(".")
+        if name in uses[module] or limit in imported:
+            yield limit
+
+
+def _guards(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of limits in conditions of branches that refuse something."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and any(map(_refuses, node.body)):
+            yield from _named(node.test)
+
+
+def _refuses(statement: ast.stmt) -> bool:
+    """Return whether a statement of a branch refuses something."""
+    called = (each.func for each in ast.walk(statement) if isinstance(each, ast.Call))
+    violates = any(isinstance(each, ast.Name) and each.id == "Violation" for each in called)
+    return violates or isinstance(statement, ast.Raise)
 
 
 @cache
@@ -69,12 +93,17 @@ def _constants(tree: ast.Module) -> Iterator[str]:
                     yield each.id
 
 
-def _compared(tree: ast.Module) -> set[str]:
-    """Return the names of limits in comparisons."""
-    return {
-        each.id if isinstance(each, ast.Name) else each.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Compare)
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name | ast.Attribute)
-    }
+def _compared(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of limits in comparisons."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            yield from _named(node)
+
+
+def _named(expression: ast.expr) -> Iterator[str]:
+    """Yield the names of limits in an expression."""
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            if _NAME.search(name):
+                yield name

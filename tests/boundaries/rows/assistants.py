@@ -1,0 +1,115 @@
+"""Limits of accounts, assistants, usage, imports and the audit log."""
+
+import json
+from typing import Any
+
+from boundaries.rows.forms import Check
+from google.protobuf.duration_pb2 import Duration
+from heddle.account.v1 import account_pb2
+from heddle.assistant.v1 import assistant_pb2
+from heddle.audit.v1 import audit_pb2
+from heddle.usage.v1 import usage_pb2
+from heddle_assistants.accounts import checks, settings_text
+from heddle_assistants.assistants import checking, servicer
+from heddle_assistants.audit import recorded
+from heddle_assistants.field_checks import may_be_user
+from heddle_assistants.imports import conflict_resolution
+from heddle_assistants.rows import batch_servicer
+from heddle_assistants.rubrics import content
+from heddle_assistants.usage import entries, prices, recording, reservations
+from heddle_conversion import columns, contract_tools, identifiers, json_text
+from heddle_migration_service.batch_jobs import servicer as batch_jobs
+from heddle_migration_service.records import view
+
+
+def _reported(**fields: Any) -> object:
+    return entries.entries_of(usage_pb2.RecordUsageRequest(**{"recorder": "r", **fields}))
+
+
+def _used(number: int, **counts: int) -> usage_pb2.UsageEntry:
+    return usage_pb2.UsageEntry(number=number, assistant_id="1", counts=usage_pb2.Counts(**counts))
+
+
+def _reserved(**fields: Any) -> None:
+    base = {"reservation_id": "r", "assistant_id": "1", "lifetime": Duration(seconds=1)}
+    reservations._check(usage_pb2.ReserveUsageRequest(**{**base, **fields}))
+
+
+def _priced(dollars: int) -> object:
+    return prices.read_prices({"a/b": {"input": dollars, "output": 0}})
+
+
+def _cost(picos: int) -> bool:
+    entry = entries.Entry(1, 1, "a", "b", usage_pb2.Counts())
+    return bool(recording._rows([(entry, picos)])[0]["cost_picos"] != picos)
+
+
+def _rubric(characters: int) -> object:
+    empty = len(json.dumps({"title": ""}))
+    return content.read(json.dumps({"title": "x" * (characters - empty)}))
+
+
+def _events(count: int, recorder: str = "r") -> None:
+    events = [audit_pb2.RecordedEvent()] * count
+    recorded._check(audit_pb2.RecordAuditEventsRequest(recorder=recorder, events=events))
+
+
+def _imported(size: int) -> object:
+    draft = conflict_resolution.Draft({"name": "x" * (size - 1), "owner": "y"})
+    return conflict_resolution._too_long(["name", "owner"], draft)
+
+
+def _assistant(*tools: assistant_pb2.ToolBinding) -> list[object]:
+    model = assistant_pb2.ModelRef(connector="c", model="m")
+    return list(checking.violations_of(assistant_pb2.Assistant(model=model, tools=tools)))
+
+
+def _tool(**fields: Any) -> assistant_pb2.ToolBinding:
+    return assistant_pb2.ToolBinding(**{"tool": "t", **fields})
+
+
+_ASSISTANTS, _CONVERSION = "heddle_assistants", "heddle_conversion"
+_USAGE = f"{_ASSISTANTS}.usage"
+ROWS: dict[str, Check] = {
+    f"{_ASSISTANTS}.accounts.checks._LONGEST_NAME": lambda n: checks.check_name("x" * n, "name"),
+    f"{_ASSISTANTS}.accounts.checks._MOST_COLLECTIONS": lambda n: checks.check_collections(
+        account_pb2.ResolveCollectionsRequest(ids=["a"] * n)
+    ),
+    f"{_ASSISTANTS}.accounts.settings_text._LARGEST": lambda n: (
+        settings_text.parsed("{}".ljust(n)) and None
+    ),
+    f"{_ASSISTANTS}.assistants.servicer._LONGEST_TEXT": lambda n: servicer._check_text("x" * n),
+    f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
+    f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
+    f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
+    f"{_ASSISTANTS}.repository.batches.MAX_ROWS": lambda n: batch_servicer._require_size(n, "ids"),
+    f"{_ASSISTANTS}.rubrics.content.LARGEST": lambda n: _rubric(n) and None,
+    f"{_USAGE}.entries.MOST": lambda n: (
+        _reported(entries=[_used(number + 1) for number in range(n)]) and None
+    ),
+    f"{_USAGE}.entries._LARGEST": lambda n: _reported(entries=[_used(1, prompt_tokens=n)]) and None,
+    f"{_USAGE}.entries._LONGEST_RECORDER": lambda n: _reported(recorder="x" * n),
+    f"{_USAGE}.prices.DEAREST": lambda n: _priced(n) and None,
+    f"{_USAGE}.recording.MOST_PICOS": _cost,
+    f"{_USAGE}.reservations.MAX_TOKENS": lambda n: _reserved(prompt_tokens=n),
+    f"{_USAGE}.reservations.MAX_ID_CHARACTERS": lambda n: _reserved(reservation_id="x" * n),
+    f"{_USAGE}.reservations.MAX_LIFETIME": lambda n: _reserved(lifetime=Duration(seconds=n)),
+    "heddle_runtime.limits.MAX_OWNER_CHARACTERS": lambda n: not may_be_user("x" * n),
+    "heddle_runtime.limits.MAX_TOOLS": lambda n: _assistant(*[_tool()] * n),
+    "heddle_runtime.limits.MAX_TOOL_SECONDS": lambda n: _assistant(
+        _tool(timeout=Duration(seconds=n))
+    ),
+    f"{_CONVERSION}.columns.MOST_COLLECTIONS": lambda n: columns.collections_of(
+        ",".join(["a"] * n)
+    )[1],
+    f"{_CONVERSION}.columns.MOST_RESULTS": lambda n: columns.top_k_of(n)[1],
+    f"{_CONVERSION}.contract_tools._LARGEST_EXACT": lambda n: contract_tools._exact(n) != n,
+    f"{_CONVERSION}.identifiers.MAX_ROW_ID": lambda n: identifiers.row_id(str(n)) is None,
+    f"{_CONVERSION}.json_text._MAX_DIGITS": lambda n: (
+        json_text.checked({"a": 10 ** (n - 1)}) and None
+    ),
+    "heddle_migration_service.batch_jobs.servicer._MAX_IDS": lambda n: batch_jobs._check_ids(
+        ["1"] * n
+    ),
+    "heddle_migration_service.records.view._MAX_DIGITS": lambda n: view._number("1" * n) == "1" * n,
+}

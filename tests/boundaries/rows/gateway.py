@@ -1,0 +1,111 @@
+"""Limits of the gateway's requests."""
+
+import asyncio
+import json
+from base64 import b64encode
+from typing import Any
+
+from boundaries.rows.forms import Check
+from gateway.test_connection_protocol import serving
+from heddle_gateway.auth import impersonation, issued_keys
+from heddle_gateway.auth.fair_turns import FairTurns
+from heddle_gateway.http import multipart
+from heddle_gateway.http.json_text import Place
+from heddle_gateway.openai import search_filters, served_images
+from heddle_gateway.openai.chat import content_parts, request
+from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.identity import Identity
+from starlette.requests import Request
+
+
+async def _head(size: int) -> bool:
+    """Return whether the beginning of a head is refused, whose rest never arrives."""
+    async with serving() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nx: ".ljust(size, b"x"))
+        writer.write_eof()
+        response = await reader.read()
+        writer.close()
+    return response.startswith(b"HTTP/1.1 431 ")
+
+
+def _membership(count: int) -> None:
+    value = ["v"] * count
+    search_filters.Membership.model_validate({"type": "in", "key": "k", "value": value})
+
+
+def _filter(levels: int) -> None:
+    condition: Any = {"type": "eq", "key": "k", "value": "v"}
+    for _ in range(levels - 1):
+        condition = {"type": "and", "filters": [condition]}
+    search_filters.to_filter(search_filters.Compound.model_validate(condition))
+
+
+def _conversation(count: int = 1, *, content: object = "a", **fields: object) -> None:
+    messages = [{"role": "user", "content": content}] * count
+    request.parse_request(json.dumps({"messages": messages, **fields}).encode(), "1")
+
+
+def _functions(count: int) -> None:
+    tools = [{"type": "function", "function": {"name": f"f{each}"}} for each in range(count)]
+    _conversation(tools=tools)
+
+
+def _filters(count: int) -> None:
+    equal = {"type": "eq", "key": "k", "value": "v"}
+    search_filters.Compound.model_validate({"type": "and", "filters": [equal] * count})
+
+
+async def _form(fields: int) -> None:
+    lines = ["--b\r\ncontent-disposition: form-data; name=a\r\n\r\nb\r\n"] * fields
+    body = "".join([*lines, "--b--\r\n"]).encode()
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": body}
+
+    headers = [(b"content-type", b"multipart/form-data; boundary=b")]
+    await multipart.read_form(Request({"type": "http", "headers": headers}, receive))
+
+
+async def _waiting(count: int) -> bool:
+    """Return whether a request is refused while others of its organisation wait."""
+    turns = FairTurns(1)
+    identities = [Identity("u", organization) for organization in ("a", "b")]
+    for identity in identities:
+        await turns.enter(identity)
+    waiting = [asyncio.create_task(turns.enter(identities[1])) for _ in range(count)]
+    await asyncio.sleep(0)
+    refused = [task for task in waiting if task.done()]
+    for task in waiting:
+        task.cancel()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    return any(isinstance(results[waiting.index(task)], ResourceExhaustedError) for task in refused)
+
+
+_OPENAI = "heddle_gateway.openai"
+ROWS: dict[str, Check] = {
+    "heddle_gateway.auth.impersonation._MAX_BYTES": lambda n: impersonation._check(
+        b"x-openwebui-user-email", [b"x" * n]
+    ),
+    "heddle_gateway.auth.issued_keys._MAX_CHARACTERS": lambda n: (
+        not issued_keys._may_be_issued("x" * n)
+    ),
+    "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
+    "heddle_gateway.http.connection.MAX_HEAD_BYTES": _head,
+    "heddle_gateway.http.multipart.MAX_FIELDS": _form,
+    f"{_OPENAI}.chat.content_parts.MAX_MEDIA_BYTES": lambda n: (
+        content_parts._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None
+    ),
+    f"{_OPENAI}.chat.request.MAX_PARTS_IN_ALL": lambda n: (
+        request._count_parts([{"content": [{}] * n}], Place(b"")) and None
+    ),
+    f"{_OPENAI}.chat.schema.MAX_MESSAGES": _conversation,
+    f"{_OPENAI}.chat.schema.MAX_PARTS": lambda n: _conversation(
+        content=[{"type": "text", "text": "a"}] * n
+    ),
+    f"{_OPENAI}.chat.schema.MAX_FUNCTIONS": _functions,
+    f"{_OPENAI}.search_filters.MAX_FILTERS": _filters,
+    f"{_OPENAI}.search_filters.MAX_VALUES": _membership,
+    f"{_OPENAI}.search_filters.MAX_LEVELS": _filter,
+    f"{_OPENAI}.served_images._MAX_PAGES": lambda n: served_images._number(str(n)) and None,
+}
