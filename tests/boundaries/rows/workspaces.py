@@ -67,15 +67,15 @@ def _read(folder: Path, size: int) -> None:
 
 def _backups(folder: Path, *sizes: int) -> bool:
     """Return whether backups are removed."""
-    kept_in = state.State(folder)
-    kept_in.journal.mkdir()
+    its_state = state.State(folder)
+    its_state.journal.mkdir()
     for number, size in enumerate(sizes):
         backup = folder / "backups" / f"{number:04}"
         backup.mkdir(parents=True)
         (backup / "record.json").touch()
         with (backup / "0").open("wb") as file:
             file.truncate(size)
-    kept_in.prune()
+    its_state.prune()
     return len(list((folder / "backups").iterdir())) < len(sizes)
 
 

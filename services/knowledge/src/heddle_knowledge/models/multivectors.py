@@ -33,7 +33,7 @@ class RemotePageModel:
     shape: Shape
 
     def info(self) -> PageModelInfo:
-        """Return what identifies it. What its server holds under the name nobody can tell."""
+        """Return what identifies it. The server does not say what it holds under the name."""
         return PageModelInfo(self.server.model, self.dimension, self.shape, visual=True)
 
     async def embed_pages(self, pages: Sequence[DrawnPage]) -> list[NDArray[np.float16]]:

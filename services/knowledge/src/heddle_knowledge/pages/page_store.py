@@ -158,7 +158,7 @@ class PageStore:
     async def sweep(
         self, collection: Record, current: Callable[[], Awaitable[Collection[str]]]
     ) -> None:
-        """Drop the pages of documents that are gone and that nobody is ingesting.
+        """Drop the pages of documents that are gone and that no request ingests.
 
         Args:
             collection: Whose.
