@@ -53,6 +53,11 @@ class History:
         """Return the seconds of the longest operation."""
         return max((it.ended - it.started for it in self.operations), default=0)
 
+    def p99(self) -> float:
+        """Return the 99th percentile of the seconds of an operation."""
+        seconds = sorted(it.ended - it.started for it in self.operations)
+        return seconds[int(len(seconds) * 0.99)]
+
     def counts(self) -> Counter[Outcome]:
         """Count the operations by their ends."""
         return Counter(it.outcome for it in self.operations)

@@ -6,6 +6,8 @@ from chaos.history import History
 
 NOTICED_WITHIN, RECOVERED_WITHIN = 5.0, 3.0
 """Seconds until a fault shows, and until the load succeeds after the fault ended."""
+MAX_P99_SECONDS = 0.2
+"""Of an operation of others while a plugin misbehaves."""
 _HEAD = (
     "Fault",
     "Operations",
@@ -14,6 +16,7 @@ _HEAD = (
     "Lost writes",
     "Noticed",
     "Recovered",
+    "p99 of others",
 )
 
 
@@ -30,6 +33,7 @@ class Report:
         *,
         noticed: float | None = None,
         recovered: float | None = None,
+        p99: float | None = None,
         gateway_ends: bool = False,
         errors_allowed: bool = True,
     ) -> None:
@@ -40,6 +44,7 @@ class Report:
             history: What the clients saw.
             noticed: Seconds until the fault showed.
             recovered: Seconds until the load succeeded after the fault ended.
+            p99: The 99th percentile of the seconds of an operation during the fault.
             gateway_ends: Whether the fault ends the gateway, which breaks connections of clients.
             errors_allowed: Whether operations may fail with a typed error.
 
@@ -57,6 +62,7 @@ class Report:
                 str(len(history.lost)),
                 _seconds(noticed),
                 _seconds(recovered),
+                "-" if p99 is None else f"{p99 * 1000:.0f} ms",
             )
         )
         assert not untyped, untyped[:5]
@@ -64,6 +70,7 @@ class Report:
         assert errors_allowed or not counts["error"], history.ends("error")[:5]
         assert noticed is None or noticed <= NOTICED_WITHIN, noticed
         assert recovered is None or recovered <= RECOVERED_WITHIN, recovered
+        assert p99 is None or p99 <= MAX_P99_SECONDS, p99
 
     def table(self) -> str:
         """Return the rows as a Markdown table."""

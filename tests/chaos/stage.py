@@ -36,9 +36,9 @@ class Stage:
         """What the clients of the load did and saw."""
         return self.load.history
 
-    async def begin(self) -> None:
-        """Start the load, and wait until every kind of it gets answers."""
-        self.load.start()
+    async def begin(self, clients: int = 2) -> None:
+        """Start the load with some clients of each kind, and wait until each gets answers."""
+        self.load.start(clients=clients)
         await self.steady()
 
     async def steady(self) -> None:
