@@ -1,6 +1,7 @@
 """`heddle_gateway.auth.fair_turns`: how an organisation that sends many requests waits."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable
 from pathlib import Path
@@ -97,6 +98,26 @@ async def test_a_thousand_requests_of_an_organisation_wait(waiting: int, refused
     for failure in failures:
         assert isinstance(failure, ResourceExhaustedError)
         assert failure.retry_after == 5
+
+
+async def test_a_request_that_waits_too_long_for_its_turn_is_refused() -> None:
+    turns = FairTurns(1, max_waiting_seconds=0.05)
+    await turns.enter(CAT)
+    await turns.enter(ANN)  # counts for 0.25 s, as it does not end
+    waiting = [asyncio.create_task(turns.enter(each)) for each in (ANN, BOB)]
+    started = time.monotonic()
+    for task in waiting:
+        with pytest.raises(ResourceExhaustedError) as refused:
+            await task
+        assert refused.value.retry_after == 5
+        assert "Try again in 5 s" in refused.value.message
+    assert time.monotonic() - started >= 0.05
+    # Those that were refused leave no turn behind that the next one would wait for.
+    async with asyncio.timeout(2):
+        while True:
+            with contextlib.suppress(ResourceExhaustedError):
+                await turns.enter(BOB)
+                break
 
 
 @pytest.mark.parametrize("stream", [False, True])

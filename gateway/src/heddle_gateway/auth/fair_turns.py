@@ -59,17 +59,24 @@ class Turn:
 class FairTurns:
     """The turns of all organisations."""
 
-    def __init__(self, starting: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        starting: int,
+        clock: Callable[[], float] = time.monotonic,
+        max_waiting_seconds: float = _MAX_WAITING_SECONDS,
+    ) -> None:
         """Prepare.
 
         Args:
             starting: The number of requests of one organisation that may start at the same time.
             clock: Returns the time in seconds.
+            max_waiting_seconds: How long a request waits for its turn.
         """
         self._slots = FairSlots(
             _UNLIMITED, per_organization=starting, max_waiting_per_organization=_MAX_WAITING
         )
         self._clock = clock
+        self._max_waiting_seconds = max_waiting_seconds
         self._active: OrderedDict[str, float] = OrderedDict()
         """The times of the last requests by organisation, the latest last."""
 
@@ -85,7 +92,7 @@ class FairTurns:
         if self._is_alone(organization):
             return None
         try:
-            async with asyncio.timeout(_MAX_WAITING_SECONDS):
+            async with asyncio.timeout(self._max_waiting_seconds):
                 await self._slots.acquire(Tenant(organization, identity.subject))
         except (QueueFullError, TimeoutError):
             raise ResourceExhaustedError(
