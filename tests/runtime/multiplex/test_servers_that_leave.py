@@ -106,6 +106,17 @@ async def test_the_first_calls_do_not_wait_for_a_pipe() -> None:
         assert sorted(server.paths) == sorted([CARRY, WHOLE])
 
 
+async def test_a_new_channel_does_not_inherit_the_failure_of_another_one() -> None:
+    async with greeting(greeter(), AT_ONCE) as server:
+        old = channel(server.address, CONTRACT)
+        assert await whole(old, "old") == "old"
+    assert await code(whole(old, "old")) is grpc.StatusCode.UNAVAILABLE
+    again = ServiceSettings(drain_wait=0, shutdown_grace=0, listen=server.address)
+    async with greeting(greeter(), again), channel(server.address, CONTRACT) as new:
+        assert await whole(new, "new") == "new"
+    await old.close()
+
+
 async def test_an_idle_pipe_does_not_hold_up_a_stop() -> None:
     async with greeting(greeter(), PATIENT) as server:
         to = channel(server.address, CONTRACT)

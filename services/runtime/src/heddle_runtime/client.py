@@ -30,6 +30,9 @@ OPTIONS = [
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     # Otherwise a proxy from the environment receives even calls within this machine.
     ("grpc.enable_http_proxy", 0),
+    # Otherwise a channel fails its first calls because another one of this process could not reach
+    # the same address shortly before.
+    ("grpc.use_local_subchannel_pool", 1),
     # Pings detect a server that hangs. The second timeout must be set as well: it takes
     # precedence, and its default is a minute.
     ("grpc.keepalive_time_ms", KEEPALIVE_MS),
