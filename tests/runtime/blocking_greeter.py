@@ -1,6 +1,7 @@
 """A greeter in a process of its own, which blocks its event loop on request."""
 
 import asyncio
+import os
 import sys
 import time
 
@@ -12,7 +13,7 @@ from runtime.greeting import Greeter, greeting
 
 
 class BlockingGreeter(Greeter):
-    """Sleeps in the event loop for the seconds in the page token."""
+    """Sleeps in the event loop for the seconds in the page token; says which process it is."""
 
     async def ListStrategies(
         self, request: pb.ListStrategiesRequest, context: Context
@@ -21,11 +22,13 @@ class BlockingGreeter(Greeter):
             case ["load", seconds]:
                 async with loading():
                     time.sleep(float(seconds))  # noqa: ASYNC251 - as the import of a large library
-            case [seconds]:
+            case [seconds] if seconds.isdecimal():
                 time.sleep(float(seconds))  # noqa: ASYNC251 - a fault to notice
             case _:
                 pass
-        return await super().ListStrategies(pb.ListStrategiesRequest(), context)
+        response = await super().ListStrategies(pb.ListStrategiesRequest(), context)
+        response.strategies.add(name=str(os.getpid()))
+        return response
 
 
 async def main() -> None:

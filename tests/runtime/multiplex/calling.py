@@ -66,7 +66,7 @@ async def code(call: Awaitable[object]) -> grpc.StatusCode:
 async def two_servers(
     settings: ServiceSettings,
 ) -> AsyncIterator[tuple[Channel, Callable[[], Awaitable[None]], Greeter, Greeter]]:
-    """Yield a channel to two servers, what stops the one its pipe leads to, that, and the other."""
+    """Yield a channel to two servers, which take turns; what stops the first one, and both."""
     both = greeter(), greeter()
     async with AsyncExitStack() as one, AsyncExitStack() as another:
         stacks = one, another
@@ -76,9 +76,7 @@ async def two_servers(
         ]
         async with channel("ipv4:" + ",".join(s.address for s in servers), CONTRACT) as to:
             await to.channel_ready()
-            await whole(to, "who")
-            first = 0 if both[0].asked else 1
-            yield to, stacks[first].aclose, both[first], both[1 - first]
+            yield to, one.aclose, *both
 
 
 def tasks() -> Counter[str]:

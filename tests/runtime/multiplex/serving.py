@@ -106,7 +106,8 @@ async def multiplexed(server: Serving) -> AsyncGenerator[grpc.aio.Channel]:
 def stream_loads(connection: grpc.aio.Channel) -> list[int]:
     """Return how many calls the client believes to be in each pipe that takes new ones."""
     assert isinstance(connection, MultiplexedChannel)
-    return [len(pipe.calls) for pipe in connection._streams]  # noqa: SLF001 - nothing else tells
+    replicas = connection._replicas  # noqa: SLF001 - nothing else tells
+    return [len(pipe.calls) for replica in replicas for pipe in replica.streams]
 
 
 @dataclass

@@ -9,7 +9,7 @@ import pytest
 from google.rpc import code_pb2
 from heddle.multiplex.v1 import multiplex_pb2
 from heddle_runtime.client import streaming
-from heddle_runtime.multiplex.channel import CALLS_PER_STREAM
+from heddle_runtime.multiplex.replica import CALLS_PER_STREAM
 from patience import until
 from runtime.greeting import ask, ask_whole
 from runtime.multiplex.calling import (

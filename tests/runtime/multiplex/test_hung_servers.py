@@ -16,10 +16,13 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError, from_rpc
+from heddle_runtime.multiplex.channel import MAX_REQUEST_BYTES
 from runtime.greeting import CONTRACT, ask
 
 TESTS = Path(__file__).parents[2]
 NOTICED_WITHIN = 5.0
+LARGE = "x" * (MAX_REQUEST_BYTES + 1)
+"""The page token of a request that no stream carries."""
 
 
 @dataclass
@@ -123,24 +126,84 @@ async def test_a_server_that_loads_a_library_is_not_taken_for_a_hung_one(server:
         assert await unavailable(strategies(stub, "7")) < NOTICED_WITHIN
 
 
-async def test_a_replica_whose_interpreter_is_blocked_gets_no_more_calls() -> None:
-    async with running() as blocked, running() as other:
-        addresses = f"ipv4:{blocked.address},{other.address}"
-        async with channel(addresses, CONTRACT) as to:
-            await to.channel_ready()
-            stub = pb_grpc.OrchestratorServiceStub(to)
-            await strategies(stub)
-            async with channel(blocked.address, CONTRACT) as directly:
-                await directly.channel_ready()
-                blocking = strategies(pb_grpc.OrchestratorServiceStub(directly), "12")
-                await asyncio.sleep(0.2)
-                begin = time.monotonic()
-                await _answered_within(stub, NOTICED_WITHIN)
-                await asyncio.sleep(max(0.0, begin + NOTICED_WITHIN - time.monotonic()))
-                while time.monotonic() < begin + 10:
-                    await asyncio.wait_for(strategies(stub), 1)
-                    await asyncio.sleep(0.05)
-                await asyncio.gather(blocking, return_exceptions=True)
+@pytest.mark.parametrize("token", [LARGE, pytest.param("", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "fault", ["blocked", pytest.param("stopped", marks=pytest.mark.exhaustive)]
+)
+async def test_a_replica_that_hangs_gets_no_calls_until_it_responds_again(
+    fault: str, token: str
+) -> None:
+    async with (
+        running() as hanging,
+        running() as other,
+        channel(f"ipv4:{hanging.address},{other.address}", CONTRACT) as to,
+        channel(hanging.address, CONTRACT) as directly,
+    ):
+        await asyncio.gather(to.channel_ready(), directly.channel_ready())
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        both = {hanging.process.pid, other.process.pid}
+        assert {await _process(stub, token) for _ in range(4)} == both
+        begin = time.monotonic()
+        waiting = [asyncio.ensure_future(_process(stub, token)) for _ in range(2)]
+        if fault == "stopped":
+            hanging.process.send_signal(signal.SIGSTOP)
+        else:
+            blocking = strategies(pb_grpc.OrchestratorServiceStub(directly), "8")
+            waiting.append(blocking)  # type: ignore[arg-type] # which also ends
+        await asyncio.sleep(0.1)
+        waiting += [asyncio.ensure_future(_process(stub, token)) for _ in range(4)]
+        ends = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+        failures = [end for end in ends if isinstance(end, BaseException)]
+        assert {grpc.StatusCode.UNAVAILABLE} >= {_code(each) for each in failures}
+        while time.monotonic() < begin + 7:
+            assert await asyncio.wait_for(_process(stub, token), 1) == other.process.pid
+            await asyncio.sleep(0.05)
+        hanging.process.send_signal(signal.SIGCONT)
+        async with asyncio.timeout(1 + 3):
+            while await _process(stub, token) != hanging.process.pid:
+                await asyncio.sleep(0.05)
+
+
+async def test_a_large_call_and_its_stream_end_when_their_server_hangs(server: Server) -> None:
+    async with channel(server.address, CONTRACT) as to:
+        await to.channel_ready()
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        request = ask("hang")
+        request.messages.add(role=request.messages[0].role).parts.add(text=LARGE)
+        stream = stub.RunCompletion(request, timeout=30)
+        await anext(aiter(stream))
+        large = strategies(stub, LARGE)
+        await large
+        blocking = strategies(stub, "7")
+        await asyncio.sleep(0.1)
+        large = strategies(stub, LARGE)
+        assert await unavailable(asyncio.ensure_future(_all_of(stream))) < NOTICED_WITHIN
+        assert await unavailable(large) < 1
+        assert await unavailable(blocking) < 1
+
+
+async def test_a_new_channel_waits_for_no_replica_that_hangs() -> None:
+    async with running() as hanging, running() as other, channel(hanging.address) as directly:
+        await directly.channel_ready()
+        blocking = strategies(pb_grpc.OrchestratorServiceStub(directly), "6")
+        await asyncio.sleep(0.2)
+        addresses = f"ipv4:{hanging.address},{other.address}"
+        for _ in range(4):
+            async with channel(addresses, CONTRACT) as to:
+                stub = pb_grpc.OrchestratorServiceStub(to)
+                assert await asyncio.wait_for(_process(stub), 2) == other.process.pid
+        await asyncio.gather(blocking, return_exceptions=True)
+
+
+async def _process(stub: "pb_grpc.OrchestratorServiceAsyncStub", token: str = "") -> int:
+    """Return the number of the process that answers."""
+    response = await stub.ListStrategies(pb.ListStrategiesRequest(page_token=token), timeout=30)
+    return int(response.strategies[-1].name)
+
+
+def _code(error: BaseException) -> grpc.StatusCode:
+    assert isinstance(error, grpc.aio.AioRpcError), error
+    return error.code()
 
 
 async def _all_of(stream: object) -> list[object]:

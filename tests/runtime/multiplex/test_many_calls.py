@@ -12,7 +12,7 @@ from heddle_runtime.client import OPTIONS, streaming
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import Identity, TokenSigner
 from heddle_runtime.multiplex.call import WINDOW
-from heddle_runtime.multiplex.channel import CALLS_PER_STREAM
+from heddle_runtime.multiplex.replica import CALLS_PER_STREAM
 from patience import settled, until
 from runtime.greeting import CONTRACT
 from runtime.multiplex.calling import (

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import grpc
@@ -101,27 +102,44 @@ def channel(
     Calls are multiplexed if the server offers it (see `heddle_runtime.multiplex`). The secret signs
     the identity of the caller for the service that is called. `tls` is for addresses with a port.
     """
-    config = json.dumps(service_config(*services))
-    options = [*OPTIONS, ("grpc.service_config", config)]
-    if tls and uses_tls(address):
-        options += host_of_replicas(address)
-        wire = grpc.aio.secure_channel(address, tls.of_client(), options)
-    else:
-        wire = grpc.aio.insecure_channel(address, options)
+    addresses = replicas_of(address)
+
+    def connect(to: str) -> grpc.aio.Channel:
+        config = json.dumps(service_config(*services, checks_health=to not in addresses))
+        options = [*OPTIONS, ("grpc.service_config", config)]
+        if tls and uses_tls(address):
+            options += host_of_replicas(address)
+            return grpc.aio.secure_channel(to, tls.of_client(), options)
+        return grpc.aio.insecure_channel(to, options)
+
     return MultiplexedChannel(
-        wire,
+        [partial(connect, each) for each in addresses],
         {f"/{service}/{method}" for service, method in _safe(*services)},
         TokenSigner(secret.get_secret_value()) if secret else None,
+        partial(connect, address) if len(addresses) > 1 else None,
     )
 
 
-def service_config(*services: ServiceDescriptor) -> dict[str, object]:
-    """Derive the gRPC service config from the methods' `idempotency_level`."""
+def replicas_of(address: str) -> list[str]:
+    """Return the address of each replica of a list. What one name stands for is one replica."""
+    scheme, _, hosts = address.partition(":")
+    if scheme not in ("ipv4", "ipv6"):
+        return [address]
+    return [f"{scheme}:{host}" for host in hosts.split(",")]
+
+
+def service_config(*services: ServiceDescriptor, checks_health: bool = False) -> dict[str, object]:
+    """Derive the gRPC service config from the methods' `idempotency_level`.
+
+    With `checks_health`, a new connection gets calls when the health service of its replica says
+    that it serves. gRPC does not notice a replica that hangs later.
+    """
     safe = [{"service": service, "method": method} for service, method in _safe(*services)]
     return {
         "loadBalancingConfig": [{"round_robin": {}}],
         "methodConfig": [{"name": safe, "retryPolicy": RETRY_POLICY}] if safe else [],
         "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+        **({"healthCheckConfig": {"serviceName": ""}} if checks_health else {}),
     }
 
 

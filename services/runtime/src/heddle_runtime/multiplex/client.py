@@ -35,7 +35,9 @@ _BROKEN = "The connection to another service was lost. Try again later."
 class ClientStream:
     """A stream that carries many calls."""
 
-    def __init__(self, stream: "Stream") -> None:
+    def __init__(self, stream: "Stream", connection: "grpc.aio.Channel") -> None:
+        self.connection = connection
+        """What the stream uses, and plain calls may use while the stream shows that it works."""
         self.calls: dict[int, MultiplexedCall] = {}
         self._stream = stream
         self._send_queue = SendQueue[pb.CarryRequest](pb.CarryRequest)
