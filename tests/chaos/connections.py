@@ -17,6 +17,10 @@ class Connections:
     """By service, the address of its proxy."""
     _open: dict[str, set[asyncio.StreamWriter]] = field(default_factory=dict)
 
+    def count(self) -> int:
+        """Return the number of open connections, each with two ends."""
+        return sum(len(writers) for writers in self._open.values()) // 2
+
     def cut(self) -> int:
         """Reset all connections, and return their number."""
         writers = [writer for each in self._open.values() for writer in each]

@@ -43,11 +43,13 @@ class History:
         """Return the operations with some outcomes, as texts."""
         return [f"{it.kind}: {it.detail}" for it in self.operations if it.outcome in outcomes]
 
+    def since(self, moment: float) -> list[Operation]:
+        """Return the operations that began after `moment` and have ended."""
+        return [it for it in self.operations if it.started > moment]
+
     def answered_since(self, moment: float) -> Counter[str]:
         """Count the answers by kind to operations that began after `moment`."""
-        return Counter(
-            it.kind for it in self.operations if it.outcome == "answer" and it.started > moment
-        )
+        return Counter(it.kind for it in self.since(moment) if it.outcome == "answer")
 
     def longest(self) -> float:
         """Return the seconds of the longest operation."""

@@ -46,6 +46,16 @@ class Stage:
         began = time.monotonic()
         await until(lambda: set(KINDS) <= set(self.history.answered_since(began)), 60)
 
+    async def exposed(self, count: int = 3) -> None:
+        """Wait until so many operations of each kind have begun from now on and ended."""
+        began = time.monotonic()
+        await until(
+            lambda: all(
+                sum(it.kind == kind for it in self.history.since(began)) >= count for kind in KINDS
+            ),
+            PATIENCE + 10,
+        )
+
     async def recovered(self) -> float:
         """Return the seconds from now until every kind of load got an answer again."""
         began = time.monotonic()

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from _pytest.mark import ParameterSet
-from chaos.load import STREAMED, WHOLE
+from chaos.load import READ, STREAMED, WHOLE, WRITE
 from chaos.report import Report
 from chaos.stage import STALL_SECONDS, Stage, running_stage
 from full_disk import needs_root, small_disk
 from integration.processes import GATEWAY, MODULES
+from patience import until
 
 ASSISTANTS = "heddle_assistants"
 ORCHESTRATOR = "heddle_orchestrator"
-CUTS = 10
+CUTS, OPERATIONS = 10, 50
+DELAY_SECONDS = 3.0
 
 
 def _subset(values: Iterable[str], *chosen: str) -> list[ParameterSet]:
@@ -45,7 +47,7 @@ async def stage(folder: Path) -> AsyncIterator[Stage]:
 async def test_a_killed_process_tears_no_answer(stage: Stage, report: Report, module: str) -> None:
     await stage.begin()
     await asyncio.to_thread(stage.heddle.kill, module)
-    await asyncio.sleep(1)
+    await stage.exposed()
     await stage.restart(module)
     recovered = await stage.recovered()
     await stage.load.check()
@@ -65,10 +67,8 @@ async def test_a_paused_process_is_noticed(stage: Stage, report: Report, module:
     paused = time.monotonic()
     stage.pause(module)
     noticed = await stage.unready(module.removeprefix("heddle_"))
-    await asyncio.sleep(max(0.0, paused + 6 - time.monotonic()))
-    await asyncio.sleep(2)
-    later = [it for it in stage.history.operations if it.started > paused + 6]
-    assert later
+    await until(lambda: len(stage.history.since(paused + 6)) >= OPERATIONS)
+    later = stage.history.since(paused + 6)
     assert all(it.ended - it.started < 1 for it in later), later
     longest = stage.history.longest()
     stage.resume(module)
@@ -91,7 +91,8 @@ async def test_cut_connections_between_all_processes_end_typed(
     count = 0
     for _ in range(CUTS):
         count += stage.connections.cut()
-        await asyncio.sleep(0.3)
+        await until(stage.connections.count)
+        await stage.exposed(1)
     recovered = await stage.recovered()
     await stage.load.check()
     assert count > CUTS
@@ -119,14 +120,14 @@ async def test_a_provider_that_stops_in_mid_answer_ends_typed(
 @pytest.mark.chaos
 async def test_a_slow_provider_delays_only_its_own_answers(stage: Stage, report: Report) -> None:
     await stage.begin()
-    stage.provider.delay = 3.0
-    await asyncio.sleep(4)
-    others = [it for it in stage.history.operations if it.kind not in (STREAMED, WHOLE)]
+    stage.provider.delay = DELAY_SECONDS
+    delayed = time.monotonic()
+    await until(lambda: _longest(stage, delayed, STREAMED, WHOLE) >= DELAY_SECONDS)
     stage.provider.delay = 0.0
+    longest = _longest(stage, delayed, WRITE, READ)
     recovered = await stage.recovered()
     await stage.load.check()
-    assert len(others) > 20
-    assert max(it.ended - it.started for it in others) < 2
+    assert 0 < longest < 2
     report.add(
         "provider answers after 3 s", stage.history, recovered=recovered, errors_allowed=False
     )
@@ -140,7 +141,7 @@ async def test_a_removed_database_loses_no_acknowledged_write(
     _move(folder, "heddle.db", "moved.db")
     noticed = await stage.unready("assistants")
     acknowledged = len(stage.history.acknowledged)
-    await asyncio.sleep(2)
+    await stage.exposed(10)
     assert len(stage.history.acknowledged) == acknowledged
     problems = [it["problem"] for it in await stage.components("assistants") if not it["ready"]]
     assert str(folder / "heddle.db") in "".join(problems)
@@ -159,12 +160,18 @@ async def test_a_full_disk_is_reported_and_survived(tmp_path: Path, report: Repo
             await stage.begin()
             disk.fill()
             noticed = await stage.unready("assistants")
-            await asyncio.sleep(1)
+            await stage.exposed()
             disk.free()
             recovered = await stage.recovered()
             await stage.load.check()
             assert "Traceback" not in stage.heddle.log(ASSISTANTS)
             report.add("disk full", stage.history, noticed=noticed, recovered=recovered)
+
+
+def _longest(stage: Stage, moment: float, *kinds: str) -> float:
+    """Return the seconds of the longest operation of some kinds that began after `moment`."""
+    operations = stage.history.since(moment)
+    return max((it.ended - it.started for it in operations if it.kind in kinds), default=0)
 
 
 def _move(folder: Path, source: str, target: str) -> None:
