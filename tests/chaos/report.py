@@ -7,7 +7,7 @@ from chaos.history import History
 NOTICED_WITHIN, RECOVERED_WITHIN = 5.0, 3.0
 """Seconds until a fault shows, and until the load succeeds after the fault ended."""
 MAX_P99_SECONDS = 0.2
-"""Of an operation of others while a plugin misbehaves."""
+"""Of an operation of others while a plugin misbehaves, on a machine without other load."""
 _HEAD = (
     "Fault",
     "Operations",
@@ -33,7 +33,7 @@ class Report:
         *,
         noticed: float | None = None,
         recovered: float | None = None,
-        p99: float | None = None,
+        p99: tuple[float, float] | None = None,
         gateway_ends: bool = False,
         errors_allowed: bool = True,
     ) -> None:
@@ -44,7 +44,8 @@ class Report:
             history: What the clients saw.
             noticed: Seconds until the fault showed.
             recovered: Seconds until the load succeeded after the fault ended.
-            p99: The 99th percentile of the seconds of an operation during the fault.
+            p99: The 99th percentile of the seconds of an operation before and during the fault. A
+                busy machine may take twice as long during it.
             gateway_ends: Whether the fault ends the gateway, which breaks connections of clients.
             errors_allowed: Whether operations may fail with a typed error.
 
@@ -62,7 +63,7 @@ class Report:
                 str(len(history.lost)),
                 _seconds(noticed),
                 _seconds(recovered),
-                "-" if p99 is None else f"{p99 * 1000:.0f} ms",
+                "-" if p99 is None else f"{p99[1] * 1000:.0f} ms",
             )
         )
         assert not untyped, untyped[:5]
@@ -70,7 +71,7 @@ class Report:
         assert errors_allowed or not counts["error"], history.ends("error")[:5]
         assert noticed is None or noticed <= NOTICED_WITHIN, noticed
         assert recovered is None or recovered <= RECOVERED_WITHIN, recovered
-        assert p99 is None or p99 <= MAX_P99_SECONDS, p99
+        assert p99 is None or p99[1] <= max(MAX_P99_SECONDS, 2 * p99[0]), p99
 
     def table(self) -> str:
         """Return the rows as a Markdown table."""

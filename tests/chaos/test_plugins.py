@@ -25,8 +25,8 @@ ATTACKS = {
 USES = "{word_count}{context}{user_input}"
 RESULTS = ("The message has 1 words.", "good")
 """Of the tools that the others use."""
-OPERATIONS, ATTEMPTS = 500, 4
-"""What callers do, and what each tool is asked for, before the times are compared."""
+OPERATIONS_BEFORE, OPERATIONS, ATTEMPTS = 200, 500, 4
+"""What callers do before and during an attack, and how often each tool is used."""
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -72,6 +72,9 @@ async def test_a_plugin_that_misbehaves_delays_no_other_caller(
     stage: Stage, report: Report, names: list[str]
 ) -> None:
     await stage.begin(clients=1)
+    stage.history.operations.clear()
+    await until(lambda: len(stage.history.operations) >= OPERATIONS_BEFORE, 100)
+    before = stage.history.p99()
     stage.provider.bodies.clear()
     async with attacking(stage.load.client, names) as answers:
         stage.history.operations.clear()
@@ -82,19 +85,17 @@ async def test_a_plugin_that_misbehaves_delays_no_other_caller(
             ),
             100,
         )
-        p99 = stage.history.p99()
+        during = stage.history.p99()
     await stage.load.check()
     questions = [body["messages"][-1]["content"] for body in stage.provider.bodies]
     assert questions
     assert all(result in question for question in questions for result in RESULTS)
     fault = ATTACKS[names[0]] if len(names) == 1 else "all these plugins at once"
-    report.add(fault, stage.history, p99=p99, errors_allowed=False)
+    report.add(fault, stage.history, p99=(before, during), errors_allowed=False)
 
 
 @asynccontextmanager
-async def attacking(
-    client: httpx.AsyncClient, names: list[str]
-) -> AsyncIterator["Counter[str]"]:
+async def attacking(client: httpx.AsyncClient, names: list[str]) -> AsyncIterator["Counter[str]"]:
     """Use tools that misbehave, two callers for each; yield the number of answers by tool."""
     answers: Counter[str] = Counter()
 
