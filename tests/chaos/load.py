@@ -28,6 +28,8 @@ class Load:
     """The id of the assistant that answers."""
     model: dict[str, str] = field(default_factory=lambda: BYPASS)
     """Of the assistants that are written."""
+    questions: Sequence[str] = ("hi",)
+    """What the assistant is asked, one after the other."""
     pause: float = 0.05
     """Seconds between two operations of a client."""
     history: History = field(default_factory=History)
@@ -61,9 +63,9 @@ class Load:
         """Do one operation, and return how it ended."""
         match kind:
             case "streamed answer":
-                return await self._streamed(assistant or self.assistant)
+                return await self._streamed(assistant)
             case "whole answer":
-                body = _question(assistant or self.assistant)
+                body = self._question(assistant)
                 response = await self.client.post("/v1/chat/completions", json=body)
             case "write":
                 response = await self._write()
@@ -72,7 +74,7 @@ class Load:
         return typed(response.status_code, response.content)
 
     async def _streamed(self, assistant: str) -> tuple[Outcome, str]:
-        body = {**_question(assistant), "stream": True}
+        body = {**self._question(assistant), "stream": True}
         async with self.client.stream("POST", "/v1/chat/completions", json=body) as response:
             if response.status_code != httpx.codes.OK:
                 return typed(response.status_code, await response.aread())
@@ -82,6 +84,11 @@ class Load:
                 if line.startswith("data: {") and "error" in json.loads(line[6:]):
                     return "error", line
         return "untyped", "the stream ended without its end mark"
+
+    def _question(self, assistant: str) -> dict[str, Any]:
+        question = self.questions[next(_numbers) % len(self.questions)]
+        messages = [{"role": "user", "content": question}]
+        return {"model": assistant or self.assistant, "messages": messages}
 
     async def _write(self) -> httpx.Response:
         """Create an assistant, and note it if that was acknowledged."""
@@ -117,7 +124,3 @@ def typed(status: int, body: bytes) -> tuple[Outcome, str]:
     except (ValueError, KeyError, TypeError):
         pass
     return "untyped", f"{status} {body[:200]!r}"
-
-
-def _question(assistant: str) -> dict[str, Any]:
-    return {"model": assistant, "messages": [{"role": "user", "content": "hi"}]}
