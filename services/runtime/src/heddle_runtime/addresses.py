@@ -19,7 +19,9 @@ MIGRATION = "127.0.0.1:9106"
 def _address(service: str, title: str) -> Any:  # noqa: ANN401 - as `Field` itself
     alias = f"HEDDLE_{service}_ADDRESS"
     return Field(
-        validation_alias=alias, description=f"Address of {title}: host:port, or unix:/path."
+        validation_alias=alias,
+        description=f"Address of {title}: host:port, unix:/path, or ipv4:host:port,host:port for "
+        "replicas.",
     )
 
 

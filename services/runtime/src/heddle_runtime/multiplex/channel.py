@@ -129,12 +129,22 @@ class MultiplexedChannel(grpc.aio.Channel):
         return call
 
     def stream_unary(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - grpc's own
-        """Return grpc's own callable."""
-        return self._connection(self._pick_stream()).stream_unary(*args, **options)
+        """Return a callable that calls grpc's own."""
+
+        def call(*values: Any, **settings: Any) -> Any:  # noqa: ANN401 - grpc's own
+            connection = self._connection(self._pick_stream())
+            return connection.stream_unary(*args, **options)(*values, **settings)
+
+        return call
 
     def stream_stream(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - grpc's own
-        """Return grpc's own callable."""
-        return self._connection(self._pick_stream()).stream_stream(*args, **options)
+        """Return a callable that calls grpc's own."""
+
+        def call(*values: Any, **settings: Any) -> Any:  # noqa: ANN401 - grpc's own
+            connection = self._connection(self._pick_stream())
+            return connection.stream_stream(*args, **options)(*values, **settings)
+
+        return call
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:  # noqa: FBT001, FBT002 - grpc's own
         """Return the state of the connection."""
