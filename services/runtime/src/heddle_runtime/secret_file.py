@@ -50,7 +50,7 @@ def read_secret(path: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    # Complete before it has its name: nobody reads half of it, and a crash leaves none.
+    # Complete before it has its name: no process reads half of it, and a crash leaves none.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
