@@ -122,7 +122,7 @@ class UnavailableError(HeddleError, code=StatusCode.UNAVAILABLE, reason="UPSTREA
 
 # Before the next class: `_BY_CODE` holds the last one of a code.
 class QuotaExceededError(HeddleError, code=StatusCode.RESOURCE_EXHAUSTED, reason="QUOTA_EXCEEDED"):
-    """An assistant has spent what its quota allows. A retry fails until an author raises it."""
+    """An assistant has spent what its quota allows. A retry fails until an administrator acts."""
 
     default_retry_after = 3600.0
 
