@@ -26,6 +26,7 @@ async def test_an_administrator_reads_the_events_of_the_own_organisation(shelf: 
         "organization": "uni",
         "scopes": [],
         "client_user": "",
+        "key_id": "file:1",
     }
     assert (event["action"], event["outcome"], event["number"]) == ("assistant.create", "done", 1)
     assert {"name": "name", "before": None, "after": "biology"} in event["changes"]

@@ -85,7 +85,8 @@ async def test_neither_headers_nor_bodies_make_an_identity(start: Start, transpo
         headers = {"x-openwebui-user-email": "admin@uni", "x-user-id": "1"}
         body = {"__openwebui_headers__": {"email": "admin@uni"}, "user": {"id": "1"}}
         assert (await bench.chat(headers, **body)).status_code == 200
-    assert bench.orchestrator.callers[0].identity == Identity("operator", scopes=("admin",))
+    operator = Identity("operator", scopes=("admin",), key_id="settings")
+    assert bench.orchestrator.callers[0].identity == operator
     assert "admin@uni" not in str(bench.orchestrator.requests[0])
 
 
@@ -171,7 +172,8 @@ def test_a_wrong_keys_file_is_refused_without_showing_keys(
 def test_a_keys_file_may_be_json(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     path.write_text(json.dumps({KEY: {"subject": "ana", "scopes": ["a"], "trusted": True}}))
-    assert read_keys(path) == {KEY: Principal(Identity("ana", scopes=("a",)), trusted=True)}
+    ana = Identity("ana", scopes=("a",), key_id="file:1")
+    assert read_keys(path) == {KEY: Principal(ana, trusted=True)}
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,12 @@ async def test_a_trusted_key_speaks_for_a_user_who_may_do_no_more_than_users(
     tmp_path: Path, transport: str
 ) -> None:
     async with gateway(tmp_path, transport) as bench:
-        key = (await bench.key(trusted=True, scopes=["organization_admin", "admin"])).secret
+        created = await bench.key(trusted=True, scopes=["organization_admin", "admin"])
+        key = created.secret
         assert (await bench.chat(key, NAMED, **COPY)).status_code == 200
         assert (await bench.chat(key, **COPY)).status_code == 200
         assert (await bench.chat(key, [("X-OpenWebUI-User-Name", "Ben")])).status_code == 200
-    assert bench.callers[0] == Identity(BEN, "uni")
+    assert bench.callers[0] == Identity(BEN, "uni", key_id=created.key.id)
     assert all(identity.subject.startswith("key:") for identity in bench.callers[1:])
     assert "eve" not in str(bench.callers)
 
@@ -52,7 +53,7 @@ async def test_a_key_of_the_file_may_be_trusted(tmp_path: Path, *, trusted: bool
     keys.write_text(f"'{KEY}': {{subject: webui, organization: uni, trusted: {trusted}}}\n")
     async with gateway(tmp_path, "local", api_key=None, api_keys=keys) as bench:
         assert (await bench.chat(KEY, NAMED)).status_code == 200
-    assert bench.callers == [Identity(BEN if trusted else "webui", "uni")]
+    assert bench.callers == [Identity(BEN if trusted else "webui", "uni", key_id="file:1")]
 
 
 async def test_a_person_whom_nobody_knows_is_a_plain_member_of_the_keys_organisation(
@@ -62,11 +63,11 @@ async def test_a_person_whom_nobody_knows_is_a_plain_member_of_the_keys_organisa
         await bench.organization("evil")
         await bench.user("eve@evil.example", "evil", role="admin")
         await bench.user("mallory@evil.example", "evil", disabled=True)
-        key = (await bench.key(trusted=True)).secret
+        created = await bench.key(trusted=True)
         people = ("nobody@uni.example", "eve@evil.example", "mallory@evil.example")
         for email in people:
-            assert (await bench.chat(key, [(NAMED[0][0], email)])).status_code == 200
-    assert bench.callers == [Identity(email, "uni") for email in people]
+            assert (await bench.chat(created.secret, [(NAMED[0][0], email)])).status_code == 200
+    assert bench.callers == [Identity(email, "uni", key_id=created.key.id) for email in people]
 
 
 async def test_a_disabled_user_is_refused_whoever_speaks_for_him(
@@ -133,9 +134,9 @@ async def test_an_id_without_an_address_names_somebody_and_gives_no_rights(tmp_p
         assert (await bench.chat(KEY, NAMED)).status_code == 200
         assert (await bench.chat(plain, named)).status_code == 200
     assert bench.callers == [
-        Identity("webui", "uni", client_user="5f0c"),
-        Identity(BEN, "uni"),
-        Identity("script", "uni"),
+        Identity("webui", "uni", client_user="5f0c", key_id="file:1"),
+        Identity(BEN, "uni", key_id="file:1"),
+        Identity("script", "uni", key_id="file:2"),
     ]
 
 

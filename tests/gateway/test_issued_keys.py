@@ -29,7 +29,7 @@ async def test_a_key_stands_for_its_user(tmp_path: Path, transport: str) -> None
         made = await bench.key(user=ANN)
         assert (await bench.chat(made.secret)).status_code == 200
         assert (await bench.chat((await bench.key(scopes=["admin"])).secret)).status_code == 200
-    assert bench.callers[0] == Identity(ANN, "uni")
+    assert bench.callers[0] == Identity(ANN, "uni", key_id=made.key.id)
     assert bench.callers[1].subject.startswith("key:")
     assert bench.callers[1].scopes == ("admin",)
 
@@ -108,7 +108,7 @@ class Accounts:
         answer = self.script.pop(0) if self.script else None
         if isinstance(answer, Exception):
             raise answer
-        return pb.ResolveKeyResponse(subject=request.key, organization="uni")
+        return pb.ResolveKeyResponse(subject=request.key, organization="uni", key_id="k1")
 
 
 def issued(accounts: Accounts) -> IssuedKeys:
@@ -129,7 +129,7 @@ async def test_a_failure_says_nothing_about_the_key_and_is_forgotten(error: Exce
     keys = issued(accounts)
     with pytest.raises(UnavailableError):
         await keys.principal("hk_a")
-    assert await keys.principal("hk_a") == Principal(Identity("hk_a", "uni"))
+    assert await keys.principal("hk_a") == Principal(Identity("hk_a", "uni", key_id="k1"))
 
 
 async def test_keys_are_asked_for_in_the_gateways_own_name() -> None:

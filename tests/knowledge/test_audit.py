@@ -15,7 +15,7 @@ from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.identity import Identity
 from heddle_runtime.service_credentials import ServiceCredentials
 
-ADA = Identity("ada@uni.example", "uni")
+ADA = Identity("ada@uni.example", "uni", key_id="k1")
 CREDENTIALS = ServiceCredentials("heddle-knowledge")
 
 
@@ -47,7 +47,9 @@ async def test_events_are_recorded_with_their_actor(service: Service, tmp_path: 
             await outbox.add(change(number))
         log = await recorded(service, 3)
     assert [each.object_id for each in log] == ["0", "1", "2"]
-    assert {(each.actor.subject, each.organization) for each in log} == {(ADA.subject, "uni")}
+    assert {(each.actor.subject, each.organization, each.actor.key_id) for each in log} == {
+        (ADA.subject, "uni", "k1")
+    }
     assert {each.request_id for each in log} == {"req_1"}
     assert changed(log[0]) == {"name": (None, "c0")}
     assert await faults(service) == []

@@ -193,7 +193,8 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         settings.identity_secret.require_tokens()
     principals = read_keys(settings.api_keys) if settings.api_keys else {}
     if settings.api_key:
-        principals[settings.api_key.get_secret_value()] = Principal(OPERATOR)
+        operator = Principal(msgspec.structs.replace(OPERATOR, key_id="settings"))
+        principals[settings.api_key.get_secret_value()] = operator
     if settings.trusted_api_key:
         principals[settings.trusted_api_key.get_secret_value()] = Principal(FRONT_END, trusted=True)
     credentials = ServiceCredentials("heddle-gateway")

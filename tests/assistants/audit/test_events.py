@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import heddle_assistants
+import msgspec
 import pytest
 from assistants.audit.reading import changed, events
 from assistants.serving import ADA, ADMIN, MODEL, SERVICE, Service
@@ -85,6 +86,12 @@ async def test_the_life_of_an_assistant_is_in_the_log(service: Service) -> None:
     assert [bool(each.after_digest) for each in log] == [True, True, True, False]
     assert log[0].after_digest == log[1].before_digest
     assert "secret helper" not in "".join(map(str, log))
+
+
+async def test_an_event_names_the_api_key_of_the_request(service: Service) -> None:
+    await service.as_(msgspec.structs.replace(ADA, key_id="k1")).create("tutor")
+    [event] = await events(service)
+    assert (event.actor.subject, event.actor.key_id) == (ADA.subject, "k1")
 
 
 async def test_what_changes_nothing_is_not_in_the_log(service: Service) -> None:

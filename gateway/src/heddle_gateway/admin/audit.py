@@ -25,6 +25,11 @@ class Actor(Model):
     client_user: str = Field(
         description="The name that a trusted application uses for a user without an address."
     )
+    key_id: str = Field(
+        description="The API key of the request: the id of an issued key, `settings`, "
+        "`settings:trusted`, or `file:` and the number of a key in the keys file. Empty for "
+        "calls without an API key."
+    )
 
 
 class FieldChange(Model):

@@ -12,7 +12,7 @@ from heddle_gateway.auth.rate_limits import RateLimits
 from heddle_gateway.auth.web_pages import calls_this_machine, is_own_page, origin_of
 from heddle_gateway.http.raw import RawRequest
 
-FRONT_END = Identity("key:trusted")
+FRONT_END = Identity("key:trusted", key_id="settings:trusted")
 """The owner of the trusted key in the settings, for requests that name no user."""
 NOBODY = Identity("nobody")
 """The caller without a key where none is needed."""

@@ -54,7 +54,7 @@ class Impersonation:
         standing = await self._standings.get(identity, lambda: self._standing(identity))
         if standing == pb.STANDING_DISABLED:
             raise PermissionDeniedError("The user on whose behalf the request is made is disabled.")
-        return identity
+        return replace(identity, key_id=principal.identity.key_id)
 
     async def _standing(self, identity: Identity) -> pb.Standing.ValueType:
         request = pb.ResolveUserRequest(email=identity.subject, organization=home(identity))

@@ -79,7 +79,8 @@ class IssuedKeys:
             owner = await self._accounts.resolve(method, request, "API keys")
         except UnauthenticatedError:
             return None
-        identity = Identity(owner.subject, owner.organization, tuple(owner.scopes))
+        scopes = tuple(owner.scopes)
+        identity = Identity(owner.subject, owner.organization, scopes, key_id=owner.key_id)
         return Principal(identity, owner.trusted)
 
 

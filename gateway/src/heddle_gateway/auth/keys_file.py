@@ -51,9 +51,10 @@ class KeyOwner(BaseModel):
             raise ValueError(f"{SERVICE!r} is reserved for Heddle's own services")
         return scopes
 
-    def principal(self) -> Principal:
-        """Return the owner as a principal."""
-        return Principal(Identity(self.subject, self.organization, self.scopes), self.trusted)
+    def principal(self, key_id: str) -> Principal:
+        """Return the owner as a principal. The audit log names the key by `key_id`."""
+        identity = Identity(self.subject, self.organization, self.scopes, key_id=key_id)
+        return Principal(identity, self.trusted)
 
 
 class Keyring:
@@ -111,7 +112,7 @@ def read_keys(path: Path) -> dict[str, Principal]:
             )
             raise ValueError(message)
         try:
-            principals[key] = KeyOwner.model_validate(owner).principal()
+            principals[key] = KeyOwner.model_validate(owner).principal(f"file:{number}")
         except ValidationError as error:
             first = error.errors()[0]
             message = f"{path}: owner of key {number}: {first['loc']}: {first['msg']}"

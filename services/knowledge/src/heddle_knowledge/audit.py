@@ -85,6 +85,7 @@ class AuditOutbox:
                 organization=identity.organization,
                 scopes=identity.scopes,
                 client_user=identity.client_user,
+                key_id=identity.key_id,
             ),
             action=change.action,
             object_id=change.object_id,

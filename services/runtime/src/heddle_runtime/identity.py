@@ -42,6 +42,8 @@ class Identity(msgspec.Struct, frozen=True):
     client_user: str = ""
     """The user's id in a trusted client that sends no e-mail address. Only for texts: it proves no
     identity."""
+    key_id: str = ""
+    """The id of the API key of the request. Only for the audit log."""
 
 
 ANONYMOUS = Identity("anonymous")
@@ -97,6 +99,8 @@ class TokenSigner:
         }
         if identity.client_user:
             claims["client_user"] = identity.client_user
+        if identity.key_id:
+            claims["key_id"] = identity.key_id
         token = jwt.encode({"alg": "HS256"}, claims, self._key, algorithms=_ALGORITHMS)
         _store(self._tokens, (identity, audience), (now, token))
         return token
@@ -139,6 +143,7 @@ class TokenVerifier:
                 claims.get("org", ""),
                 tuple(claims["scopes"]),
                 claims.get("client_user", ""),
+                claims.get("key_id", ""),
             )
             end, audience = float(claims["exp"]), claims["aud"]
         except (JoseError, ValueError, KeyError, TypeError):

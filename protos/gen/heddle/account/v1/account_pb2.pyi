@@ -190,12 +190,15 @@ class ResolveKeyResponse(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     SCOPES_FIELD_NUMBER: _builtins.int
     TRUSTED_FIELD_NUMBER: _builtins.int
+    KEY_ID_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """The identity: the user, or `key:<id>` for a key of an organisation."""
     organization: _builtins.str
     """The organisation's slug."""
     trusted: _builtins.bool
     """As `Key.trusted`."""
+    key_id: _builtins.str
+    """As `Key.id`."""
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What the key may do."""
@@ -207,10 +210,11 @@ class ResolveKeyResponse(_message.Message):
         organization: _builtins.str = ...,
         scopes: _abc.Iterable[_builtins.str] | None = ...,
         trusted: _builtins.bool = ...,
+        key_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "scopes", b"scopes", "subject", b"subject", "trusted", b"trusted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key_id", b"key_id", "organization", b"organization", "scopes", b"scopes", "subject", b"subject", "trusted", b"trusted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior_
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bheddle/audit/v1/audit.proto\x12\x0fheddle.audit.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"~\n\x05\x41\x63tor\x12\x18\n\x07subject\x18\x01 \x01(\tR\x07subject\x12\"\n\x0corganization\x18\x02 \x01(\tR\x0corganization\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12\x1f\n\x0b\x63lient_user\x18\x04 \x01(\tR\nclientUser\"n\n\x0b\x46ieldChange\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n\x06\x62\x65\x66ore\x18\x02 \x01(\tH\x00R\x06\x62\x65\x66ore\x88\x01\x01\x12\x19\n\x05\x61\x66ter\x18\x03 \x01(\tH\x01R\x05\x61\x66ter\x88\x01\x01\x42\t\n\x07_beforeB\x08\n\x06_after\"\x82\x04\n\nAuditEvent\x12\x16\n\x06number\x18\x01 \x01(\x03R\x06number\x12.\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\x12\"\n\x0corganization\x18\x03 \x01(\tR\x0corganization\x12,\n\x05\x61\x63tor\x18\x04 \x01(\x0b\x32\x16.heddle.audit.v1.ActorR\x05\x61\x63tor\x12\x16\n\x06\x61\x63tion\x18\x05 \x01(\tR\x06\x61\x63tion\x12\x1f\n\x0bobject_type\x18\x06 \x01(\tR\nobjectType\x12\x1b\n\tobject_id\x18\x07 \x01(\tR\x08objectId\x12\x32\n\x07outcome\x18\x08 \x01(\x0e\x32\x18.heddle.audit.v1.OutcomeR\x07outcome\x12\x36\n\x07\x63hanges\x18\t \x03(\x0b\x32\x1c.heddle.audit.v1.FieldChangeR\x07\x63hanges\x12#\n\rbefore_digest\x18\n \x01(\tR\x0c\x62\x65\x66oreDigest\x12!\n\x0c\x61\x66ter_digest\x18\x0b \x01(\tR\x0b\x61\x66terDigest\x12\x1d\n\nrequest_id\x18\x0c \x01(\tR\trequestId\x12\x19\n\x08trace_id\x18\r \x01(\tR\x07traceId\x12\x16\n\x06\x64igest\x18\x0e \x01(\tR\x06\x64igest\"\xe4\x02\n\x16ListAuditEventsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12(\n\x0corganization\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0corganization\x12\x1e\n\x07subject\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x07subject\x12%\n\x0bobject_type\x18\x05 \x01(\tB\x04\xe2\x41\x01\x01R\nobjectType\x12!\n\tobject_id\x18\x06 \x01(\tB\x04\xe2\x41\x01\x01R\x08objectId\x12\x36\n\x05since\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x01R\x05since\x12\x36\n\x05until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x01R\x05until\"v\n\x17ListAuditEventsResponse\x12\x33\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1b.heddle.audit.v1.AuditEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"H\n\nKnownEvent\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\x1c\n\x06\x64igest\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x06\x64igest\"x\n\x18VerifyAuditEventsRequest\x12#\n\npage_token\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\x37\n\x05known\x18\x02 \x01(\x0b\x32\x1b.heddle.audit.v1.KnownEventB\x04\xe2\x41\x01\x01R\x05known\"r\n\nChainFault\x12!\n\x0c\x66irst_number\x18\x01 \x01(\x03R\x0b\x66irstNumber\x12\x1f\n\x0blast_number\x18\x02 \x01(\x03R\nlastNumber\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\"\x8b\x02\n\x19VerifyAuditEventsResponse\x12%\n\x0everified_count\x18\x01 \x01(\x03R\rverifiedCount\x12\x33\n\x06\x66\x61ults\x18\x02 \x03(\x0b\x32\x1b.heddle.audit.v1.ChainFaultR\x06\x66\x61ults\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x38\n\x06newest\x18\x04 \x01(\x0b\x32\x1b.heddle.audit.v1.KnownEventH\x00R\x06newest\x88\x01\x01\x12%\n\x0e\x65xpired_number\x18\x05 \x01(\x03R\rexpiredNumberB\t\n\x07_newest\"f\n\rRecordedEvent\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\x37\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x1b.heddle.audit.v1.AuditEventB\x04\xe2\x41\x01\x02R\x05\x65vent\"z\n\x18RecordAuditEventsRequest\x12 \n\x08recorder\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08recorder\x12<\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1e.heddle.audit.v1.RecordedEventB\x04\xe2\x41\x01\x02R\x06\x65vents\"\x1b\n\x19RecordAuditEventsResponse*I\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x10\n\x0cOUTCOME_DONE\x10\x01\x12\x13\n\x0fOUTCOME_REFUSED\x10\x02\x32\xdb\x02\n\x0c\x41uditService\x12i\n\x0fListAuditEvents\x12\'.heddle.audit.v1.ListAuditEventsRequest\x1a(.heddle.audit.v1.ListAuditEventsResponse\"\x03\x90\x02\x01\x12o\n\x11VerifyAuditEvents\x12).heddle.audit.v1.VerifyAuditEventsRequest\x1a*.heddle.audit.v1.VerifyAuditEventsResponse\"\x03\x90\x02\x01\x12o\n\x11RecordAuditEvents\x12).heddle.audit.v1.RecordAuditEventsRequest\x1a*.heddle.audit.v1.RecordAuditEventsResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bheddle/audit/v1/audit.proto\x12\x0fheddle.audit.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x95\x01\n\x05\x41\x63tor\x12\x18\n\x07subject\x18\x01 \x01(\tR\x07subject\x12\"\n\x0corganization\x18\x02 \x01(\tR\x0corganization\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12\x1f\n\x0b\x63lient_user\x18\x04 \x01(\tR\nclientUser\x12\x15\n\x06key_id\x18\x05 \x01(\tR\x05keyId\"n\n\x0b\x46ieldChange\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n\x06\x62\x65\x66ore\x18\x02 \x01(\tH\x00R\x06\x62\x65\x66ore\x88\x01\x01\x12\x19\n\x05\x61\x66ter\x18\x03 \x01(\tH\x01R\x05\x61\x66ter\x88\x01\x01\x42\t\n\x07_beforeB\x08\n\x06_after\"\x82\x04\n\nAuditEvent\x12\x16\n\x06number\x18\x01 \x01(\x03R\x06number\x12.\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\x12\"\n\x0corganization\x18\x03 \x01(\tR\x0corganization\x12,\n\x05\x61\x63tor\x18\x04 \x01(\x0b\x32\x16.heddle.audit.v1.ActorR\x05\x61\x63tor\x12\x16\n\x06\x61\x63tion\x18\x05 \x01(\tR\x06\x61\x63tion\x12\x1f\n\x0bobject_type\x18\x06 \x01(\tR\nobjectType\x12\x1b\n\tobject_id\x18\x07 \x01(\tR\x08objectId\x12\x32\n\x07outcome\x18\x08 \x01(\x0e\x32\x18.heddle.audit.v1.OutcomeR\x07outcome\x12\x36\n\x07\x63hanges\x18\t \x03(\x0b\x32\x1c.heddle.audit.v1.FieldChangeR\x07\x63hanges\x12#\n\rbefore_digest\x18\n \x01(\tR\x0c\x62\x65\x66oreDigest\x12!\n\x0c\x61\x66ter_digest\x18\x0b \x01(\tR\x0b\x61\x66terDigest\x12\x1d\n\nrequest_id\x18\x0c \x01(\tR\trequestId\x12\x19\n\x08trace_id\x18\r \x01(\tR\x07traceId\x12\x16\n\x06\x64igest\x18\x0e \x01(\tR\x06\x64igest\"\xe4\x02\n\x16ListAuditEventsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12(\n\x0corganization\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0corganization\x12\x1e\n\x07subject\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x07subject\x12%\n\x0bobject_type\x18\x05 \x01(\tB\x04\xe2\x41\x01\x01R\nobjectType\x12!\n\tobject_id\x18\x06 \x01(\tB\x04\xe2\x41\x01\x01R\x08objectId\x12\x36\n\x05since\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x01R\x05since\x12\x36\n\x05until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x01R\x05until\"v\n\x17ListAuditEventsResponse\x12\x33\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1b.heddle.audit.v1.AuditEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"H\n\nKnownEvent\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\x1c\n\x06\x64igest\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x06\x64igest\"x\n\x18VerifyAuditEventsRequest\x12#\n\npage_token\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\x37\n\x05known\x18\x02 \x01(\x0b\x32\x1b.heddle.audit.v1.KnownEventB\x04\xe2\x41\x01\x01R\x05known\"r\n\nChainFault\x12!\n\x0c\x66irst_number\x18\x01 \x01(\x03R\x0b\x66irstNumber\x12\x1f\n\x0blast_number\x18\x02 \x01(\x03R\nlastNumber\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\"\x8b\x02\n\x19VerifyAuditEventsResponse\x12%\n\x0everified_count\x18\x01 \x01(\x03R\rverifiedCount\x12\x33\n\x06\x66\x61ults\x18\x02 \x03(\x0b\x32\x1b.heddle.audit.v1.ChainFaultR\x06\x66\x61ults\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x38\n\x06newest\x18\x04 \x01(\x0b\x32\x1b.heddle.audit.v1.KnownEventH\x00R\x06newest\x88\x01\x01\x12%\n\x0e\x65xpired_number\x18\x05 \x01(\x03R\rexpiredNumberB\t\n\x07_newest\"f\n\rRecordedEvent\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\x37\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x1b.heddle.audit.v1.AuditEventB\x04\xe2\x41\x01\x02R\x05\x65vent\"z\n\x18RecordAuditEventsRequest\x12 \n\x08recorder\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08recorder\x12<\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1e.heddle.audit.v1.RecordedEventB\x04\xe2\x41\x01\x02R\x06\x65vents\"\x1b\n\x19RecordAuditEventsResponse*I\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x10\n\x0cOUTCOME_DONE\x10\x01\x12\x13\n\x0fOUTCOME_REFUSED\x10\x02\x32\xdb\x02\n\x0c\x41uditService\x12i\n\x0fListAuditEvents\x12\'.heddle.audit.v1.ListAuditEventsRequest\x1a(.heddle.audit.v1.ListAuditEventsResponse\"\x03\x90\x02\x01\x12o\n\x11VerifyAuditEvents\x12).heddle.audit.v1.VerifyAuditEventsRequest\x1a*.heddle.audit.v1.VerifyAuditEventsResponse\"\x03\x90\x02\x01\x12o\n\x11RecordAuditEvents\x12).heddle.audit.v1.RecordAuditEventsRequest\x1a*.heddle.audit.v1.RecordAuditEventsResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -71,32 +71,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_AUDITSERVICE'].methods_by_name['VerifyAuditEvents']._serialized_options = b'\220\002\001'
   _globals['_AUDITSERVICE'].methods_by_name['RecordAuditEvents']._loaded_options = None
   _globals['_AUDITSERVICE'].methods_by_name['RecordAuditEvents']._serialized_options = b'\220\002\002'
-  _globals['_OUTCOME']._serialized_start=2189
-  _globals['_OUTCOME']._serialized_end=2262
-  _globals['_ACTOR']._serialized_start=114
-  _globals['_ACTOR']._serialized_end=240
-  _globals['_FIELDCHANGE']._serialized_start=242
-  _globals['_FIELDCHANGE']._serialized_end=352
-  _globals['_AUDITEVENT']._serialized_start=355
-  _globals['_AUDITEVENT']._serialized_end=869
-  _globals['_LISTAUDITEVENTSREQUEST']._serialized_start=872
-  _globals['_LISTAUDITEVENTSREQUEST']._serialized_end=1228
-  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_start=1230
-  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_end=1348
-  _globals['_KNOWNEVENT']._serialized_start=1350
-  _globals['_KNOWNEVENT']._serialized_end=1422
-  _globals['_VERIFYAUDITEVENTSREQUEST']._serialized_start=1424
-  _globals['_VERIFYAUDITEVENTSREQUEST']._serialized_end=1544
-  _globals['_CHAINFAULT']._serialized_start=1546
-  _globals['_CHAINFAULT']._serialized_end=1660
-  _globals['_VERIFYAUDITEVENTSRESPONSE']._serialized_start=1663
-  _globals['_VERIFYAUDITEVENTSRESPONSE']._serialized_end=1930
-  _globals['_RECORDEDEVENT']._serialized_start=1932
-  _globals['_RECORDEDEVENT']._serialized_end=2034
-  _globals['_RECORDAUDITEVENTSREQUEST']._serialized_start=2036
-  _globals['_RECORDAUDITEVENTSREQUEST']._serialized_end=2158
-  _globals['_RECORDAUDITEVENTSRESPONSE']._serialized_start=2160
-  _globals['_RECORDAUDITEVENTSRESPONSE']._serialized_end=2187
-  _globals['_AUDITSERVICE']._serialized_start=2265
-  _globals['_AUDITSERVICE']._serialized_end=2612
+  _globals['_OUTCOME']._serialized_start=2213
+  _globals['_OUTCOME']._serialized_end=2286
+  _globals['_ACTOR']._serialized_start=115
+  _globals['_ACTOR']._serialized_end=264
+  _globals['_FIELDCHANGE']._serialized_start=266
+  _globals['_FIELDCHANGE']._serialized_end=376
+  _globals['_AUDITEVENT']._serialized_start=379
+  _globals['_AUDITEVENT']._serialized_end=893
+  _globals['_LISTAUDITEVENTSREQUEST']._serialized_start=896
+  _globals['_LISTAUDITEVENTSREQUEST']._serialized_end=1252
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_start=1254
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_end=1372
+  _globals['_KNOWNEVENT']._serialized_start=1374
+  _globals['_KNOWNEVENT']._serialized_end=1446
+  _globals['_VERIFYAUDITEVENTSREQUEST']._serialized_start=1448
+  _globals['_VERIFYAUDITEVENTSREQUEST']._serialized_end=1568
+  _globals['_CHAINFAULT']._serialized_start=1570
+  _globals['_CHAINFAULT']._serialized_end=1684
+  _globals['_VERIFYAUDITEVENTSRESPONSE']._serialized_start=1687
+  _globals['_VERIFYAUDITEVENTSRESPONSE']._serialized_end=1954
+  _globals['_RECORDEDEVENT']._serialized_start=1956
+  _globals['_RECORDEDEVENT']._serialized_end=2058
+  _globals['_RECORDAUDITEVENTSREQUEST']._serialized_start=2060
+  _globals['_RECORDAUDITEVENTSREQUEST']._serialized_end=2182
+  _globals['_RECORDAUDITEVENTSRESPONSE']._serialized_start=2184
+  _globals['_RECORDAUDITEVENTSRESPONSE']._serialized_end=2211
+  _globals['_AUDITSERVICE']._serialized_start=2289
+  _globals['_AUDITSERVICE']._serialized_end=2636
 # @@protoc_insertion_point(module_scope)

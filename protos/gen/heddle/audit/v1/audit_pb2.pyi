@@ -54,6 +54,7 @@ class Actor(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     SCOPES_FIELD_NUMBER: _builtins.int
     CLIENT_USER_FIELD_NUMBER: _builtins.int
+    KEY_ID_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """The user or application, as `heddle.call.v1.TokenClaims.sub`. Empty if a service changed
     something without a caller.
@@ -62,6 +63,12 @@ class Actor(_message.Message):
     """The slug of the organisation that the actor acted in."""
     client_user: _builtins.str
     """The name that a trusted application uses for a user without an e-mail address."""
+    key_id: _builtins.str
+    """The identifier of the API key of the request. A key that the account service issued has its
+    `heddle.account.v1.Key.id`, the keys of the gateway's settings have `settings` and
+    `settings:trusted`, the keys of its keys file `file:` and their number in the file, from 1.
+    Empty for calls without an API key: of services, of the command line, and in development mode.
+    """
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The scopes of the actor."""
@@ -73,10 +80,11 @@ class Actor(_message.Message):
         organization: _builtins.str = ...,
         scopes: _abc.Iterable[_builtins.str] | None = ...,
         client_user: _builtins.str = ...,
+        key_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_user", b"client_user", "organization", b"organization", "scopes", b"scopes", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_user", b"client_user", "key_id", b"key_id", "organization", b"organization", "scopes", b"scopes", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

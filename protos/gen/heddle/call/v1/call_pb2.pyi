@@ -152,6 +152,7 @@ class TokenClaims(_message.Message):
     EXP_FIELD_NUMBER: _builtins.int
     JTI_FIELD_NUMBER: _builtins.int
     CLIENT_USER_FIELD_NUMBER: _builtins.int
+    KEY_ID_FIELD_NUMBER: _builtins.int
     sub: _builtins.str
     """The user or application, unique in its organisation; users have an e-mail address. Compared
     with owners. Not `anonymous`.
@@ -172,6 +173,10 @@ class TokenClaims(_message.Message):
     """The name that a trusted application uses for a user without an e-mail address. Used in prompts
     only; grants nothing.
     """
+    key_id: _builtins.str
+    """The API key of the request, as `heddle.audit.v1.Actor.key_id`. Used in the audit log only;
+    grants nothing.
+    """
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The permissions of the caller beyond its own objects; may be empty: `admin` for everything,
@@ -190,10 +195,11 @@ class TokenClaims(_message.Message):
         exp: _builtins.int = ...,
         jti: _builtins.str = ...,
         client_user: _builtins.str = ...,
+        key_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aud", b"aud", "client_user", b"client_user", "exp", b"exp", "iat", b"iat", "jti", b"jti", "org", b"org", "scopes", b"scopes", "sub", b"sub"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aud", b"aud", "client_user", b"client_user", "exp", b"exp", "iat", b"iat", "jti", b"jti", "key_id", b"key_id", "org", b"org", "scopes", b"scopes", "sub", b"sub"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -229,6 +229,7 @@ class _Checked:
             organization=self.organization,
             scopes=scopes,
             trusted=self.trusted,
+            key_id=self.id,
         )
 
 

@@ -29,6 +29,7 @@ def entry_of(change: Change, keys: ChainKeys) -> Entry:
         "subject_organization": storable(identity.organization),
         "scopes": storable(" ".join(identity.scopes)),
         "client_user": storable(identity.client_user),
+        "api_key_id": storable(identity.key_id),
         "action": change.action,
         "object_type": change.object_type,
         "object_id": storable(change.object_id),

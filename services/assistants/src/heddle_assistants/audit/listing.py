@@ -68,6 +68,7 @@ def _message(row: RowMapping) -> pb.AuditEvent:
             organization=row["subject_organization"],
             scopes=row["scopes"].split(),
             client_user=row["client_user"],
+            key_id=row["api_key_id"],
         ),
         action=row["action"],
         object_type=row["object_type"],

@@ -76,6 +76,7 @@ def _entry(event: pb.AuditEvent) -> Entry:
         "subject_organization": storable(actor.organization),
         "scopes": storable(" ".join(actor.scopes)),
         "client_user": storable(actor.client_user),
+        "api_key_id": storable(actor.key_id),
         "action": storable(event.action),
         "object_type": storable(event.action.partition(".")[0]),
         "object_id": storable(event.object_id),

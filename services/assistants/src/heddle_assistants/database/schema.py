@@ -257,6 +257,7 @@ audit_events = Table(
     _text("subject_organization"),
     _text("scopes"),
     _text("client_user"),
+    _text("api_key_id"),
     _text("action"),
     _text("object_type"),
     _text("object_id"),

@@ -18,7 +18,7 @@ from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, counted, notes, out, plain
 
 app = typer.Typer(help="Read and verify the audit log: who changed what.", no_args_is_help=True)
-_HEAD = ("NUMBER", "TIME", "ACTOR", "ORGANISATION", "ACTION", "OBJECT", "OUTCOME", "CHANGES")
+_HEAD = ("NUMBER", "TIME", "ACTOR", "KEY", "ORGANISATION", "ACTION", "OBJECT", "OUTCOME", "CHANGES")
 _KNOWN = re.compile(r"(?P<number>[1-9][0-9]{0,17}):(?P<digest>[0-9a-f]{64})")
 _VERIFYING = 60.0
 _FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]
@@ -125,6 +125,7 @@ def _row(event: pb.AuditEvent) -> tuple[str, ...]:
         str(event.number),
         _time(event),
         event.actor.subject or "-",
+        event.actor.key_id or "-",
         event.organization or "-",
         event.action,
         event.object_id,
@@ -155,6 +156,7 @@ def _members(event: pb.AuditEvent) -> dict[str, Any]:
             "organization": actor.organization,
             "scopes": list(actor.scopes),
             "client_user": actor.client_user,
+            "key_id": actor.key_id,
         },
         "action": event.action,
         "object_type": event.object_type,

@@ -9,6 +9,7 @@ revision = "0002"
 down_revision = "0001"
 _TEXTS = (
     *("organization", "subject", "subject_organization", "scopes", "client_user"),
+    "api_key_id",
     *("action", "object_type", "object_id", "outcome", "changes"),
     *("before_digest", "after_digest", "request_id", "trace_id"),
     *("key_id", "previous_digest", "digest"),
