@@ -22,7 +22,9 @@ def signed(**changes: object) -> str:
     return jwt.encode({"alg": "HS256"}, claims, OctKey.import_key(SECRET))
 
 
-@pytest.mark.parametrize("identity", [ANN, Identity("key:1", "school", client_user="5f0c", key_id="1")])
+@pytest.mark.parametrize(
+    "identity", [ANN, Identity("key:1", "school", client_user="5f0c", key_id="1")]
+)
 def test_a_token_stands_for_its_identity(identity: Identity) -> None:
     assert (
         TokenVerifier(SECRET).identity(TokenSigner(SECRET).token(identity, SERVICE), SERVICE)

@@ -14,7 +14,7 @@ from heddle_runtime.errors import NotSetUpError
 from heddle_runtime.guarded_http import new_client
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
 from heddle_runtime.private_files import make_private
-from heddle_runtime.readiness import folder_check, plugins_check
+from heddle_runtime.readiness import folder_check
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
@@ -55,6 +55,7 @@ from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
 from heddle_tools_service.threads import Threads
+from heddle_tools_service.tool_health import tools_check
 from heddle_tools_service.tool_runner import ToolRunner
 from heddle_tools_service.workers.capability_calls import served
 from heddle_tools_service.workers.confinement import missing
@@ -171,7 +172,7 @@ async def app(
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
                 ToolServicer(runner, similarity, AssistantOwners(secret)),
                 {
-                    "plugins": plugins_check(registry.problems),
+                    "plugins": tools_check(registry),
                     "workspaces": folder_check(settings.workspace_dir),
                 },
             ),

@@ -269,6 +269,11 @@ class Registry:
         """Return a tool that runs in a process of its own; None if it is no such tool."""
         return self._plugins.get(name)
 
+    @property
+    def plugin_tools(self) -> Iterable[PluginTool]:
+        """The tools that run in processes of their own, in the order of names."""
+        return self._plugins.values()
+
     def get(self, name: str) -> Installed:
         """Return the tool called `name`, which runs in this process.
 

@@ -43,6 +43,10 @@ class Component(Model):
     name: str = Field(description="For example database, disk or plugins.")
     ready: bool = Field(description="Whether the service can work with the component as it is.")
     problem: str = Field(description="The problem and its remedy, empty if there is none.")
+    summary: str = Field(
+        description="What the component consists of. For the plugins of the tool service: how "
+        "many tools run in the service, and in processes of their own. Empty for others."
+    )
 
 
 class ServiceDetails(Model):
@@ -97,10 +101,7 @@ async def details(api: Call) -> HealthDetails:
             name: ServiceDetails(
                 ready=report.ready,
                 problem=report.problem,
-                components=[
-                    Component(name=each.name, ready=each.ready, problem=each.problem)
-                    for each in report.components
-                ],
+                components=[Component.of(each) for each in report.components],
             )
             for name, report in reports.items()
         },

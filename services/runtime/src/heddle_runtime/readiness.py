@@ -1,7 +1,7 @@
 """Whether a service is ready: its components are checked every two seconds."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class Condition:
     """Whether the service can work nevertheless."""
     external: bool = False
     """Whether the cause is outside of the installation, so that another replica cannot help."""
+    summary: str = ""
+    """What the component consists of, for operators."""
 
 
 Check = Callable[[], Awaitable[Condition | None]]
@@ -55,9 +57,10 @@ class Readiness:
         """Check all components. Logs problems that are new, and those that are gone."""
         current = await asyncio.gather(*(_condition(check) for check in self._checks.values()))
         for name, condition in zip(self._checks, current, strict=True):
-            if condition == self.conditions[name]:
-                continue
+            known = self.conditions[name]
             self.conditions[name] = condition
+            if (condition.problem, condition.ready) == (known.problem, known.ready):
+                continue
             if condition.problem:
                 log.warning("component has a problem", component=name, problem=condition.problem)
             else:
@@ -78,8 +81,10 @@ class HealthServicer(pb_grpc.HealthServiceServicer):
             require_service(caller().identity)
         return pb.GetHealthResponse(
             components=[
-                pb.Component(name=name, ready=condition.ready, problem=condition.problem)
-                for name, condition in self._readiness.conditions.items()
+                pb.Component(
+                    name=name, ready=each.ready, problem=each.problem, summary=each.summary
+                )
+                for name, each in self._readiness.conditions.items()
             ]
         )
 
@@ -88,9 +93,14 @@ def plugins_check(problems: Sequence[Problem]) -> Check:
     """Return the check that reports plugins that were skipped at the start."""
 
     async def check() -> Condition:
-        return Condition("; ".join(f"{each.origin}: {each.message}" for each in problems))
+        return Condition(listed(problems))
 
     return check
+
+
+def listed(problems: Iterable[Problem]) -> str:
+    """Return the problems of plugins as one text."""
+    return "; ".join(f"{each.origin}: {each.message}" for each in problems)
 
 
 def folder_check(folder: Path) -> Check:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import structlog
-from heddle_runtime.errors import UnavailableError
+from heddle_runtime.errors import HeddleError, UnavailableError
 
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.calls import CallInProcess
@@ -36,6 +36,7 @@ class PluginSupervisor:
         self._environment = environment
         self._lock = asyncio.Lock()
         self._processes: list[PluginProcess] = []
+        self._start_problem = ""
 
     @property
     def source(self) -> frames.PluginSource:
@@ -46,6 +47,11 @@ class PluginSupervisor:
     def origin(self) -> str:
         """Where the plugin is, for people."""
         return self._load.source.origin
+
+    @property
+    def problem(self) -> str:
+        """Why no call can begin now, for operators; empty if one can."""
+        return self._hanging() or self._start_problem
 
     async def start(self) -> frames.Loaded:
         """Start a process for the calls from now on, and return the plugin's tools.
@@ -117,19 +123,31 @@ class PluginSupervisor:
                     return process
             _check_number(len(self._processes) + 1, self.origin)
             try:
-                loaded = await self.start()
-            except (OSError, TimeoutError) as error:
-                raise UnavailableError(
-                    "The tool does not start. Try again later.",
-                    diagnosis=f"{self.origin}: {error!r}",
-                ) from error
-            if not loaded.tools:
-                problems = " ".join(each.message for each in loaded.problems)
-                raise UnavailableError(
-                    "The tool does not start any more. Tell the operator.",
-                    diagnosis=f"{self.origin}: {problems}",
-                )
+                await self._replace()
+            except HeddleError as error:
+                self._start_problem = error.diagnosis or error.message
+                raise
+            self._start_problem = ""
             return self._processes[-1]
+
+    def _hanging(self) -> str:
+        hanging = [each for each in self._processes if each.is_alive and each.is_retired]
+        return f"{len(hanging)} processes hang" if len(hanging) >= _MAX_PROCESSES else ""
+
+    async def _replace(self) -> None:
+        try:
+            loaded = await self.start()
+        except (OSError, TimeoutError) as error:
+            raise UnavailableError(
+                "The tool does not start. Try again later.",
+                diagnosis=f"{self.origin}: {error!r}",
+            ) from error
+        if not loaded.tools:
+            problems = " ".join(each.message for each in loaded.problems)
+            raise UnavailableError(
+                "The tool does not start any more. Tell the operator.",
+                diagnosis=f"{self.origin}: {problems}",
+            )
 
 
 def _check_number(processes: int, origin: str) -> None:

@@ -51,6 +51,11 @@ class PluginTool:
         """The tool's name."""
         return self.description.name
 
+    @property
+    def problem(self) -> str:
+        """Why the tool cannot run now, for operators; empty if it can."""
+        return self._supervisor.problem
+
     async def validate(
         self, requests: Sequence[pb.ValidateToolConfigRequest]
     ) -> Sequence[pb.ValidateToolConfigResponse]:

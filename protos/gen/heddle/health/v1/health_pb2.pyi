@@ -68,6 +68,7 @@ class Component(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     READY_FIELD_NUMBER: _builtins.int
     PROBLEM_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The name, for example `database`, `disk`, `plugins` or `providers`."""
     ready: _builtins.bool
@@ -76,16 +77,22 @@ class Component(_message.Message):
     """
     problem: _builtins.str
     """The problem and its remedy, for operators. Empty if there is none."""
+    summary: _builtins.str
+    """What the component consists of, for operators. The component `plugins` of the tool service says
+    how many tools run in which place, for example `service: 31 tools, process: 2 tools`; the places
+    are those of `heddle.tool.v1.ToolIsolation`. Empty for other components.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         ready: _builtins.bool = ...,
         problem: _builtins.str = ...,
+        summary: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "problem", b"problem", "ready", b"ready"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "problem", b"problem", "ready", b"ready", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

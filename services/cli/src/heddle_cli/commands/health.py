@@ -39,7 +39,10 @@ def health(
     assistants_address: AssistantsAddress = ASSISTANTS,
     migration_address: MigrationAddress = MIGRATION,
 ) -> None:
-    """List what the services need: service, component, state, problem. Exits 1 if one fails."""
+    """List what the services need: service, component, state, summary, problem.
+
+    The exit code is 1 if a service is not ready.
+    """
     addresses = {
         "orchestrator": orchestrator_address,
         "tools": tools_address,
@@ -50,20 +53,21 @@ def health(
     }
     rows = [row for name, address in addresses.items() for row in _rows(name, address)]
     columns(rows)
-    if any(state == "not ready" for _, _, state, _ in rows):
+    if any(state == "not ready" for _, _, state, *_ in rows):
         raise typer.Exit(1)
 
 
-def _rows(service: str, address: str) -> Iterator[tuple[str, str, str, str]]:
+def _rows(service: str, address: str) -> Iterator[tuple[str, ...]]:
     try:
         with connected(address, HealthServiceStub) as connection:
             response = connection.stub.GetHealth(
                 health_pb2.GetHealthRequest(), **new_call_options(_TIMEOUT)
             )
     except HeddleError as error:
-        yield service, "", "not ready", sentence(error)
+        yield service, "", "not ready", "", sentence(error)
         return
     ready = all(each.ready for each in response.components)
-    yield service, "", "ready" if ready else "not ready", ""
+    yield service, "", "ready" if ready else "not ready", "", ""
     for each in response.components:
-        yield service, each.name, "ready" if each.ready else "not ready", each.problem
+        state = "ready" if each.ready else "not ready"
+        yield service, each.name, state, each.summary, each.problem

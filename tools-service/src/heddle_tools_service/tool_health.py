@@ -1,0 +1,34 @@
+"""What health shows of the tools: where they run, and which have problems."""
+
+from collections import Counter
+
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.plugins import Problem
+from heddle_runtime.readiness import Check, Condition, listed
+
+from heddle_tools_service.registry import Registry
+
+
+def tools_check(registry: Registry) -> Check:
+    """Return the check that counts the tools of each place and reports those with problems."""
+
+    async def check() -> Condition:
+        failing = [
+            Problem(f"{registry.origin(tool.name)}, tool {tool.name}", tool.problem)
+            for tool in registry.plugin_tools
+            if tool.problem
+        ]
+        problems = listed([*registry.problems, *failing])
+        return Condition(problems, summary=_places(registry))
+
+    return check
+
+
+def _places(registry: Registry) -> str:
+    places = Counter(_place(tool.isolation) for tool in registry.descriptions)
+    return ", ".join(f"{name}: {count} tools" for name, count in sorted(places.items()))
+
+
+def _place(isolation: pb.ToolIsolation.ValueType) -> str:
+    """Return where a tool runs: in the `service`, or in a `process` of its own."""
+    return pb.ToolIsolation.Name(isolation).removeprefix("TOOL_ISOLATION_").lower()
