@@ -13,8 +13,10 @@ import grpc
 import pytest
 import pytest_asyncio
 from google.protobuf.descriptor import MethodDescriptor
+from heddle.tool.v1 import tool_pb2
 from heddle_runtime.client import OPTIONS, channel
 from heddle_runtime.identity import SERVICE, Identity, TokenSigner
+from heddle_runtime.struct_codec import to_struct
 from integration.access.deployments import (
     ADDRESSES,
     COLLEAGUE,
@@ -25,6 +27,7 @@ from integration.access.deployments import (
     deployed,
     rpcs,
 )
+from integration.access.rpcs import QUESTION
 from integration.access.things import Things
 from integration.fuzz.requests import Requests
 
@@ -41,6 +44,11 @@ CALLERS: tuple[Identity | None, ...] = (
     Identity("heddle-fuzz", scopes=(SERVICE,)),
     None,
 )
+FAILING = tool_pb2.ExecuteToolRequest(
+    invocation=tool_pb2.ToolInvocation(id="1", name="rubric", config=to_struct({"rubric_id": "x"})),
+    context=tool_pb2.RunContext(messages=[QUESTION]),
+)
+"""Runs a tool that fails."""
 FAULTS = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -93,6 +101,8 @@ async def test_no_request_makes_a_service_fail(
                     faults.append(f"{method.full_name} {code} {details} {caller} {request[:300]!r}")
 
         await asyncio.gather(*(work() for _ in range(CONCURRENT)))
+        end = await services.call(rpcs()["Tool.ExecuteTool"], OWNER, FAILING.SerializeToString())
+        assert end[0] == grpc.StatusCode.FAILED_PRECONDITION, end
         assert not faults, "\n\n".join(faults)
         assert ends[grpc.StatusCode.OK] > calls / 50
         assert sum(ends.values()) == calls

@@ -33,7 +33,7 @@ _CODES = {
     grpc.StatusCode.NOT_FOUND: "404",
     grpc.StatusCode.PERMISSION_DENIED: "403",
     grpc.StatusCode.UNAUTHENTICATED: "401",
-    grpc.StatusCode.UNKNOWN: "failed",
+    grpc.StatusCode.FAILED_PRECONDITION: "failed",
 }
 _READING = re.compile(r"GET |\w+\.(Get|List|Search|Resolve|Describe|Query|Find|Embed|Run|Assess)")
 OPERATIONS = [*rest.ROUTES, *rpcs.RPCS][:: 1 if repetitions(4) > 1 else 4]

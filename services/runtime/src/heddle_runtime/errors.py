@@ -151,6 +151,10 @@ class NotSetUpError(HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="NO
     """The operator has not configured what the call needs."""
 
 
+class ToolFailedError(HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="TOOL_FAILED"):
+    """A tool failed; a retry fails as well until its cause is gone."""
+
+
 class ProviderRefusedError(
     HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="PROVIDER_REFUSED"
 ):
@@ -159,10 +163,6 @@ class ProviderRefusedError(
 
 class ProviderGarbledError(HeddleError, code=StatusCode.DATA_LOSS, reason="PROVIDER_GARBLED"):
     """A model provider violated its protocol."""
-
-
-class ToolFailedError(HeddleError, code=StatusCode.UNKNOWN, reason="TOOL_FAILED"):
-    """A tool failed."""
 
 
 _BY_REASON = {error.reason: error for error in HeddleError.__subclasses__()}

@@ -64,7 +64,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     without its end marker, a line without an end.
     """
     ERROR_REASON_TOOL_FAILED: _ErrorReason.ValueType  # 13
-    """[UNKNOWN] A tool failed. The message is the tool's. If the tool distinguishes failures,
+    """[FAILED_PRECONDITION] A tool failed. The message is the tool's. The same call fails again until
+    the cause is gone, so clients do not repeat it by themselves. If the tool distinguishes failures,
     `ErrorInfo.metadata` has its `kind`, for example `content_mismatch`, and optionally
     `details_json`, a JSON object.
     """
@@ -139,7 +140,8 @@ ERROR_REASON_PROVIDER_GARBLED: ErrorReason.ValueType  # 12
 without its end marker, a line without an end.
 """
 ERROR_REASON_TOOL_FAILED: ErrorReason.ValueType  # 13
-"""[UNKNOWN] A tool failed. The message is the tool's. If the tool distinguishes failures,
+"""[FAILED_PRECONDITION] A tool failed. The message is the tool's. The same call fails again until
+the cause is gone, so clients do not repeat it by themselves. If the tool distinguishes failures,
 `ErrorInfo.metadata` has its `kind`, for example `content_mismatch`, and optionally
 `details_json`, a JSON object.
 """

@@ -781,7 +781,7 @@ class FunctionCall(_message.Message):
     """The arguments as the model wrote them: the text of one JSON object, or empty. If they do not
     fit the function's schema, the tool does not run, and the error is `INVALID_ARGUMENT` with
     `BadRequest` details and the metadata `kind`: `invalid_arguments`. For a schema of a remote
-    server, only names and plain types are checked, and the error is `UNKNOWN`.
+    server, only names and plain types are checked, and the error is `FAILED_PRECONDITION`.
     """
     def __init__(
         self,
