@@ -166,10 +166,8 @@ class Gateway:
             elif not request.connection.response_complete:
                 raise  # the server closes the connection: the client notices the missing part
         finally:
-            if request.admission is not None:
-                request.admission.end()
-            if request.turn is not None:
-                request.turn.end()
+            for admission in request.admissions:
+                admission.end()
             code = _CLIENT_GONE if request.client_gone else request.status
             logs.ended("request", name, code, watch.seconds())
 

@@ -91,9 +91,9 @@ class Authenticator:
         if principal is not None and principal.trusted:
             identity = await self._impersonation.identity(principal, request)
         if principal is not None and self._limits is not None:
-            request.admission = self._limits.admit(key, home(identity))
-        if self._turns is not None:
-            request.turn = await self._turns.enter(identity)
+            request.admissions = (self._limits.admit(key, home(identity)),)
+        if self._turns is not None and (turn := await self._turns.enter(identity)) is not None:
+            request.admissions += (turn,)
         self.enter(request, identity)
 
     def enter(self, request: RawRequest, identity: Identity = NOBODY) -> None:

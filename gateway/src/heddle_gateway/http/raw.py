@@ -39,8 +39,8 @@ class RawRequest:
     """A request of an ASGI server, and the way to send its response."""
 
     __slots__ = (
-        *("_direct", "admission", "client_gone", "connection", "headers", "receive", "request_id"),
-        *("scope", "send", "status", "turn"),
+        *("_direct", "admissions", "client_gone", "connection", "headers", "receive", "request_id"),
+        *("scope", "send", "status"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, direct: bool) -> None:
@@ -58,10 +58,8 @@ class RawRequest:
         # Removed because it refers to the scope: only the garbage collector would free the cycle.
         self.connection: Connection = scope["state"].pop("connection")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.admission: Admission | None = None
-        """What must end with the request, if it counts for a limit."""
-        self.turn: Admission | None = None
-        """What must end with the request, if its organisation takes turns with others."""
+        self.admissions: tuple[Admission, ...] = ()
+        """What must end with the request: it counts for limits, and organisations take turns."""
         self.client_gone = False
         """Whether the client closed the connection before it had its response."""
         self.status = 0
