@@ -1,5 +1,7 @@
 """What the connector service reports of its providers."""
 
+from pathlib import Path
+
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -47,3 +49,28 @@ async def test_one_provider_that_answers_is_enough(monkeypatch: pytest.MonkeyPat
     async with provider(script) as fake:
         component, _ = await providers(monkeypatch, f"{fake.url}/v1")
     assert (component.ready, component.problem) == (True, "")
+
+
+PLUGIN = '''
+from heddle_connector.sdk import Connector, Done, Model, NoSettings, TextDelta, Usage, connector
+
+@connector("shows", for_all_organizations=True, uses_model={uses_model})
+class Shows(Connector[NoSettings]):
+    """Shows something."""
+
+    async def models(self, seconds):
+        return [Model("one")]
+
+    async def generate(self, call):
+        yield [TextDelta("text"), Done("stop", Usage(), "one")]
+'''
+
+
+@pytest.mark.parametrize("uses_model", [True, False])
+async def test_a_connector_declares_whether_it_is_a_provider(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uses_model: bool
+) -> None:
+    (tmp_path / "shows.py").write_text(PLUGIN.format(uses_model=uses_model))
+    monkeypatch.setenv("HEDDLE_CONNECTOR_PLUGINS_DIR", str(tmp_path))
+    component, _ = await providers(monkeypatch, "http://127.0.0.1:9/v1")
+    assert component.ready == uses_model

@@ -28,7 +28,13 @@ _MIN_PIECE_LENGTH = 16
 _EXAMPLE = Example(model="simple-bypass", answer="Say hello.")
 
 
-@connector("bypass", example=_EXAMPLE, for_all_organizations=True, calls_functions=False)
+@connector(
+    "bypass",
+    example=_EXAMPLE,
+    for_all_organizations=True,
+    calls_functions=False,
+    uses_model=False,
+)
 class Bypass(Connector[NoSettings]):
     """Shows the finished prompt instead of calling a model; costs no tokens."""
 

@@ -15,22 +15,18 @@ _SECONDS = 3.0
 """The time limit for a provider to list its models."""
 _RECHECK_SECONDS = 30.0
 _RECHECK_PROBLEM_SECONDS = 5.0
-_NO_PROVIDER = {"bypass"}
-"""Connectors that show prompts and answer without a model."""
-_EMBEDDED = "local"
-"""The connector that is asked first, because it needs no network."""
 
 
 class ProviderCheck:
     """The check of the component `providers`, which asks the providers for their models.
 
     The service is ready if one of the operator's providers answers, or if an organisation uses a
-    provider of its own.
+    provider of its own. Connectors that need no provider's account are asked first.
     """
 
     def __init__(self, connectors: Mapping[str, Connector[Any]], tenants: TenantConnectors) -> None:
         self._connectors = {
-            name: each for name, each in connectors.items() if name not in _NO_PROVIDER
+            name: each for name, each in connectors.items() if each.plugin.uses_model
         }
         self._tenants = tenants
         self._condition = Condition()
@@ -45,9 +41,9 @@ class ProviderCheck:
         return self._condition
 
     async def _check(self) -> Condition:
-        embedded = self._connectors.get(_EMBEDDED)
-        if embedded is not None and not await _problem(_EMBEDDED, embedded):
-            return Condition()
+        for name, each in self._connectors.items():
+            if each.plugin.for_all_organizations and not await _problem(name, each):
+                return Condition()
         asking = [
             asyncio.create_task(_problem(name, each)) for name, each in self._connectors.items()
         ]

@@ -163,6 +163,7 @@ class Plugin:
     example: Example | None
     for_all_organizations: bool = False
     calls_functions: bool = True
+    uses_model: bool = True
 
     @property
     def organization_settings(self) -> Mapping[str, OrganizationValue]:
@@ -192,6 +193,7 @@ def connector(
     example: Example | None = None,
     for_all_organizations: bool = False,
     calls_functions: bool = True,
+    uses_model: bool = True,
 ) -> Callable[[type[ConnectorT]], type[ConnectorT]]:
     """Register a class as a connector; the first line of its docstring is the description.
 
@@ -205,6 +207,8 @@ def connector(
             the settings that organisations supply with `FromOrganization` instead.
         calls_functions: Whether models of the connector can call functions. If not, the author of
             an assistant that binds tools as functions is warned.
+        uses_model: Whether answers come from a model. If not, health does not count the connector
+            as a provider.
 
     Raises:
         ValueError: The name is not valid, or the connector declares both for organisations.
@@ -215,7 +219,8 @@ def connector(
     def decorate(kind: type[ConnectorT]) -> type[ConnectorT]:
         description, _, _ = (kind.__doc__ or "").strip().partition("\n")
         plugin = Plugin(
-            name, description, settings, kind, example, for_all_organizations, calls_functions
+            *(name, description, settings, kind, example),
+            *(for_all_organizations, calls_functions, uses_model),
         )
         if for_all_organizations and plugin.organization_settings:
             raise ValueError(
