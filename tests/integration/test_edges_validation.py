@@ -145,6 +145,7 @@ FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "connector": ({"model": {**GOOD, "connector": "nowhere"}}, ["model.connector"]),
     "closed list of models": ({"model": {**GOOD, "model": "no"}}, ["model.model"]),
     "strategy": ({"strategy": "magic"}, ["strategy"]),
+    "hosts": ({"output_hosts": "good.example https://evil.example"}, ["output_hosts"]),
     "prompt processor": ({"prompt_processor": "magic"}, ["prompt_processor"]),
     "tool": ({"tools": [{"type": "nope"}]}, ["tools[0].type"]),
     "mode": ({"tools": [{"type": "weather", "mode": "agent"}]}, ["tools[0].mode"]),

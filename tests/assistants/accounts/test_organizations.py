@@ -287,3 +287,23 @@ async def test_settings_that_are_none_are_shown_as_none_and_can_be_replaced(
     assert (await accounts.settings(organization="uni")).organization == "uni"
     await accounts.replace("uni", '{"a": 1}')
     assert await shown(accounts) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "problem"),
+    [
+        ("https://evil.example", "entry 1, 'https://evil.example', has a scheme"),
+        ("a.example b.example:80", "entry 2, 'b.example:80', has a port"),
+        (["a.example"], "must be a text"),
+    ],
+)
+async def test_lists_of_hosts_with_wrong_entries_are_refused(
+    accounts: Accounts, hosts: object, problem: str
+) -> None:
+    for settings in ({"output_hosts": hosts}, {"setups": {"default": {"output_hosts": hosts}}}):
+        with pytest.raises(InvalidRequestError) as refused:
+            await accounts.replace("uni", json.dumps(settings))
+        [violation] = refused.value.violations
+        assert violation.field == "organization.settings_json"
+        assert f"'output_hosts': {problem}" in violation.description
+    await accounts.replace("uni", '{"output_hosts": "a.example *.b.example"}')

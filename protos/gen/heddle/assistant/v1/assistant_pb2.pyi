@@ -190,7 +190,8 @@ class Assistant(_message.Message):
     `example.org`, `*.example.org` for all subdomains, `none` for no host. The answers, their
     reasoning and their sources have no links to other hosts, and HTML in them is text. If empty,
     the setting `output_hosts` of the organisation decides; if both are set, both must contain a
-    host; without both, links may lead anywhere.
+    host; without both, links may lead anywhere. Entries with a scheme, a port, a path, or `*` in another
+    place are faults of the assistant.
     """
     extra_json: _builtins.str
     """Members of the stored assistant that this contract does not model, as the text of

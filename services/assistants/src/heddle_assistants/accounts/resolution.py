@@ -66,8 +66,13 @@ def prices(config: Config) -> object:
 
 def output_hosts(config: Config) -> str:
     """Return the hosts to which answers of an organisation's assistants may link."""
-    value = _setup(config).get("output_hosts", "")
+    value = output_hosts_setting(config)
     return value if isinstance(value, str) else "none"
+
+
+def output_hosts_setting(config: Config) -> object:
+    """Return what an organisation has set as hosts, whatever it is."""
+    return _setup(config).get("output_hosts", "")
 
 
 def only_prices(config: Config) -> Config:

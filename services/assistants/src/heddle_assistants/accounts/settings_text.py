@@ -6,9 +6,10 @@ from typing import Any
 from heddle_conversion.errors import MalformedMetadataError
 from heddle_conversion.json_text import checked
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.host_lists import host_problems
 
 from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
-from heddle_assistants.accounts.resolution import prices, resolved, servers
+from heddle_assistants.accounts.resolution import output_hosts_setting, prices, resolved, servers
 from heddle_assistants.accounts.secret_members import (
     MASK,
     Config,
@@ -50,12 +51,13 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
 
     Raises:
         InvalidRequestError: There is no such secret, or it would go to another server. Or a
-            price is wrong.
+            price or a host of `output_hosts` is wrong.
     """
     try:
         _refuse_moves(settings, stored)
         plain = unmasked(settings, stored, keys, slug)
         read_prices(prices(plain))
+        _check_hosts(plain)
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:
         raise wrong(f"is wrong at 'prices': {error}") from None
@@ -66,6 +68,15 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
             f"says {MASK!r} where a secret is kept that HEDDLE_ASSISTANTS_ENCRYPTION_KEY does not "
             f"open. {error} Give it anew"
         ) from None
+
+
+def _check_hosts(config: Config) -> None:
+    """Refuse a list of hosts that does not mean what it says."""
+    value = output_hosts_setting(config)
+    if not isinstance(value, str):
+        raise wrong("is wrong at 'output_hosts': must be a text, such as 'example.org'")
+    if problems := [problem for _, problem in host_problems(value)]:
+        raise wrong(f"is wrong at 'output_hosts': {'; '.join(problems)}")
 
 
 def _refuse_moves(settings: Config, stored: Config) -> None:

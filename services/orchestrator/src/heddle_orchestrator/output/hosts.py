@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-NO_HOST = "none"
-_WILDCARD = "*."
+from heddle_runtime.host_lists import NO_HOST, WILDCARD
+
 _AND = "&"
 
 
@@ -33,8 +33,7 @@ class AllowedHosts:
         if name in self.patterns:
             return True
         return any(
-            pattern.startswith(_WILDCARD) and name.endswith(pattern[1:])
-            for pattern in self.patterns
+            pattern.startswith(WILDCARD) and name.endswith(pattern[1:]) for pattern in self.patterns
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle_runtime.errors import Violation
+from heddle_runtime.host_lists import host_problems
 from heddle_runtime.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.struct_codec import from_struct
 from heddle_runtime.validation import NOT_CHECKED, UNKNOWN_MEMBER
@@ -60,6 +61,8 @@ def faults_of(assistant: assistant_pb2.Assistant, installed: Installed) -> list[
     if not 0 <= assistant.max_tool_rounds <= MAX_TOOL_ROUNDS:
         limits = f"must be a whole number from 0 to {MAX_TOOL_ROUNDS}"
         faults.append(_fault("max_tool_rounds", limits, str(assistant.max_tool_rounds)))
+    for entry, problem in host_problems(assistant.output_hosts):
+        faults.append(_fault("output_hosts", problem, entry))
     for index, binding in enumerate(assistant.tools):
         faults += _of_binding(binding, f"tools[{index}]", installed)
     return faults
