@@ -68,6 +68,15 @@ async def test_without_a_list_answers_stay_as_they_are(harness: Harness) -> None
     assert answer_of(await harness.whole(ask(assistant()))) == ANSWER
 
 
+async def test_titles_link_where_the_assistant_may_that_pays_for_them(harness: Harness) -> None:
+    harness.connector.batches = pieces(ANSWER)
+    harness.assistants.output_hosts = "good.example"
+    request = ask(assistant())
+    request.charged_to = "1"
+    assert answer_of(await harness.events(request)) == FILTERED
+    assert answer_of(await harness.whole(request)) == FILTERED
+
+
 async def test_the_list_of_the_organisation_applies_to_its_assistants(harness: Harness) -> None:
     harness.connector.batches = pieces(ANSWER)
     harness.assistants.output_hosts = "good.example"

@@ -66,11 +66,11 @@ class CachedAssistants:
                 request, **new_call_options(_TIMEOUT_SECONDS)
             )
         quota = budget(response, self._meter, started)
-        return _limited(response.assistant, response.organization_output_hosts), quota
+        return limited_to(response.assistant, response.organization_output_hosts), quota
 
 
-def _limited(assistant: assistant_pb2.Assistant, hosts: str) -> assistant_pb2.Assistant:
-    """Return an assistant whose answers link only to hosts that its organisation permits too."""
+def limited_to(assistant: assistant_pb2.Assistant, hosts: str) -> assistant_pb2.Assistant:
+    """Return an assistant whose answers link only to hosts that `hosts` permits too."""
     if not hosts:
         return assistant
     limited = assistant_pb2.Assistant()

@@ -22,7 +22,12 @@ from heddle_runtime.grants import Grant, GrantSigner
 
 from heddle_orchestrator.agent import Agents, Route
 from heddle_orchestrator.agent.state import initial_state
-from heddle_orchestrator.assistants import ID_PREFIX, CachedAssistants, owned_by_caller
+from heddle_orchestrator.assistants import (
+    ID_PREFIX,
+    CachedAssistants,
+    limited_to,
+    owned_by_caller,
+)
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.metering.counting import Counting, charged_assistant
@@ -143,10 +148,11 @@ class Completions:
         budget = None
         match request.WhichOneof("target"):
             case "assistant":
+                assistant = owned_by_caller(request.assistant)
                 if request.charged_to:
                     reference = f"{ID_PREFIX}{request.charged_to}"
-                    _, budget = await self.assistants.get(reference, context)
-                assistant = owned_by_caller(request.assistant)
+                    charged, budget = await self.assistants.get(reference, context)
+                    assistant = limited_to(assistant, charged.output_hosts)
             case "assistant_reference":
                 reference = request.assistant_reference
                 assistant, budget = await self.assistants.get(reference, context)
