@@ -30,6 +30,7 @@ from integration.access.deployments import (
 from integration.access.rpcs import QUESTION
 from integration.access.things import Things
 from integration.fuzz.requests import Requests
+from pydantic import SecretStr
 
 SHARDS = 10
 CALLS_PER_SHARD = 2_000
@@ -121,7 +122,7 @@ class Services:
         self._ports = heddle.running.ports
         self._signer = TokenSigner(heddle.secret)
         self._channels: dict[int, grpc.aio.Channel] = {
-            port: channel(f"127.0.0.1:{port}")
+            port: channel(f"127.0.0.1:{port}", secret=SecretStr(heddle.secret))
             if multiplexed
             else grpc.aio.insecure_channel(f"127.0.0.1:{port}", OPTIONS)
             for port in ports

@@ -14,6 +14,7 @@ import grpc
 import httpx
 import pytest
 import pytest_asyncio
+from heddle.multiplex.v1 import multiplex_pb2_grpc
 from heddle_gateway.services import SERVICES
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.identity import OPERATOR, TokenSigner
@@ -24,6 +25,8 @@ from joserfc import jwt
 from joserfc.jwk import OctKey
 from runtime.certificates import Authority
 
+OK = grpc.StatusCode.OK
+STREAMS = "heddle.multiplex.v1.MultiplexService"
 SECRET = "a-secret-of-at-least-32-characters"
 ASSISTANT = (
     "id: '1'\nname: echo\npublished: true\nmodel: {connector: bypass, model: simple-bypass}\n"
@@ -101,8 +104,10 @@ async def test_tokens_that_are_not_valid_there_are_refused(
     with heddle.channel(module) as channel:
         for token in refused.values():
             assert status(channel, service, token) == grpc.StatusCode.UNAUTHENTICATED
+            assert stream_status(channel, token) == grpc.StatusCode.UNAUTHENTICATED
         valid = TokenSigner(SECRET).token(OPERATOR, service)
         assert status(channel, service, valid) != grpc.StatusCode.UNAUTHENTICATED
+        assert stream_status(channel, TokenSigner(SECRET).token(OPERATOR, STREAMS)) == OK
 
 
 @pytest.mark.parametrize("module", [module for module, _ in PORTS])
@@ -143,6 +148,19 @@ async def test_the_command_says_which_settings_to_check(heddle: Processes) -> No
 async def test_a_network_address_without_a_secret_is_refused() -> None:
     with pytest.raises(ValueError, match="HEDDLE_IDENTITY_SECRET"):
         ServiceSettings(listen="0.0.0.0:9101")
+
+
+def stream_status(channel: grpc.Channel, token: str) -> grpc.StatusCode:
+    """Return how a multiplexed stream without calls ends."""
+    metadata = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
+    stub = multiplex_pb2_grpc.MultiplexServiceStub(channel)
+    try:
+        for _ in stub.Carry(iter(()), timeout=5, metadata=metadata):
+            pass
+    except grpc.RpcError as error:
+        code: grpc.StatusCode = error.code()
+        return code
+    return grpc.StatusCode.OK
 
 
 def status(channel: grpc.Channel, service: str, token: str) -> grpc.StatusCode:

@@ -26,6 +26,7 @@ from heddle_runtime.multiplex.server import MAX_STREAM_SECONDS, MultiplexService
 from heddle_runtime.server import OPTIONS
 from heddle_runtime.server_interceptor import ServerInterceptor
 from heddle_runtime.settings import ServiceSettings
+from pydantic import SecretStr
 from runtime.greeting import CONTRACT, Greeter, greeting
 
 if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
@@ -96,9 +97,10 @@ async def serving(
 
 
 @asynccontextmanager
-async def multiplexed(server: Serving) -> AsyncGenerator[grpc.aio.Channel]:
+async def multiplexed(server: Serving, secret: str = "") -> AsyncGenerator[grpc.aio.Channel]:
     """Yield a channel to `server` that has a pipe."""
-    async with channel(server.address, CONTRACT) as connection:
+    signing = SecretStr(secret) if secret else None
+    async with channel(server.address, CONTRACT, secret=signing) as connection:
         await connection.channel_ready()
         yield connection
 

@@ -62,7 +62,7 @@ async def test_each_call_is_judged_by_its_own_token() -> None:
         except grpc.aio.AioRpcError as error:
             return from_rpc(error).reason
 
-    async with serving(greeter(), secret=secret) as server, multiplexed(server) as to:
+    async with serving(greeter(), secret=secret) as server, multiplexed(server, secret) as to:
         answers = await asyncio.gather(
             *(who(to, n) for n in ["ann", "eve", "bob", "nobody", "mel"] * 20)
         )

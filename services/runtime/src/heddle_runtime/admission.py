@@ -58,10 +58,16 @@ class AdmissionControl:
         """
         request_id = _sanitised(request_id) or new_request_id()
         CALLER.set(Caller(request_id))  # a rejected call is logged with its id
-        identity = self._identity(authorization.removeprefix("Bearer "), audience)
+        identity = self.identity(authorization, audience)
         CALLER.set(Caller(request_id, identity, _sanitised(traceparent), grant))
 
-    def _identity(self, token: str, audience: str) -> Identity:
+    def identity(self, authorization: str, audience: str) -> Identity:
+        """Return the identity in the metadata of a call.
+
+        Raises:
+            UnauthenticatedError: The authorization contains no valid token.
+        """
+        token = authorization.removeprefix("Bearer ")
         if self._verifier is None or not (token or self._requires_tokens()):
             return ANONYMOUS
         try:

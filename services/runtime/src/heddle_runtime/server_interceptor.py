@@ -179,14 +179,7 @@ class ServerInterceptor:
 
     def _authenticate(self, service: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         """Set the caller of this call's task."""
-        metadata: dict[str, str] = {}
-        for key, value in context.invocation_metadata() or ():
-            if key in (AUTHORIZATION, GRANT, REQUEST_ID, TRACE):
-                if key in metadata and key == AUTHORIZATION:  # ambiguous
-                    raise UnauthenticatedError("The call carries two authorizations.")
-                metadata[key] = (
-                    value if isinstance(value, str) else value.decode("ascii", "replace")
-                )
+        metadata = received_metadata(context)
         self._admission.authenticate(
             service,
             metadata.get(REQUEST_ID, ""),
@@ -194,6 +187,21 @@ class ServerInterceptor:
             metadata.get(TRACE, ""),
             metadata.get(GRANT, ""),
         )
+
+
+def received_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> dict[str, str]:
+    """Return the metadata of a call that Heddle knows.
+
+    Raises:
+        UnauthenticatedError: It carries two authorizations.
+    """
+    metadata: dict[str, str] = {}
+    for key, value in context.invocation_metadata() or ():
+        if key in (AUTHORIZATION, GRANT, REQUEST_ID, TRACE):
+            if key in metadata and key == AUTHORIZATION:  # ambiguous
+                raise UnauthenticatedError("The call carries two authorizations.")
+            metadata[key] = value if isinstance(value, str) else value.decode("ascii", "replace")
+    return metadata
 
 
 class _CallBoundary:

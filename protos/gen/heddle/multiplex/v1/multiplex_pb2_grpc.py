@@ -55,7 +55,8 @@ class MultiplexServiceServicer:
     """
 
     def Carry(self, request_iterator, context):
-        """Carries calls until either side ends the stream.
+        """Carries calls until either side ends the stream. The metadata of the stream has a token for this
+        service, with any identity. Each call is authorised by its own token besides.
 
         The first response comes at once and has no frames. From then on the client opens
         calls by `Open` frames and the server answers each by any number of messages and one

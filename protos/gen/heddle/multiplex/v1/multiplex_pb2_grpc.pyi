@@ -39,7 +39,8 @@ class MultiplexServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MultiplexServiceAsyncStub: ...
     Carry: _grpc.StreamStreamMultiCallable[_multiplex_pb2.CarryRequest, _multiplex_pb2.CarryResponse]
-    """Carries calls until either side ends the stream.
+    """Carries calls until either side ends the stream. The metadata of the stream has a token for this
+    service, with any identity. Each call is authorised by its own token besides.
 
     The first response comes at once and has no frames. From then on the client opens
     calls by `Open` frames and the server answers each by any number of messages and one
@@ -59,7 +60,8 @@ class MultiplexServiceAsyncStub(MultiplexServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Carry: _aio.StreamStreamMultiCallable[_multiplex_pb2.CarryRequest, _multiplex_pb2.CarryResponse]  # type: ignore[assignment]
-    """Carries calls until either side ends the stream.
+    """Carries calls until either side ends the stream. The metadata of the stream has a token for this
+    service, with any identity. Each call is authorised by its own token besides.
 
     The first response comes at once and has no frames. From then on the client opens
     calls by `Open` frames and the server answers each by any number of messages and one
@@ -82,7 +84,8 @@ class MultiplexServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_multiplex_pb2.CarryRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_multiplex_pb2.CarryResponse], _abc.AsyncIterator[_multiplex_pb2.CarryResponse]]:
-        """Carries calls until either side ends the stream.
+        """Carries calls until either side ends the stream. The metadata of the stream has a token for this
+        service, with any identity. Each call is authorised by its own token besides.
 
         The first response comes at once and has no frames. From then on the client opens
         calls by `Open` frames and the server answers each by any number of messages and one

@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import grpc
 from google.protobuf.message import Message
+from heddle.multiplex.v1 import multiplex_pb2 as pb
 
 from heddle_runtime.call_metadata import AUTHORIZATION, caller
 from heddle_runtime.errors import HeddleError, UnavailableError, to_rpc
-from heddle_runtime.identity import ANONYMOUS, TokenSigner
+from heddle_runtime.identity import ANONYMOUS, Identity, TokenSigner
 from heddle_runtime.multiplex.call import MultiplexedCall
 from heddle_runtime.multiplex.client import ClientStream, Metadata, can_carry
 from heddle_runtime.multiplex.methods import service_of
@@ -21,6 +22,9 @@ _OURS = "/heddle."
 MAX_REQUEST_BYTES = 64 * 1024
 _RETRY_SECONDS = 1.0
 Connect = Callable[[], grpc.aio.Channel]
+_STREAMS = pb.DESCRIPTOR.services_by_name["MultiplexService"].full_name
+_STREAM_IDENTITY = Identity("heddle-channel")
+"""Opens streams. It has no rights: each call on a stream carries the identity of its caller."""
 
 
 class MultiplexedChannel(grpc.aio.Channel):
@@ -51,7 +55,9 @@ class MultiplexedChannel(grpc.aio.Channel):
         self._signer = signer
         self._safe = safe
         self._services: set[str] = set()
-        self._replicas = [Replica(connect, self._services) for connect in connects]
+        self._replicas = [
+            Replica(connect, self._services, self._stream_metadata) for connect in connects
+        ]
         self._any = connect_to_any() if connect_to_any else None
         self._turn = 0
         self._closed = False
@@ -232,6 +238,11 @@ class MultiplexedChannel(grpc.aio.Channel):
         if stream is not None:
             return stream.connection
         return self._any or self._replicas[0].connection
+
+    def _stream_metadata(self) -> Metadata:
+        if self._signer is None:
+            return ()
+        return ((AUTHORIZATION, f"Bearer {self._signer.token(_STREAM_IDENTITY, _STREAMS)}"),)
 
     def _refuse_if_silent(self, stream: ClientStream | None) -> None:
         """Raise UNAVAILABLE at once, where a call would wait for servers that hang."""

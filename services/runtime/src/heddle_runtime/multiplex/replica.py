@@ -8,7 +8,7 @@ import grpc
 import structlog
 from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 
-from heddle_runtime.multiplex.client import SILENCE_SECONDS, ClientStream
+from heddle_runtime.multiplex.client import SILENCE_SECONDS, ClientStream, Metadata
 
 log = structlog.get_logger(__name__)
 CALLS_PER_STREAM = 100
@@ -26,12 +26,18 @@ replica behind the same name answers quickly and a busy one may not."""
 class Replica:
     """One replica, or all of those that one name stands for."""
 
-    def __init__(self, connect: Callable[[], grpc.aio.Channel], services: set[str]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], grpc.aio.Channel],
+        services: set[str],
+        stream_metadata: Callable[[], Metadata],
+    ) -> None:
         """Prepare.
 
         Args:
             connect: Returns a new connection.
             services: The names of the services, for the log.
+            stream_metadata: Returns the metadata that opens a stream.
         """
         self.connection = connect()
         """For calls that no stream carries."""
@@ -40,6 +46,7 @@ class Replica:
         """Whether the replica hangs: it gave no sign of life on the last stream."""
         self._connect = connect
         self._services = services
+        self._stream_metadata = stream_metadata
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening = False
         self._closed = False
@@ -85,7 +92,7 @@ class Replica:
     async def _carry(self) -> None:
         """Open a stream, and run it until it ends."""
         connection = self.connection
-        call = pb_grpc.MultiplexServiceStub(connection).Carry()
+        call = pb_grpc.MultiplexServiceStub(connection).Carry(metadata=self._stream_metadata())
         try:
             async with asyncio.timeout(self._hello_seconds):
                 hello = await call.read()

@@ -12,17 +12,19 @@ from heddle.multiplex.v1 import multiplex_pb2 as pb
 from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 
 from heddle_runtime.admission import AdmissionControl
+from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.multiplex.methods import Methods
 from heddle_runtime.multiplex.send_queue import FRAMES_PER_TURN, SendQueue
 from heddle_runtime.multiplex.server_call import ServerCall
-from heddle_runtime.server_interceptor import abort, decoded
+from heddle_runtime.server_interceptor import abort, decoded, received_metadata
 
 MAX_STREAM_SECONDS = 300.0
 """Seconds after which a client must open a new stream, so that it finds new replicas."""
 _MAX_LOADING_MS = 60_000
 _FLUSH_SECONDS = 0.02
+_CONTRACT = pb.DESCRIPTOR.services_by_name["MultiplexService"]
 _SERVICERS: "WeakSet[MultiplexServicer]" = WeakSet()
 
 
@@ -76,8 +78,10 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
         request_iterator: AsyncIterator[bytes],
         context: "grpc.aio.ServicerContext[pb.CarryRequest, pb.CarryResponse]",
     ) -> None:
-        """Serve one stream."""
+        """Serve one stream. Each of its calls is authenticated by its own token, too."""
         try:
+            authorization = received_metadata(context).get(AUTHORIZATION, "")
+            self._admission.identity(authorization, _CONTRACT.full_name)
             await self._serve(request_iterator, context)
         except HeddleError as error:
             await abort(context, error)
@@ -132,11 +136,10 @@ async def _write(
 
 def add_multiplexing(servicer: MultiplexServicer, server: grpc.aio.Server) -> None:
     """Register the servicer. gRPC would answer `INTERNAL` to what generated code cannot decode."""
-    contract = pb.DESCRIPTOR.services_by_name["MultiplexService"]
     handler: Any = grpc.stream_stream_rpc_method_handler(
         servicer.Carry, None, pb.CarryResponse.SerializeToString
     )
-    server.add_registered_method_handlers(contract.full_name, {"Carry": handler})
+    server.add_registered_method_handlers(_CONTRACT.full_name, {"Carry": handler})
 
 
 class _ServerStream:
