@@ -2,14 +2,19 @@
 
 import asyncio
 import resource
+import statistics
+import time
 
 import pytest
 from gateway.bare_sockets import HEAD, ask
-from gateway.conftest import gateway
+from gateway.conftest import Bench, gateway
 from gateway.neighbours import HELLO, text
 from gateway.test_disconnects import request
 
 READERS = 20
+SOCKETS = 200
+TOKENS = 20_000
+CHATS = 40
 
 
 def resident_bytes() -> int:
@@ -39,6 +44,48 @@ async def test_clients_that_do_not_read_cost_little_memory(stream: bool) -> None
         assert (await bench.chat(stream=stream)).status_code == 200
         for writer in writers:
             writer.transport.abort()
+
+
+async def test_slow_clients_do_not_delay_others() -> None:
+    async with gateway("local", body_timeout_seconds=15.0) as bench:
+        alone = await median_seconds(bench)
+        bench.orchestrator.script = [[text("x")] * 100] * (TOKENS // 100)
+        host, _, port = bench.address.rpartition(":")
+        slow, unsent = [], []
+        for _ in range(READERS):
+            reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
+            writer.write(request(stream=True))
+            await reader.readexactly(64)  # the script of its answer is chosen
+            slow.append((asyncio.create_task(read_slowly(reader)), writer))
+        bench.orchestrator.script = HELLO
+        for _ in range(SOCKETS):
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.write((HEAD + "content-length: 10\r\n\r\n").encode())
+            unsent.append(writer)
+        beside = await median_seconds(bench)
+        assert not any(task.done() for task, _ in slow)
+        for task, writer in slow:
+            task.cancel()
+            writer.transport.abort()
+        for writer in unsent:
+            writer.transport.abort()
+    assert beside <= max(2 * alone, alone + 0.1)
+
+
+async def median_seconds(bench: Bench) -> float:
+    """Return the median time of a chat."""
+    seconds = []
+    for number in range(CHATS):
+        started = time.perf_counter()
+        assert (await bench.chat(stream=number % 2 == 0)).status_code == 200
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+async def read_slowly(reader: asyncio.StreamReader) -> None:
+    """Read 64 bytes each 50 ms until the answer ends."""
+    while await reader.read(64):
+        await asyncio.sleep(0.05)
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
