@@ -89,7 +89,8 @@ class Plan:
     def warnings(self) -> list[pb.RunEvent]:
         """Return what the user should know about the answer before it begins."""
         warnings = []
-        if any(is_unnamed(binding) for binding in self.assistant.tools):
+        tools = self.assistant.tools
+        if tools and any(is_unnamed(binding) for binding in tools):
             warnings.append(pb.RunEvent(warning=_UNNAMED))
             log_lost_tool("", "UNNAMED", f"A tool of assistant {self.assistant.id} has no name.")
         if withholds(self.assistant, self.request.messages):

@@ -305,8 +305,9 @@ def _is_open_webui(request: RawRequest) -> bool:
     It names itself only in the headers about its user, which an operator turns on. Otherwise only
     its HTTP library is known, with which no client library of OpenAI calls.
     """
-    if any(name.startswith(_OPEN_WEBUI) for name in request.headers):
-        return True
+    for name in request.headers:
+        if name.startswith(_OPEN_WEBUI):
+            return True
     return _HTTP_LIBRARY in request.headers.get(b"user-agent", b"")
 
 

@@ -75,12 +75,12 @@ def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     fill_options(run.options, chat, members, place, used)
     if chat.tools:
         run.functions.extend(functions(chat.tools, place / "tools"))
-    if legacy := legacy_functions(chat, place):
-        run.functions.extend(legacy)
+    if chat.functions is not None or chat.function_call is not None:
+        run.functions.extend(legacy_functions(chat, place))
         fill_choice(run.options, chat)
     usage = stream and _includes_usage(chat)
     debug = chat.debug_bypass is True
-    return ChatRequest(whole, model, stream, usage, task, debug, parts > 0, bool(legacy))
+    return ChatRequest(whole, model, stream, usage, task, debug, parts > 0, bool(chat.functions))
 
 
 def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:

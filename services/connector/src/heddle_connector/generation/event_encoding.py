@@ -92,7 +92,7 @@ def _fill_done(message: chat.Done, done: Done, substitute: str) -> None:
 
 def _is_plausible(usage: Usage) -> bool:
     """Return whether token counts can be summed: a wrong count would corrupt budgets and quotas."""
-    return all(
-        isinstance(count, int) and 0 <= count <= _MAX_TOKENS
-        for count in msgspec.structs.astuple(usage)
-    )
+    for count in msgspec.structs.astuple(usage):
+        if not (isinstance(count, int) and 0 <= count <= _MAX_TOKENS):
+            return False
+    return True

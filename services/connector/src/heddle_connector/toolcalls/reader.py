@@ -15,6 +15,7 @@ from heddle_connector.toolcalls.source import Source
 
 _WITH_REASONING = frozenset({"gpt_oss"})
 """Formats whose messages say whether they are reasoning."""
+_REASONING = delimiters_for(_WITH_REASONING)
 
 
 class ToolCallReader:
@@ -99,4 +100,4 @@ class ToolCallReader:
 
 def is_plain(text: str) -> bool:
     """Return whether a whole message is content as it is, for a reader without calls."""
-    return delimiters_for(_WITH_REASONING).is_plain(text)
+    return _REASONING.is_plain(text)

@@ -82,7 +82,7 @@ def output_filter(hosts: str) -> OutputFilter | None:
     Args:
         hosts: As `heddle.assistant.v1.Assistant.output_hosts`.
     """
-    policy = OutputPolicy.of(hosts)
+    policy = OutputPolicy.of(hosts) if hosts else None  # most have none
     return None if policy is None else OutputFilter(policy)
 
 

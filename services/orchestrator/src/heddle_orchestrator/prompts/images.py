@@ -31,7 +31,10 @@ def withholds(assistant: Assistant, messages: Sequence[chat_pb2.Message]) -> boo
 
 def has_image(parts: Iterable[chat_pb2.ContentPart]) -> bool:
     """Return whether one of the parts is an image, also of a kind that only the client knows."""
-    return any(map(_is_image, parts))
+    for part in parts:  # noqa: SIM110 - a generator takes longer than the search itself
+        if _is_image(part):
+            return True
+    return False
 
 
 def _is_image(part: chat_pb2.ContentPart) -> bool:

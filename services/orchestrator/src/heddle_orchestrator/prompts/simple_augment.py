@@ -44,8 +44,8 @@ class SimpleAugment:
                 built then.
         """
         prompt = visible(assistant, messages)
-        position = question_index(prompt)
-        if assistant.prompt_template and position is not None:
+        position = question_index(prompt) if assistant.prompt_template else None
+        if position is not None:
             prompt[position] = _rewritten(prompt[position], assistant, slots, max_chars)
         system = "\n\n".join(filter(None, (assistant.system_prompt, *notes)))
         if system and messages:
