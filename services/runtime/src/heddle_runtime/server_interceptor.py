@@ -193,7 +193,7 @@ def received_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> dict[str, 
     """Return the metadata of a call that Heddle knows.
 
     Raises:
-        UnauthenticatedError: It carries two authorizations.
+        UnauthenticatedError: It carries more than one authorization.
     """
     metadata: dict[str, str] = {}
     for key, value in context.invocation_metadata() or ():

@@ -139,8 +139,8 @@ class ToolServiceServicer:
         """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
         unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
         `BadRequest` details for a wrong configuration, `UNAVAILABLE` when a dependency of the tool is
-        down, `DEADLINE_EXCEEDED` when the tool is too slow, and `FAILED_PRECONDITION` with the reason
-        `TOOL_FAILED` when the tool itself fails.
+        down, and `DEADLINE_EXCEEDED` when the tool is too slow. When the tool itself fails, the code is
+        `FAILED_PRECONDITION` and the reason `TOOL_FAILED`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -64,8 +64,8 @@ class ToolServiceStub:
     """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
     unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
     `BadRequest` details for a wrong configuration, `UNAVAILABLE` when a dependency of the tool is
-    down, `DEADLINE_EXCEEDED` when the tool is too slow, and `FAILED_PRECONDITION` with the reason
-    `TOOL_FAILED` when the tool itself fails.
+    down, and `DEADLINE_EXCEEDED` when the tool is too slow. When the tool itself fails, the code is
+    `FAILED_PRECONDITION` and the reason `TOOL_FAILED`.
     """
     ExecuteTools: _grpc.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolsRequest, _tool_pb2.ExecuteToolsResponse]
     """Runs several tools at once. Each response carries the events that are ready: any number of
@@ -110,8 +110,8 @@ class ToolServiceAsyncStub(ToolServiceStub):
     """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
     unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
     `BadRequest` details for a wrong configuration, `UNAVAILABLE` when a dependency of the tool is
-    down, `DEADLINE_EXCEEDED` when the tool is too slow, and `FAILED_PRECONDITION` with the reason
-    `TOOL_FAILED` when the tool itself fails.
+    down, and `DEADLINE_EXCEEDED` when the tool is too slow. When the tool itself fails, the code is
+    `FAILED_PRECONDITION` and the reason `TOOL_FAILED`.
     """
     ExecuteTools: _aio.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolsRequest, _tool_pb2.ExecuteToolsResponse]  # type: ignore[assignment]
     """Runs several tools at once. Each response carries the events that are ready: any number of
@@ -195,8 +195,8 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
         unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
         `BadRequest` details for a wrong configuration, `UNAVAILABLE` when a dependency of the tool is
-        down, `DEADLINE_EXCEEDED` when the tool is too slow, and `FAILED_PRECONDITION` with the reason
-        `TOOL_FAILED` when the tool itself fails.
+        down, and `DEADLINE_EXCEEDED` when the tool is too slow. When the tool itself fails, the code is
+        `FAILED_PRECONDITION` and the reason `TOOL_FAILED`.
         """
 
     @_abc_1.abstractmethod

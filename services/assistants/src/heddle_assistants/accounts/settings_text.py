@@ -80,7 +80,7 @@ def _check_hosts(config: Config) -> None:
 
 
 def _refuse_moves(settings: Config, stored: Config) -> None:
-    """Refuse to send a secret that somebody else gave to a server of the caller's choice.
+    """Refuse to send a secret that another administrator gave to a server of the caller's choice.
 
     It goes where it went before, or nowhere: another secret of the same server, which an earlier
     change moved, says nothing about this one.
