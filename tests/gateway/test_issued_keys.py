@@ -26,10 +26,10 @@ UNKNOWN = f"hk_{'0' * 16}_{'x' * 43}"
 
 async def test_a_key_stands_for_its_user(tmp_path: Path, transport: str) -> None:
     async with gateway(tmp_path, transport) as bench:
-        made = await bench.key(user=ANN)
-        assert (await bench.chat(made.secret)).status_code == 200
+        issued = await bench.key(user=ANN)
+        assert (await bench.chat(issued.secret)).status_code == 200
         assert (await bench.chat((await bench.key(scopes=["admin"])).secret)).status_code == 200
-    assert bench.callers[0] == Identity(ANN, "uni", key_id=made.key.id)
+    assert bench.callers[0] == Identity(ANN, "uni", key_id=issued.key.id)
     assert bench.callers[1].subject.startswith("key:")
     assert bench.callers[1].scopes == ("admin",)
 
@@ -55,14 +55,14 @@ async def test_the_services_own_keys_go_on_as_they_did(tmp_path: Path, transport
 
 async def test_a_revoked_key_is_useless_within_two_seconds(tmp_path: Path, transport: str) -> None:
     async with gateway(tmp_path, transport) as bench:
-        made = await bench.key()
-        assert (await bench.chat(made.secret)).status_code == 200
-        await bench.operator("RevokeKey", pb.RevokeKeyRequest(id=made.key.id))
+        issued = await bench.key()
+        assert (await bench.chat(issued.secret)).status_code == 200
+        await bench.operator("RevokeKey", pb.RevokeKeyRequest(id=issued.key.id))
         revoked = time.monotonic()
-        while (await bench.chat(made.secret)).status_code == 200:
+        while (await bench.chat(issued.secret)).status_code == 200:
             await asyncio.sleep(0.05)
         assert time.monotonic() - revoked < 2.3
-        assert (await bench.chat(made.secret)).status_code == 401
+        assert (await bench.chat(issued.secret)).status_code == 401
 
 
 async def test_a_key_is_asked_for_once_by_many_at_the_same_time(tmp_path: Path) -> None:

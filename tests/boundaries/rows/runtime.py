@@ -22,6 +22,7 @@ from heddle_runtime import (
     client,
     errors,
     frontend_payloads,
+    host_lists,
     limits,
     logs,
     remote_json,
@@ -131,6 +132,9 @@ ROWS: dict[str, Check] = {
     f"{_RUNTIME}.frontend_payloads._MAX_OBJECTS_CHARACTERS": lambda n: frontend_payloads._within(
         ["x" * (n - 2)]
     )[1],
+    f"{_RUNTIME}.host_lists._MAX_HOST": lambda n: next(
+        host_lists.host_problems(("a." * n)[: n - 1] + "a"), None
+    ),
     f"{_RUNTIME}.remote_json.MAX_ANSWER_BYTES": _answer,
     f"{_RUNTIME}.limits.MAX_JSON_DEPTH": lambda n: limits.exceeds_depth(
         _nested(n), limits.MAX_JSON_DEPTH

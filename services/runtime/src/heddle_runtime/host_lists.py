@@ -43,6 +43,8 @@ def _problem(entry: str, *, alone: bool) -> str:
     if entry == NO_HOST:
         return "" if alone else "stands for no host: remove it, or the other entries"
     host = entry.removeprefix(WILDCARD)
-    if len(host) <= _MAX_HOST and _HOST.fullmatch(host):
+    if len(host) > _MAX_HOST:
+        return f"has more than {_MAX_HOST} characters: {_ONLY}"
+    if _HOST.fullmatch(host):
         return ""
     return next((text for mistake, text in _MISTAKES if mistake.search(host)), _NO_NAME)
