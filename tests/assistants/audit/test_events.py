@@ -30,6 +30,12 @@ KEY = "sk-proj-0123456789abcdefghijklmnopqrstuv"
 UNAUDITED = {
     ("accounts/api_keys.py", "_renew"): "computes a digest anew, and changes no right",
     ("accounts/key_rotation.py", "_reseal"): "encrypts secrets anew, and changes none",
+    ("accounts/sign_in/limits.py", "begin"): "counts attempts",
+    ("accounts/sign_in/limits.py", "forget"): "deletes counts that have ended",
+    ("accounts/sign_in/limits.py", "succeeded"): "counts attempts",
+    ("accounts/sign_in/sessions.py", "_touch"): "stores when a session was used",
+    ("accounts/sign_in/sessions.py", "forget"): "deletes sessions that have ended by themselves",
+    ("accounts/sign_in/signing_in.py", "_rehash"): "computes a hash anew, and changes no password",
     ("audit/log.py", "expire"): "adds its event itself",
     ("audit/log.py", "open_audit_log"): "begins the log",
     ("audit/log.py", "recording"): "adds events of others",

@@ -12,7 +12,16 @@ Members = Mapping[str, Any]
 
 SHOWN = frozenset(
     {
-        *("connector", "disabled", "expire_time", "model", "name", "organization", "owner"),
+        *(
+            "connector",
+            "disabled",
+            "expire_time",
+            "method",
+            "model",
+            "name",
+            "organization",
+            "owner",
+        ),
         *("public", "published", "role", "scopes", "sharing", "strategy", "title", "tools"),
         *("trusted", "user"),
         *("document", "events", "file", "files", "ids", "rows", "table"),

@@ -191,6 +191,7 @@ class ResolveKeyResponse(_message.Message):
     SCOPES_FIELD_NUMBER: _builtins.int
     TRUSTED_FIELD_NUMBER: _builtins.int
     KEY_ID_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """The identity: the user, or `key:<id>` for a key of an organisation."""
     organization: _builtins.str
@@ -203,6 +204,10 @@ class ResolveKeyResponse(_message.Message):
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What the key may do."""
 
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When the key expires. If not set, never."""
+
     def __init__(
         self,
         *,
@@ -211,10 +216,11 @@ class ResolveKeyResponse(_message.Message):
         scopes: _abc.Iterable[_builtins.str] | None = ...,
         trusted: _builtins.bool = ...,
         key_id: _builtins.str = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key_id", b"key_id", "organization", b"organization", "scopes", b"scopes", "subject", b"subject", "trusted", b"trusted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "key_id", b"key_id", "organization", b"organization", "scopes", b"scopes", "subject", b"subject", "trusted", b"trusted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1015,3 +1021,531 @@ class Moodle(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Moodle: _TypeAlias = Moodle  # noqa: Y015
+
+@_typing.final
+class Session(_message.Message):
+    """A session of a user: the time between signing in and signing out."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    METHOD_FIELD_NUMBER: _builtins.int
+    ALL_ORGANIZATIONS_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The identifier, for example for the audit log. It is no secret."""
+    user: _builtins.str
+    """The e-mail address of the user."""
+    organization: _builtins.str
+    """The slug of the organisation that the session acts in."""
+    role: _builtins.str
+    """The role of the user in the organisation: `member`, `creator` or `admin`."""
+    name: _builtins.str
+    """The name of the user that is shown to people."""
+    method: _builtins.str
+    """How the user signed in: `password`, or `oidc:` and the identifier of the provider."""
+    all_organizations: _builtins.bool
+    """Whether the session can be switched to all organisations of the user."""
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the session may do: `organization_admin` if the user has the role `admin`; `admin` for an
+        operator (`HEDDLE_ASSISTANTS_OPERATORS`) in the operator's organisation.
+        """
+
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When the user signed in."""
+
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When the session ends at the latest. It ends earlier if it is not used."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        user: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
+        role: _builtins.str = ...,
+        name: _builtins.str = ...,
+        method: _builtins.str = ...,
+        all_organizations: _builtins.bool = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_organizations", b"all_organizations", "create_time", b"create_time", "expire_time", b"expire_time", "id", b"id", "method", b"method", "name", b"name", "organization", b"organization", "role", b"role", "scopes", b"scopes", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Session: _TypeAlias = Session  # noqa: Y015
+
+@_typing.final
+class SignInRequest(_message.Message):
+    """Request of `SignIn`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    PASSWORD_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    CLIENT_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """The e-mail address."""
+    password: _builtins.str
+    """The password, at most 256 characters. It is compared in Unicode normalisation form KC."""
+    organization: _builtins.str
+    """The slug of the organisation to act in. If empty, the user's home or, without a home, the first
+    one that the password is valid for.
+    """
+    client: _builtins.str
+    """The address of the client in the network, whose failures are counted."""
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+        password: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        client: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "email", b"email", "organization", b"organization", "password", b"password"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SignInRequest: _TypeAlias = SignInRequest  # noqa: Y015
+
+@_typing.final
+class SignInResponse(_message.Message):
+    """Response of `SignIn`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """The token of the session. Only this response contains it."""
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+        token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SignInResponse: _TypeAlias = SignInResponse  # noqa: Y015
+
+@_typing.final
+class NewUser(_message.Message):
+    """A user to be created at the first sign-in with an identity provider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation. It becomes the home of an address without a home."""
+    role: _builtins.str
+    """As in `PutUserRequest`, except `admin`."""
+    name: _builtins.str
+    """The name shown to people."""
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        role: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "organization", b"organization", "role", b"role"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NewUser: _TypeAlias = NewUser  # noqa: Y015
+
+@_typing.final
+class SignInWithProviderRequest(_message.Message):
+    """Request of `SignInWithProvider`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    ORGANIZATIONS_FIELD_NUMBER: _builtins.int
+    NEW_USER_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """The address that the provider has verified."""
+    provider: _builtins.str
+    """The identifier of the provider."""
+    organization: _builtins.str
+    """As in `SignInRequest`."""
+    @_builtins.property
+    def organizations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The slugs of the organisations whose users the provider may sign in. If empty, of all; only
+        then can the session be switched to other organisations.
+        """
+
+    @_builtins.property
+    def new_user(self) -> Global___NewUser:
+        """The user to create if the address has no user in the organisation `new_user.organization` and
+        in `organizations`. If not set, none is created.
+        """
+
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+        provider: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        organizations: _abc.Iterable[_builtins.str] | None = ...,
+        new_user: Global___NewUser | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["new_user", b"new_user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "new_user", b"new_user", "organization", b"organization", "organizations", b"organizations", "provider", b"provider"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SignInWithProviderRequest: _TypeAlias = SignInWithProviderRequest  # noqa: Y015
+
+@_typing.final
+class SignInWithProviderResponse(_message.Message):
+    """Response of `SignInWithProvider`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """The token of the session. Only this response contains it."""
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+        token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SignInWithProviderResponse: _TypeAlias = SignInWithProviderResponse  # noqa: Y015
+
+@_typing.final
+class ResolveSessionRequest(_message.Message):
+    """Request of `ResolveSession`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """The token, as the client sent it."""
+    def __init__(
+        self,
+        *,
+        token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveSessionRequest: _TypeAlias = ResolveSessionRequest  # noqa: Y015
+
+@_typing.final
+class ResolveSessionResponse(_message.Message):
+    """Response of `ResolveSession`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveSessionResponse: _TypeAlias = ResolveSessionResponse  # noqa: Y015
+
+@_typing.final
+class SwitchSessionRequest(_message.Message):
+    """Request of `SwitchSession`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """The token of the session, which ends."""
+    organization: _builtins.str
+    """The slug of the organisation to act in."""
+    def __init__(
+        self,
+        *,
+        token: _builtins.str = ...,
+        organization: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SwitchSessionRequest: _TypeAlias = SwitchSessionRequest  # noqa: Y015
+
+@_typing.final
+class SwitchSessionResponse(_message.Message):
+    """Response of `SwitchSession`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """The token of the new session. Only this response contains it."""
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The new session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+        token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SwitchSessionResponse: _TypeAlias = SwitchSessionResponse  # noqa: Y015
+
+@_typing.final
+class EndSessionRequest(_message.Message):
+    """Request of `EndSession`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: _builtins.int
+    EVERYWHERE_FIELD_NUMBER: _builtins.int
+    token: _builtins.str
+    """The token of the session."""
+    everywhere: _builtins.bool
+    """Ends all sessions of the user, if this one can be switched to all organisations; otherwise all
+    of the user in its organisation.
+    """
+    def __init__(
+        self,
+        *,
+        token: _builtins.str = ...,
+        everywhere: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["everywhere", b"everywhere", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndSessionRequest: _TypeAlias = EndSessionRequest  # noqa: Y015
+
+@_typing.final
+class EndSessionResponse(_message.Message):
+    """Response of `EndSession`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENDED_FIELD_NUMBER: _builtins.int
+    ended: _builtins.int
+    """How many sessions ended."""
+    def __init__(
+        self,
+        *,
+        ended: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ended", b"ended"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndSessionResponse: _TypeAlias = EndSessionResponse  # noqa: Y015
+
+@_typing.final
+class SetPasswordRequest(_message.Message):
+    """Request of `SetPassword`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    PASSWORD_FIELD_NUMBER: _builtins.int
+    CURRENT_PASSWORD_FIELD_NUMBER: _builtins.int
+    CLIENT_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """The user's e-mail address. If empty, the caller's."""
+    organization: _builtins.str
+    """The slug of the user's organisation. If empty, the password with which the caller signs in to
+    the caller's organisation.
+    """
+    password: _builtins.str
+    """The new password, 12 to 256 characters, at least 5 of them different, without the name of the
+    e-mail address. If empty, it is generated; only administrators may leave it empty.
+    """
+    current_password: _builtins.str
+    """The current password, required for the caller's own."""
+    client: _builtins.str
+    """The address of the client in the network, whose failures are counted."""
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        password: _builtins.str = ...,
+        current_password: _builtins.str = ...,
+        client: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "current_password", b"current_password", "email", b"email", "organization", b"organization", "password", b"password"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetPasswordRequest: _TypeAlias = SetPasswordRequest  # noqa: Y015
+
+@_typing.final
+class SetPasswordResponse(_message.Message):
+    """Response of `SetPassword`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PASSWORD_FIELD_NUMBER: _builtins.int
+    password: _builtins.str
+    """The password, if it was generated. Only this response contains it."""
+    def __init__(
+        self,
+        *,
+        password: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["password", b"password"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetPasswordResponse: _TypeAlias = SetPasswordResponse  # noqa: Y015
+
+@_typing.final
+class Membership(_message.Message):
+    """What a user is in one organisation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_NAME_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation."""
+    organization_name: _builtins.str
+    """The name of the organisation that is shown to people."""
+    role: _builtins.str
+    """`member`, `creator` or `admin`."""
+    name: _builtins.str
+    """The name of the user that is shown to people."""
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        organization_name: _builtins.str = ...,
+        role: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "organization", b"organization", "organization_name", b"organization_name", "role", b"role"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Membership: _TypeAlias = Membership  # noqa: Y015
+
+@_typing.final
+class ListMembershipsRequest(_message.Message):
+    """Request of `ListMemberships`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """The e-mail address."""
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListMembershipsRequest: _TypeAlias = ListMembershipsRequest  # noqa: Y015
+
+@_typing.final
+class ListMembershipsResponse(_message.Message):
+    """Response of `ListMemberships`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMBERSHIPS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memberships(self) -> _containers.RepeatedCompositeFieldContainer[Global___Membership]:
+        """What the user is, the home first, then by slug. At most 1000."""
+
+    def __init__(
+        self,
+        *,
+        memberships: _abc.Iterable[Global___Membership] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memberships", b"memberships"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListMembershipsResponse: _TypeAlias = ListMembershipsResponse  # noqa: Y015

@@ -96,6 +96,41 @@ class AccountServiceStub:
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsRequest.SerializeToString,
                 response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsResponse.FromString,
                 _registered_method=True)
+        self.SignIn = channel.unary_unary(
+                '/heddle.account.v1.AccountService/SignIn',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInResponse.FromString,
+                _registered_method=True)
+        self.SignInWithProvider = channel.unary_unary(
+                '/heddle.account.v1.AccountService/SignInWithProvider',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInWithProviderRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInWithProviderResponse.FromString,
+                _registered_method=True)
+        self.ResolveSession = channel.unary_unary(
+                '/heddle.account.v1.AccountService/ResolveSession',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSessionRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSessionResponse.FromString,
+                _registered_method=True)
+        self.SwitchSession = channel.unary_unary(
+                '/heddle.account.v1.AccountService/SwitchSession',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SwitchSessionRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SwitchSessionResponse.FromString,
+                _registered_method=True)
+        self.EndSession = channel.unary_unary(
+                '/heddle.account.v1.AccountService/EndSession',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.EndSessionRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.EndSessionResponse.FromString,
+                _registered_method=True)
+        self.SetPassword = channel.unary_unary(
+                '/heddle.account.v1.AccountService/SetPassword',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SetPasswordRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SetPasswordResponse.FromString,
+                _registered_method=True)
+        self.ListMemberships = channel.unary_unary(
+                '/heddle.account.v1.AccountService/ListMemberships',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsResponse.FromString,
+                _registered_method=True)
 
 
 class AccountServiceServicer:
@@ -208,6 +243,74 @@ class AccountServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SignIn(self, request, context):
+        """Starts a session of a user with the e-mail address and the password. Only for callers with the
+        scope `service`.
+
+        Fails with `UNAUTHENTICATED`, one message and after the same time if the address is unknown,
+        the password is wrong or the user is disabled. Fails with `RESOURCE_EXHAUSTED` and the time of
+        the next attempt after 10 failures of an address, or 50 of a client, in 15 minutes. Failures
+        are counted in the database for all replicas.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SignInWithProvider(self, request, context):
+        """Starts a session of a user whose e-mail address an identity provider has verified. Only for
+        callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has the
+        address and none may be created.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResolveSession(self, request, context):
+        """Returns the session of a token, and extends it. Only for callers with the scope `service`.
+        Fails with `UNAUTHENTICATED` and one message if the token is unknown, or the session has ended.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SwitchSession(self, request, context):
+        """Replaces a session by one of the same user in another organisation. The session keeps its end.
+        Only for callers with the scope `service`. Fails with `NOT_FOUND` if the user cannot act there.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EndSession(self, request, context):
+        """Ends a session, or all sessions of its user. Ending it again has no effect. Only for callers
+        with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetPassword(self, request, context):
+        """Sets the password of a user, and ends the sessions that the former password can start.
+
+        Users change their own password with the current one; failures count as those of `SignIn`.
+        Administrators of an organisation set the passwords of its users, without the current one.
+        Only callers with the scope `admin` set the passwords of operators.
+
+        The password of a user in the home organisation is valid for all organisations of the user,
+        any other only for the organisation that it was set in.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListMemberships(self, request, context):
+        """Lists what an address is in organisations, the home first: only open organisations, and only
+        where the user is enabled. Only for callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AccountServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -265,6 +368,41 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.ResolveCollections,
                     request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsRequest.FromString,
                     response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsResponse.SerializeToString,
+            ),
+            'SignIn': grpc.unary_unary_rpc_method_handler(
+                    servicer.SignIn,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInResponse.SerializeToString,
+            ),
+            'SignInWithProvider': grpc.unary_unary_rpc_method_handler(
+                    servicer.SignInWithProvider,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInWithProviderRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInWithProviderResponse.SerializeToString,
+            ),
+            'ResolveSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveSession,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSessionRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSessionResponse.SerializeToString,
+            ),
+            'SwitchSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.SwitchSession,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SwitchSessionRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SwitchSessionResponse.SerializeToString,
+            ),
+            'EndSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.EndSession,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.EndSessionRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.EndSessionResponse.SerializeToString,
+            ),
+            'SetPassword': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetPassword,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SetPasswordRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SetPasswordResponse.SerializeToString,
+            ),
+            'ListMemberships': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMemberships,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -571,6 +709,195 @@ class AccountService:
             '/heddle.account.v1.AccountService/ResolveCollections',
             heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsRequest.SerializeToString,
             heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SignIn(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/SignIn',
+            heddle_dot_account_dot_v1_dot_account__pb2.SignInRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.SignInResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SignInWithProvider(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/SignInWithProvider',
+            heddle_dot_account_dot_v1_dot_account__pb2.SignInWithProviderRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.SignInWithProviderResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/ResolveSession',
+            heddle_dot_account_dot_v1_dot_account__pb2.ResolveSessionRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.ResolveSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SwitchSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/SwitchSession',
+            heddle_dot_account_dot_v1_dot_account__pb2.SwitchSessionRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.SwitchSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EndSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/EndSession',
+            heddle_dot_account_dot_v1_dot_account__pb2.EndSessionRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.EndSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetPassword(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/SetPassword',
+            heddle_dot_account_dot_v1_dot_account__pb2.SetPasswordRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.SetPasswordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMemberships(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/ListMemberships',
+            heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsResponse.FromString,
             options,
             channel_credentials,
             insecure,

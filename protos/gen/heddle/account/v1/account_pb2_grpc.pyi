@@ -91,6 +91,46 @@ class AccountServiceStub:
     of other users. Services treat these collections as missing. Only for callers with the scope
     `service`.
     """
+    SignIn: _grpc.UnaryUnaryMultiCallable[_account_pb2.SignInRequest, _account_pb2.SignInResponse]
+    """Starts a session of a user with the e-mail address and the password. Only for callers with the
+    scope `service`.
+
+    Fails with `UNAUTHENTICATED`, one message and after the same time if the address is unknown,
+    the password is wrong or the user is disabled. Fails with `RESOURCE_EXHAUSTED` and the time of
+    the next attempt after 10 failures of an address, or 50 of a client, in 15 minutes. Failures
+    are counted in the database for all replicas.
+    """
+    SignInWithProvider: _grpc.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]
+    """Starts a session of a user whose e-mail address an identity provider has verified. Only for
+    callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has the
+    address and none may be created.
+    """
+    ResolveSession: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveSessionRequest, _account_pb2.ResolveSessionResponse]
+    """Returns the session of a token, and extends it. Only for callers with the scope `service`.
+    Fails with `UNAUTHENTICATED` and one message if the token is unknown, or the session has ended.
+    """
+    SwitchSession: _grpc.UnaryUnaryMultiCallable[_account_pb2.SwitchSessionRequest, _account_pb2.SwitchSessionResponse]
+    """Replaces a session by one of the same user in another organisation. The session keeps its end.
+    Only for callers with the scope `service`. Fails with `NOT_FOUND` if the user cannot act there.
+    """
+    EndSession: _grpc.UnaryUnaryMultiCallable[_account_pb2.EndSessionRequest, _account_pb2.EndSessionResponse]
+    """Ends a session, or all sessions of its user. Ending it again has no effect. Only for callers
+    with the scope `service`.
+    """
+    SetPassword: _grpc.UnaryUnaryMultiCallable[_account_pb2.SetPasswordRequest, _account_pb2.SetPasswordResponse]
+    """Sets the password of a user, and ends the sessions that the former password can start.
+
+    Users change their own password with the current one; failures count as those of `SignIn`.
+    Administrators of an organisation set the passwords of its users, without the current one.
+    Only callers with the scope `admin` set the passwords of operators.
+
+    The password of a user in the home organisation is valid for all organisations of the user,
+    any other only for the organisation that it was set in.
+    """
+    ListMemberships: _grpc.UnaryUnaryMultiCallable[_account_pb2.ListMembershipsRequest, _account_pb2.ListMembershipsResponse]
+    """Lists what an address is in organisations, the home first: only open organisations, and only
+    where the user is enabled. Only for callers with the scope `service`.
+    """
 
 @_typing.type_check_only
 class AccountServiceAsyncStub(AccountServiceStub):
@@ -154,6 +194,46 @@ class AccountServiceAsyncStub(AccountServiceStub):
     according to the registry imported from LAMB: those of other organisations, and unshared ones
     of other users. Services treat these collections as missing. Only for callers with the scope
     `service`.
+    """
+    SignIn: _aio.UnaryUnaryMultiCallable[_account_pb2.SignInRequest, _account_pb2.SignInResponse]  # type: ignore[assignment]
+    """Starts a session of a user with the e-mail address and the password. Only for callers with the
+    scope `service`.
+
+    Fails with `UNAUTHENTICATED`, one message and after the same time if the address is unknown,
+    the password is wrong or the user is disabled. Fails with `RESOURCE_EXHAUSTED` and the time of
+    the next attempt after 10 failures of an address, or 50 of a client, in 15 minutes. Failures
+    are counted in the database for all replicas.
+    """
+    SignInWithProvider: _aio.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]  # type: ignore[assignment]
+    """Starts a session of a user whose e-mail address an identity provider has verified. Only for
+    callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has the
+    address and none may be created.
+    """
+    ResolveSession: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveSessionRequest, _account_pb2.ResolveSessionResponse]  # type: ignore[assignment]
+    """Returns the session of a token, and extends it. Only for callers with the scope `service`.
+    Fails with `UNAUTHENTICATED` and one message if the token is unknown, or the session has ended.
+    """
+    SwitchSession: _aio.UnaryUnaryMultiCallable[_account_pb2.SwitchSessionRequest, _account_pb2.SwitchSessionResponse]  # type: ignore[assignment]
+    """Replaces a session by one of the same user in another organisation. The session keeps its end.
+    Only for callers with the scope `service`. Fails with `NOT_FOUND` if the user cannot act there.
+    """
+    EndSession: _aio.UnaryUnaryMultiCallable[_account_pb2.EndSessionRequest, _account_pb2.EndSessionResponse]  # type: ignore[assignment]
+    """Ends a session, or all sessions of its user. Ending it again has no effect. Only for callers
+    with the scope `service`.
+    """
+    SetPassword: _aio.UnaryUnaryMultiCallable[_account_pb2.SetPasswordRequest, _account_pb2.SetPasswordResponse]  # type: ignore[assignment]
+    """Sets the password of a user, and ends the sessions that the former password can start.
+
+    Users change their own password with the current one; failures count as those of `SignIn`.
+    Administrators of an organisation set the passwords of its users, without the current one.
+    Only callers with the scope `admin` set the passwords of operators.
+
+    The password of a user in the home organisation is valid for all organisations of the user,
+    any other only for the organisation that it was set in.
+    """
+    ListMemberships: _aio.UnaryUnaryMultiCallable[_account_pb2.ListMembershipsRequest, _account_pb2.ListMembershipsResponse]  # type: ignore[assignment]
+    """Lists what an address is in organisations, the home first: only open organisations, and only
+    where the user is enabled. Only for callers with the scope `service`.
     """
 
 class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -281,6 +361,88 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         according to the registry imported from LAMB: those of other organisations, and unshared ones
         of other users. Services treat these collections as missing. Only for callers with the scope
         `service`.
+        """
+
+    @_abc_1.abstractmethod
+    def SignIn(
+        self,
+        request: _account_pb2.SignInRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.SignInResponse, _abc.Awaitable[_account_pb2.SignInResponse]]:
+        """Starts a session of a user with the e-mail address and the password. Only for callers with the
+        scope `service`.
+
+        Fails with `UNAUTHENTICATED`, one message and after the same time if the address is unknown,
+        the password is wrong or the user is disabled. Fails with `RESOURCE_EXHAUSTED` and the time of
+        the next attempt after 10 failures of an address, or 50 of a client, in 15 minutes. Failures
+        are counted in the database for all replicas.
+        """
+
+    @_abc_1.abstractmethod
+    def SignInWithProvider(
+        self,
+        request: _account_pb2.SignInWithProviderRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.SignInWithProviderResponse, _abc.Awaitable[_account_pb2.SignInWithProviderResponse]]:
+        """Starts a session of a user whose e-mail address an identity provider has verified. Only for
+        callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has the
+        address and none may be created.
+        """
+
+    @_abc_1.abstractmethod
+    def ResolveSession(
+        self,
+        request: _account_pb2.ResolveSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.ResolveSessionResponse, _abc.Awaitable[_account_pb2.ResolveSessionResponse]]:
+        """Returns the session of a token, and extends it. Only for callers with the scope `service`.
+        Fails with `UNAUTHENTICATED` and one message if the token is unknown, or the session has ended.
+        """
+
+    @_abc_1.abstractmethod
+    def SwitchSession(
+        self,
+        request: _account_pb2.SwitchSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.SwitchSessionResponse, _abc.Awaitable[_account_pb2.SwitchSessionResponse]]:
+        """Replaces a session by one of the same user in another organisation. The session keeps its end.
+        Only for callers with the scope `service`. Fails with `NOT_FOUND` if the user cannot act there.
+        """
+
+    @_abc_1.abstractmethod
+    def EndSession(
+        self,
+        request: _account_pb2.EndSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.EndSessionResponse, _abc.Awaitable[_account_pb2.EndSessionResponse]]:
+        """Ends a session, or all sessions of its user. Ending it again has no effect. Only for callers
+        with the scope `service`.
+        """
+
+    @_abc_1.abstractmethod
+    def SetPassword(
+        self,
+        request: _account_pb2.SetPasswordRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.SetPasswordResponse, _abc.Awaitable[_account_pb2.SetPasswordResponse]]:
+        """Sets the password of a user, and ends the sessions that the former password can start.
+
+        Users change their own password with the current one; failures count as those of `SignIn`.
+        Administrators of an organisation set the passwords of its users, without the current one.
+        Only callers with the scope `admin` set the passwords of operators.
+
+        The password of a user in the home organisation is valid for all organisations of the user,
+        any other only for the organisation that it was set in.
+        """
+
+    @_abc_1.abstractmethod
+    def ListMemberships(
+        self,
+        request: _account_pb2.ListMembershipsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.ListMembershipsResponse, _abc.Awaitable[_account_pb2.ListMembershipsResponse]]:
+        """Lists what an address is in organisations, the home first: only open organisations, and only
+        where the user is enabled. Only for callers with the scope `service`.
         """
 
 def add_AccountServiceServicer_to_server(servicer: AccountServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -230,6 +230,7 @@ class _Checked:
             scopes=scopes,
             trusted=self.trusted,
             key_id=self.id,
+            expire_time=timestamp(self.expires_at),
         )
 
 

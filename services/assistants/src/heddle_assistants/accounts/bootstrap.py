@@ -2,6 +2,7 @@
 
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.egress import Egress, EgressSettings
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.secret_file import read_or_create_secret, split_secrets
 from heddle_runtime.server import Binding, bind
 from pydantic import Field, SecretStr, field_validator
@@ -15,6 +16,12 @@ from heddle_assistants.accounts.key_text import Peppers
 from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
+from heddle_assistants.accounts.sign_in.limits import SignInLimits
+from heddle_assistants.accounts.sign_in.password_hashes import PasswordHashes
+from heddle_assistants.accounts.sign_in.passwords import Passwords
+from heddle_assistants.accounts.sign_in.servicer import UserStores
+from heddle_assistants.accounts.sign_in.sessions import SessionLimits, Sessions
+from heddle_assistants.accounts.sign_in.signing_in import SignIn
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.address import SqliteAddress, parse
@@ -52,6 +59,29 @@ class AccountSettings(EgressSettings):
         "missing. These keys are refused and these secrets cannot be used.",
     )
 
+    session_idle_minutes: int = Field(
+        default=480,
+        ge=5,
+        le=525_600,
+        description="Minutes after which a session of a user ends that sends no request.",
+    )
+    session_hours: int = Field(
+        default=168,
+        ge=1,
+        le=8_760,
+        description="Hours after which a session of a user ends in any case.",
+    )
+    operators: tuple[str, ...] = Field(
+        default=(),
+        description="E-mail addresses of users who may do everything when they sign in to the "
+        "operator's organisation, as a JSON array. Only operators can set their passwords.",
+    )
+
+    @field_validator("operators")
+    @classmethod
+    def _canonical(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(canonical_email(each) for each in value)
+
     @field_validator("encryption_key", "key_pepper")
     @classmethod
     def _refuse_short_keys(cls, value: SecretStr | None) -> SecretStr | None:
@@ -71,16 +101,34 @@ async def account_service(
         OSError: A file with a secret cannot be read or made.
     """
     keys = encryption_keys(url, settings)
-    api_keys = ApiKeys(database, audit, _peppers(url, settings))
+    peppers = _peppers(url, settings)
+    api_keys = ApiKeys(database, audit, peppers)
     if not settings.secrets_lost:
         await api_keys.require_peppers()
     await reseal(database, keys, refuse=not settings.secrets_lost)
     organizations = Organizations(database, audit, keys)
+    users = Users(database, audit)
+    sessions = Sessions(
+        database,
+        peppers,
+        SessionLimits(
+            settings.session_idle_minutes * 60,
+            settings.session_hours * 3600,
+            frozenset(settings.operators),
+        ),
+    )
+    hashes, limits = PasswordHashes(), SignInLimits(database, peppers)
+    stores = UserStores(
+        users,
+        sessions,
+        SignIn(database, audit, sessions, hashes, limits, users),
+        Passwords(database, audit, sessions, hashes, limits),
+    )
     servicer = AccountServicer(
         audit,
         organizations,
         Addresses(organizations, Egress(settings.private_networks)),
-        Users(database, audit),
+        stores,
         api_keys,
         ResolvedSettings(database, keys),
         Collections(database),

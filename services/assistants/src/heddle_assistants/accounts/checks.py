@@ -4,11 +4,13 @@ import re
 import time
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_assistants.accounts.access import GRANTABLE_SCOPES
 
 ROLES = ("member", "creator", "admin")
+NEW_USER_ROLES = ("member", "creator")
 DEFAULT_ROLE = "creator"
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 # Where it stands for a caller it must not look like one that is no user: those have no @.
@@ -37,6 +39,26 @@ def check_user(request: pb.PutUserRequest) -> None:
     if request.role and request.role not in ROLES:
         raise _wrong("role", f"must be one of {', '.join(ROLES)}")
     check_name(request.name, "name")
+
+
+def check_new_user(request: pb.SignInWithProviderRequest) -> None:
+    """Refuse what cannot be a user that an identity provider signs in, or a new one."""
+    if not _EMAIL.fullmatch(request.email):
+        raise _wrong("email", "must be an e-mail address")
+    if not request.HasField("new_user"):
+        return
+    user = request.new_user
+    if user.role and user.role not in NEW_USER_ROLES:
+        raise _wrong("new_user.role", f"must be one of {', '.join(NEW_USER_ROLES)}")
+    if request.organizations and user.organization not in request.organizations:
+        raise _wrong("new_user.organization", "must be one of the organisations of the provider")
+    check_name(user.name, "new_user.name")
+
+
+def check_own(email: str, subject: str) -> None:
+    """Refuse to change the password of another user without naming the organisation."""
+    if email and canonical_email(email) != subject:
+        raise _wrong("organization", "must name the organisation of another user")
 
 
 def check_key(key: pb.Key) -> None:

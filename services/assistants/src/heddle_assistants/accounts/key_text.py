@@ -1,4 +1,4 @@
-"""The text of API keys, and what is kept of it."""
+"""The text of API keys and of tokens of sessions, and what is kept of it."""
 
 import hmac
 import re
@@ -11,11 +11,14 @@ _SECRET_BYTES = 32
 _PURPOSE = b"heddle pepper id"
 _ID_CHARACTERS = 16
 _KEY = re.compile(r"hk_(?P<id>[0-9a-f]{16})_(?P<secret>[A-Za-z0-9_-]{20,200})", re.ASCII)
+_TOKEN = re.compile(r"hs_(?P<id>[0-9a-f]{16})_(?P<secret>[A-Za-z0-9_-]{43})", re.ASCII)
+_SESSION = "heddle session "
+"""Begins what the digest of a token is computed of, so that none is the digest of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key that was just made."""
+    """A key or a token that was just made."""
 
     id: str
     text: str = field(repr=False)
@@ -59,6 +62,25 @@ def new_key(peppers: Peppers) -> NewKey:
     identifier = secrets.token_hex(_ID_BYTES)
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return NewKey(identifier, f"hk_{identifier}_{secret}", peppers.digest(secret, peppers.current))
+
+
+def new_token(peppers: Peppers) -> NewKey:
+    """Make a token of a session of 256 random bits."""
+    identifier = secrets.token_hex(_ID_BYTES)
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    digest = token_digest(peppers, secret, peppers.current)
+    return NewKey(identifier, f"hs_{identifier}_{secret}", digest)
+
+
+def token_digest(peppers: Peppers, secret: str, pepper_id: str) -> bytes:
+    """Return the digest of the secret part of a token with one pepper."""
+    return peppers.digest(_SESSION + secret, pepper_id)
+
+
+def token_parts(text: str) -> tuple[str, str]:
+    """Return the id and the secret of a token; of a text that is none, an id that none has."""
+    match = _TOKEN.fullmatch(text)
+    return (match["id"], match["secret"]) if match else ("", text)
 
 
 def parts(text: str) -> tuple[str, str]:

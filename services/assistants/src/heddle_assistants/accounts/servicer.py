@@ -3,7 +3,6 @@
 import json
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.email_address import canonical_email
@@ -20,12 +19,12 @@ from heddle_assistants.accounts.organizations import Organization, Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.accounts.settings_text import parsed
-from heddle_assistants.accounts.users import Users
+from heddle_assistants.accounts.sign_in.servicer import SignInServicer, UserStores
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import organizations
 
 
-class AccountServicer(pb_grpc.AccountServiceServicer):
+class AccountServicer(SignInServicer):
     """Translates between the contract and the tables, and enforces the permissions."""
 
     def __init__(
@@ -33,15 +32,15 @@ class AccountServicer(pb_grpc.AccountServiceServicer):
         audit: AuditLog,
         store: Organizations,
         addresses: Addresses,
-        users: Users,
+        users: UserStores,
         keys: ApiKeys,
         settings: ResolvedSettings,
         collections: Collections,
     ) -> None:
-        self._audit = audit
+        super().__init__(audit, users)
         self._organizations = store
         self._addresses = addresses
-        self._users = users
+        self._users = users.users
         self._keys = keys
         self._settings = settings
         self._collections = collections

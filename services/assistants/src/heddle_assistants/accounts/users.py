@@ -1,21 +1,25 @@
 """The table of users."""
 
 import time
+from contextlib import suppress
+from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.audit import Change, Members
 from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import ConflictError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from sqlalchemy import bindparam, delete, insert, or_, select, update
+from sqlalchemy import Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.checks import DEFAULT_ROLE
 from heddle_assistants.accounts.organizations import organization_reader
+from heddle_assistants.accounts.sign_in.sessions import end_of_address, end_of_users
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
-from heddle_assistants.database.schema import organizations, users
+from heddle_assistants.database.schema import organizations, passwords, users
 
 
 class Users:
@@ -63,18 +67,41 @@ class Users:
         except IntegrityError:
             raise ConflictError("The user was made at the same time. Try again.") from None
 
+    async def add(self, user: pb.PutUserRequest) -> None:
+        """Create a user, at home in the organisation if the address has no home.
+
+        A user that another caller has just created stays as it is.
+
+        Raises:
+            NotFoundError: There is no such organisation.
+        """
+        with suppress(IntegrityError):
+            await self._add(user, canonical_email(user.email))
+
+    async def _add(self, user: pb.PutUserRequest, email: str) -> None:
+        now = int(time.time())
+        async with self._audit.writing() as (connection, changes):
+            organization = await _organization_id(connection, user.organization)
+            query = select(users.c.id).where(users.c.email == email, users.c.home)
+            home = await connection.scalar(query) is None
+            role = user.role or DEFAULT_ROLE
+            times = {"created_at": now, "updated_at": now}
+            new = insert(users).values(
+                organization_id=organization, email=email, home=home, name=user.name, role=role
+            )
+            await connection.execute(new.values(enabled=True, **times))
+            after = _members(user.organization, user.name, role, enabled=True)
+            changes.append(Change("user.create", email, user.organization, after=after))
+
     async def _put(self, user: pb.PutUserRequest, email: str, *, home: bool) -> None:
         now = int(time.time())
         async with self._audit.writing() as (connection, changes):
-            organization = await connection.scalar(
-                select(organizations.c.id).where(organizations.c.slug == user.organization)
-            )
-            if organization is None:
-                raise no_organization(user.organization)
+            organization = await _organization_id(connection, user.organization)
+            role = user.role or DEFAULT_ROLE
             values = {
                 "organization_id": organization,
                 "name": user.name,
-                "role": user.role or DEFAULT_ROLE,
+                "role": role,
                 "enabled": not user.disabled,
                 "updated_at": now,
             }
@@ -87,9 +114,7 @@ class Users:
                 query.order_by(users.c.home.desc()).with_for_update(of=users)
             )
             known, *others = [*records] or [None]
-            after = _members(
-                user.organization, values["name"], values["role"], enabled=not user.disabled
-            )
+            after = _members(user.organization, user.name, role, enabled=not user.disabled)
             if known is None:
                 new = insert(users).values(**values, email=email, home=home, created_at=now)
                 await connection.execute(new)
@@ -102,6 +127,7 @@ class Users:
                 .where(users.c.id == known.id)
                 .values(**values, home=home or known.home)
             )
+            await _end_sign_in(connection, known, email, user)
             before = _members(known.slug, known.name, known.role, enabled=known.enabled)
             changes.append(Change("user.update", email, user.organization, before, after))
             if known.slug != user.organization:  # for the administrators who lose the user
@@ -112,6 +138,31 @@ _KNOWN = select(
     *(users.c.id, users.c.home, organizations.c.slug),
     *(users.c.name, users.c.role, users.c.enabled),
 ).join(organizations, organizations.c.id == users.c.organization_id)
+
+
+async def _organization_id(connection: AsyncConnection, slug: str) -> int:
+    query = select(organizations.c.id).where(organizations.c.slug == slug)
+    identifier: int | None = await connection.scalar(query)
+    if identifier is None:
+        raise no_organization(slug)
+    return identifier
+
+
+async def _end_sign_in(
+    connection: AsyncConnection, known: Row[Any], email: str, user: pb.PutUserRequest
+) -> None:
+    """End the sessions of a user who is disabled or moves, and forget the password of the latter.
+
+    Administrators of the former organisation may know it.
+    """
+    moves = known.slug != user.organization
+    if not (moves or user.disabled):
+        return
+    await end_of_users(connection, [known.id])
+    if known.home:
+        await end_of_address(connection, email)
+    if moves:
+        await connection.execute(delete(passwords).where(passwords.c.user_id == known.id))
 
 
 def _members(organization: str, name: str, role: str, *, enabled: bool) -> Members:

@@ -24,7 +24,8 @@ from heddle_assistants.database.schema import audit_chain, audit_events, audit_k
 log = structlog.get_logger(__name__)
 _CHAIN = 1
 _MAX_REFUSALS = 60
-"""Refused attempts that are recorded in a minute: every caller can attempt anything."""
+"""Refused attempts that are recorded in a minute: every caller can attempt anything. Failures to
+sign in are counted apart."""
 _LOGGED = ("number", "action", "object_id", "organization", "subject", "outcome", "digest")
 
 
@@ -52,6 +53,7 @@ class AuditLog:
         self._database = database
         self._keys = keys
         self._refusals = _Rate(_MAX_REFUSALS)
+        self._failures = _Rate(_MAX_REFUSALS)
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[tuple[AsyncConnection, list[Change]]]:
@@ -80,6 +82,11 @@ class AuditLog:
             if not may_administer(identity) and self._refusals.admits():
                 await self._refuse(Change(action, object_id, home(identity), refused=True))
             raise
+
+    async def failed(self, change: Change) -> None:
+        """Record a failure to sign in. A process records 60 in a minute."""
+        if self._failures.admits():
+            await self._refuse(change)
 
     async def _refuse(self, change: Change) -> None:
         try:

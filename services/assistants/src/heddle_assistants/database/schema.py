@@ -211,6 +211,45 @@ api_keys = Table(
 )
 """The id is the public part of a key; the rest is known only as its digest."""
 
+
+def _of_user() -> ForeignKey:
+    return ForeignKey("users.id", ondelete="CASCADE")
+
+
+passwords = Table(
+    "passwords",
+    metadata,
+    Column("user_id", Identifier, _of_user(), primary_key=True, autoincrement=False),
+    Column("hash", Text, nullable=False),
+    _at("changed_at"),
+)
+"""The passwords of users. The one of a home is valid for all organisations of the address."""
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("digest", LargeBinary, nullable=False),
+    _text("pepper_id"),
+    Column("user_id", Identifier, _of_user(), nullable=False, index=True),
+    _text("method"),
+    _flag("all_organizations"),
+    _at("created_at"),
+    _at("used_at"),
+    Column("ends_at", Seconds, nullable=False, index=True),
+)
+"""The id is the public part of a token; the rest is known only as its digest. `used_at` is up to a
+minute old; `all_organizations` says whether the address itself was proven."""
+
+sign_in_attempts = Table(
+    "sign_in_attempts",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    _count("failures"),
+    Column("ends_at", Seconds, nullable=False, index=True),
+)
+"""Failures to sign in, by the keyed digest of an address or a client, until they are forgotten."""
+
 usage = Table(
     "usage",
     metadata,

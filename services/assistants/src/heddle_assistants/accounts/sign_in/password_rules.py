@@ -1,0 +1,46 @@
+"""What a password must fulfil."""
+
+import secrets
+
+from heddle_runtime.errors import InvalidRequestError, Violation
+
+FEWEST_CHARACTERS = 12
+MAX_PASSWORD_CHARACTERS = 256
+_FEWEST_DIFFERENT = 5
+_FEWEST_OF_NAME = 4
+_GENERATED_BYTES = 15
+
+
+def generated_password() -> str:
+    """Return a password of 120 random bits."""
+    return secrets.token_urlsafe(_GENERATED_BYTES)
+
+
+def check_new_password(password: str, email: str) -> None:
+    """Refuse what cannot be the password of a user.
+
+    Raises:
+        InvalidRequestError: It cannot. The message does not repeat it.
+    """
+    check_length(password)
+    if len(password) < FEWEST_CHARACTERS:
+        raise _wrong(f"must have at least {FEWEST_CHARACTERS} characters")
+    if len(set(password)) < _FEWEST_DIFFERENT:
+        raise _wrong(f"must have at least {_FEWEST_DIFFERENT} different characters")
+    name = email.partition("@")[0].casefold()
+    if len(name) >= _FEWEST_OF_NAME and name in password.casefold():
+        raise _wrong("must not contain the name of the e-mail address")
+
+
+def check_length(password: str) -> None:
+    """Refuse a password that is longer than any that is stored.
+
+    Raises:
+        InvalidRequestError: It is.
+    """
+    if len(password) > MAX_PASSWORD_CHARACTERS:
+        raise _wrong(f"must have at most {MAX_PASSWORD_CHARACTERS} characters")
+
+
+def _wrong(what: str) -> InvalidRequestError:
+    return InvalidRequestError("The password is not valid.", [Violation("password", what)])

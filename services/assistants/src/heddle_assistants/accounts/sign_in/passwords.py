@@ -1,0 +1,114 @@
+"""The table of passwords."""
+
+import time
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.audit import Change
+from heddle_runtime.email_address import canonical_email
+from heddle_runtime.errors import (
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+    Violation,
+)
+from heddle_runtime.identity import Identity, home
+from heddle_runtime.permissions import may_administer
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.accounts import access
+from heddle_assistants.accounts.sign_in.limits import SignInLimits
+from heddle_assistants.accounts.sign_in.memberships import Membership, memberships, with_password
+from heddle_assistants.accounts.sign_in.password_hashes import PasswordHashes
+from heddle_assistants.accounts.sign_in.password_rules import (
+    check_length,
+    check_new_password,
+    generated_password,
+)
+from heddle_assistants.accounts.sign_in.sessions import Sessions, end_of_address, end_of_users
+from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import passwords
+
+
+class Passwords:
+    """Sets passwords."""
+
+    def __init__(
+        self,
+        database: Database,
+        audit: AuditLog,
+        sessions: Sessions,
+        hashes: PasswordHashes,
+        limits: SignInLimits,
+    ) -> None:
+        self._database = database
+        self._audit = audit
+        self._sessions = sessions
+        self._hashes = hashes
+        self._limits = limits
+
+    async def change_own(self, request: pb.SetPasswordRequest, identity: Identity) -> None:
+        """Change the password with which a caller signs in.
+
+        Raises:
+            InvalidRequestError: The caller has no password, the current one is wrong, or the new
+                one is not valid.
+            ResourceExhaustedError: Too many attempts failed.
+        """
+        check_new_password(request.password, identity.subject)
+        check_length(request.current_password)
+        attempt = await self._limits.begin(identity.subject, request.client)
+        async with self._database.reading() as connection:
+            rows = await memberships(connection, identity.subject)
+        proof = with_password(rows, home(identity))
+        hashed = proof.password if proof else None
+        if not await self._hashes.matches(request.current_password, hashed) or proof is None:
+            what = "is not correct. If you have none, ask an administrator for one"
+            violation = Violation("current_password", what)
+            raise InvalidRequestError("The password is not changed.", [violation])
+        await self._store(proof, request.password)
+        await self._limits.succeeded(attempt)
+
+    async def reset(self, request: pb.SetPasswordRequest, identity: Identity) -> str:
+        """Set the password of a user, and return it if it was generated.
+
+        Raises:
+            InvalidRequestError: The password is not valid.
+            NotFoundError: The organisation has no such user, or is none of the caller's.
+            PermissionDeniedError: The user has more rights than the caller.
+        """
+        access.require_administrator(identity, request.organization)
+        email = canonical_email(request.email)
+        password = request.password or generated_password()
+        if request.password:
+            check_new_password(password, email)
+        async with self._database.reading() as connection:
+            rows = await memberships(connection, email)
+        member = next((row for row in rows if row.organization == request.organization), None)
+        if member is None:
+            message = f"{request.organization!r} has no user {email[:200]!r}."
+            raise NotFoundError(message, user=email[:200])
+        if self._sessions.is_operator(email) and not may_administer(identity):
+            raise PermissionDeniedError("Only operators set the passwords of operators.")
+        await self._store(member, password)
+        return "" if request.password else password
+
+    async def _store(self, member: Membership, password: str) -> None:
+        hashed = await self._hashes.hash(password)
+        async with self._audit.writing() as (connection, changes):
+            await _put(connection, member.user_id, hashed)
+            await end_of_users(connection, [member.user_id])
+            if member.home:
+                await end_of_address(connection, member.email)
+            # The digests of an event are not made of the password: it has few possible values.
+            changes.append(Change("user.password", member.email, member.organization, after={}))
+
+
+async def _put(connection: AsyncConnection, user_id: int, hashed: str) -> None:
+    values = {"hash": hashed, "changed_at": int(time.time())}
+    insertion = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    query = insertion(passwords).values(user_id=user_id, **values)
+    await connection.execute(
+        query.on_conflict_do_update(index_elements=[passwords.c.user_id], set_=values)
+    )
