@@ -1,5 +1,6 @@
 """`heddle keys`, `heddle organizations` and `heddle users`: alone, and with the real service."""
 
+import io
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -235,3 +236,40 @@ def test_an_organisation_that_is_not_there_is_told(heddle: Run) -> None:
 )
 def test_a_list_tells_what_a_key_is_worth(key: pb.Key, state: str) -> None:
     assert keys.state(key) == state
+
+
+@pytest.mark.usefixtures("service")
+def test_a_generated_password_alone_goes_to_the_output(heddle: Run) -> None:
+    heddle("organizations", "set", "uni")
+    heddle("users", "set", "ann@uni.example", "--organization", "uni")
+    setting = ("users", "set-password", "ann@uni.example", "--organization", "uni")
+    code, out, notes = heddle(*setting, "--generate")
+    assert code == 0
+    assert len(out.strip()) == 20
+    assert out.strip() not in notes
+    code, out, notes = heddle(
+        *("users", "set-password", "ben@uni.example", "--organization", "uni", "--generate")
+    )
+    assert (code, out) == (1, "")
+    assert "no user 'ben@uni.example'" in notes
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("correct horse battery\n", 0, "password set in uni"),
+        ("too short\n", 1, "at least 12 characters"),
+        ("\n", 2, "--generate"),
+    ],
+)
+def test_a_password_comes_from_standard_input_and_is_not_printed(
+    heddle: Run, monkeypatch: pytest.MonkeyPatch, line: str, code: int, message: str
+) -> None:
+    heddle("organizations", "set", "uni")
+    heddle("users", "set", "ann@uni.example", "--organization", "uni")
+    monkeypatch.setattr("sys.stdin", io.StringIO(line))
+    result = heddle("users", "set-password", "ann@uni.example", "--organization", "uni")
+    assert (result[0], result[1]) == (code, "")
+    assert message in result[2]
+    assert line.strip() not in result[2] or not line.strip()

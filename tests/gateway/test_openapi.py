@@ -48,7 +48,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
 def test_the_description_states_who_may_call(operation: Operation) -> None:
     security: dict[Access, Any] = {
         Access.OPEN: [],
-        Access.OPTIONAL: [{}, {"key": []}],
+        Access.OPTIONAL: [{}, {"key": []}, {"session": []}],
         Access.KEY: document()["security"],
     }
     description = described()[operation.method, operation.path.replace(":path", "")]

@@ -23,11 +23,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from heddle_gateway.admin import assistants, audit, health, rubrics, usage
 from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
+from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
 from heddle_gateway.auth.rate_limits import Limits, RateLimits
+from heddle_gateway.auth.sessions import Sessions
 from heddle_gateway.http import openapi
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.disconnect import RunningRequests
@@ -46,6 +48,7 @@ from heddle_gateway.lamb import (
     knowledge_base_files,
     knowledge_bases,
 )
+from heddle_gateway.login import me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
     files,
@@ -82,6 +85,7 @@ _MODULES = (
     *(assistants, rubrics, usage, audit, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health),
+    *(me, passwords, sign_in),
 )
 _service = Routes("service", Access.OPEN)
 
@@ -197,12 +201,18 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         principals[settings.trusted_api_key.get_secret_value()] = Principal(FRONT_END, trusted=True)
     credentials = ServiceCredentials("heddle-gateway")
     accounts = AccountClient(services.accounts, credentials)
+    browsers = Browsers(
+        Sessions(accounts),
+        settings.public_url,
+        development=settings.development,
+        origins=settings.cors_origins,
+    )
     authenticator = Authenticator(
         Keyring(principals),
         IssuedKeys(accounts),
         Impersonation(accounts),
+        browsers,
         development=settings.development,
-        origins=settings.cors_origins,
         limits=_limits(settings),
         turns=FairTurns(starts) if (starts := settings.organization_starting_requests) else None,
     )
@@ -210,7 +220,9 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         services.accounts, credentials, cache_seconds=CACHE_SECONDS, without_servers=True
     )
     running = RunningRequests(settings.max_concurrent_calls)
-    return Gateway(State(settings, services, authenticator, credentials, organizations, running))
+    return Gateway(
+        State(settings, services, authenticator, credentials, organizations, running, browsers)
+    )
 
 
 def _limits(settings: GatewaySettings) -> RateLimits | None:

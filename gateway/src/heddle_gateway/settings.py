@@ -1,14 +1,16 @@
 """Settings of the gateway."""
 
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from heddle_runtime import addresses
 from heddle_runtime.settings import ServiceSettings, is_local
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 MIN_KEY_CHARACTERS = 16
+Network = IPv4Network | IPv6Network
 EventView = Literal["auto", "openwebui", "reasoning", "none"]
 _PUBLIC_KEY = "0p3n-w3bu!"  # the key in LAMB's documentation
 
@@ -126,11 +128,30 @@ class GatewaySettings(ServiceSettings):
         default="",
         pattern=r"^$|^https?://[^\s()<>\"?#]+$",
         description="The address of the gateway for clients, in links to images. By default the "
-        "address of the request.",
+        "address of the request. If it begins with https, the cookie of a session is sent over "
+        "https only.",
+    )
+    password_login: bool = Field(
+        default=True,
+        description="Let users sign in with an e-mail address and a password. Users without a "
+        "password cannot; `heddle users set-password` sets one.",
+    )
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = Field(
+        default=(),
+        description="Networks of reverse proxies, separated by commas, whose X-Forwarded-For is "
+        "true. It limits the failures of a client to sign in; without this setting, all clients "
+        "behind a proxy are one.",
     )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Web origins whose pages may call the gateway, as a JSON array."
     )
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _split_networks(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return tuple(text.strip() for text in value.split(",") if text.strip())
 
     @field_validator("api_key", mode="before")
     @classmethod

@@ -7,6 +7,7 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_gateway.auth.authenticator import Authenticator
+from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.services import ServiceClients, ServiceHealth
 from heddle_gateway.settings import GatewaySettings
@@ -27,6 +28,7 @@ class State:
     organizations: OrganizationSettings
     """The settings of organisations, without the credentials of their providers."""
     running: RunningRequests
+    browsers: Browsers
     health_reports: TTLCache[str, dict[str, ServiceHealth]] = field(
         default_factory=lambda: TTLCache(HEALTH_SECONDS)
     )

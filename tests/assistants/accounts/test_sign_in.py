@@ -254,7 +254,7 @@ async def test_use_extends_a_session_and_is_written_once_a_minute(
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-async def test_signing_out_ends_one_session_or_all(accounts: Accounts, everywhere: bool) -> None:  # noqa: FBT001 - a parameter of a test
+async def test_signing_out_ends_one_session_or_all(accounts: Accounts, everywhere: bool) -> None:
     await set_password(accounts)
     await set_password(accounts, BEN)
     tokens = [(await sign_in(accounts)).token for _ in range(2)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 from heddle_gateway.admin.rubrics import EXAMPLE
+from integration.access.deployments import OWNER
 from integration.access.outcomes import (
     ALL,
     ANYBODY,
@@ -14,6 +15,7 @@ from integration.access.outcomes import (
     DESCRIBE,
     LIST,
     LIST_OWN,
+    NOT_FOUND,
     OWN,
     READ,
     REFUSED,
@@ -233,6 +235,10 @@ ROUTES: dict[str, Route] = {
     "POST /lamb/v1/completions/tools/{name}/validate": Route(
         ALL, lambda _: {"path": {"name": "word_count"}, "json": {}}
     ),
+    "POST /organizations/{slug}/users/{email}/password": Route(
+        NOT_FOUND,
+        lambda _: {"path": {"slug": "uni", "email": OWNER.subject}, "json": {}},
+    ),
     "GET /health/details": Route(REFUSED, lambda _: {}),
 }
 """By `METHOD PATH`, perhaps with words after it that tell several ways of calling apart."""
@@ -243,6 +249,8 @@ NO_IDENTIFIER = {
     *("POST /creator/assistant/create_assistant", "GET /creator/assistant/defaults"),
     *("GET /lamb/v1/completions/tools", "GET /lamb/v1/completions/list"),
     *("GET /lamb/v1/completions/orchestrators", "GET /query/plugins", "GET /ingestion/plugins"),
+    *("GET /v1/me", "PUT /v1/me/password", "GET /login", "POST /login", "POST /logout"),
+    "POST /login/organization",
     *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
 }
 """Routes that name no thing of a user: they create things of the caller or describe Heddle."""

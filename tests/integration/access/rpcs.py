@@ -163,6 +163,19 @@ RPCS: dict[str, Rpc] = {
     "Account.PutUser": Rpc(
         NOT_FOUND, lambda _: {"email": OWNER.subject, "organization": "uni", "disabled": True}
     ),
+    "Account.SignIn": Rpc(REFUSED, lambda _: {"email": OWNER.subject, "password": "x"}),
+    "Account.SignInWithProvider": Rpc(
+        REFUSED, lambda _: {"email": OWNER.subject, "provider": "sso"}
+    ),
+    "Account.ResolveSession": Rpc(REFUSED, lambda it: {"token": f"hs_{it.key}_x"}),
+    "Account.SwitchSession": Rpc(
+        REFUSED, lambda it: {"token": f"hs_{it.key}_x", "organization": "uni"}
+    ),
+    "Account.EndSession": Rpc(REFUSED, lambda it: {"token": f"hs_{it.key}_x"}),
+    "Account.SetPassword": Rpc(
+        NOT_FOUND, lambda _: {"email": OWNER.subject, "organization": "uni", "password": ""}
+    ),
+    "Account.ListMemberships": Rpc(REFUSED, lambda _: {"email": OWNER.subject}),
     "Account.ResolveUser": Rpc(REFUSED, lambda _: {"email": OWNER.subject, "organization": "uni"}),
     "Account.ResolveSettings": Rpc(REFUSED, lambda _: {"organization": "uni"}),
     "Account.ResolveCollections": Rpc(REFUSED, lambda it: {"ids": [it.store]}),

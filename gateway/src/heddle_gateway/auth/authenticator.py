@@ -1,15 +1,16 @@
-"""Authenticates requests: a key becomes the identity of the caller."""
+"""Authenticates requests: a key, or the cookie of a session, becomes the identity of the caller."""
 
 from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
-from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError
+from heddle_runtime.errors import UnauthenticatedError
 from heddle_runtime.identity import DEVELOPER, Identity, home
 
+from heddle_gateway.auth.browsers import Browsers
+from heddle_gateway.auth.credentials import AnyCredential, KeyCredential, SessionCredential
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import PREFIX, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal
 from heddle_gateway.auth.rate_limits import RateLimits
-from heddle_gateway.auth.web_pages import calls_this_machine, is_own_page, origin_of
 from heddle_gateway.http.raw import RawRequest
 
 FRONT_END = Identity("key:trusted", key_id="settings:trusted")
@@ -30,9 +31,9 @@ class Authenticator:
         keyring: Keyring,
         issued: IssuedKeys,
         impersonation: Impersonation,
+        browsers: Browsers,
         *,
         development: bool = False,
-        origins: tuple[str, ...] = (),
         limits: RateLimits | None = None,
         turns: FairTurns | None = None,
     ) -> None:
@@ -42,34 +43,39 @@ class Authenticator:
             keyring: The keys of the settings.
             issued: The keys that the account service issued.
             impersonation: The users of trusted keys.
-            secret: Signs identities; None: they are not signed.
+            browsers: The cookies of browsers.
             development: Whether no key is needed.
-            origins: Of web pages that may call a gateway in development mode.
             limits: Of keys and organisations; None: there are none.
             turns: Of organisations; None: requests start at once.
         """
         self._keyring = keyring
         self._issued = issued
         self._impersonation = impersonation
+        self._browsers = browsers
         self._development = development
-        self._origins = origins
         self._limits = limits
         self._turns = turns
 
     async def admit(self, request: RawRequest, *, required: bool) -> None:
         """Authenticate a request, and set the caller of the calls that it causes.
 
+        A cookie counts only without the header `Authorization`.
+
         Raises:
             InvalidRequestError: A header that names the user is invalid.
             PermissionDeniedError: A web page calls a gateway in development mode, or the user that
-                a trusted key names is disabled.
+                a trusted key names is disabled, or a request with a cookie may be that of another
+                web site.
             ResourceExhaustedError: The key or its organisation has too many requests.
             UnauthenticatedError: A key is `required` and missing or invalid, two were sent, or
                 the key is unknown in development mode.
             UnavailableError: The key, or the user, cannot be checked now.
         """
-        if self._development:
-            self._reject_web_pages(request)
+        self._browsers.check_development(request)
+        token = "" if _AUTHORIZATION in request.headers else self._browsers.token(request)
+        if token and (session := await self._browsers.session(request, token)) is not None:
+            await self._let_in(request, session.message.id, SessionCredential(session))
+            return
         key = _bearer(request)
         principal = self._keyring.principal(key)
         if principal is None and key.startswith(PREFIX):
@@ -81,17 +87,26 @@ class Authenticator:
                     f"'{DEVELOPMENT_KEY}'."
                 )
             principal = _DEVELOPMENT_PRINCIPAL
-        if principal is None and required:
-            raise UnauthenticatedError(
-                "The API key is not valid."
-                if key
-                else "The API key is missing. Send it in the header 'Authorization: Bearer KEY'."
-            )
-        identity = principal.identity if principal else NOBODY
-        if principal is not None and principal.trusted:
+        if principal is None:
+            if required:
+                raise _refused(key, token)
+            await self._take_turn(request, NOBODY)
+            return
+        identity = principal.identity
+        if principal.trusted:
             identity = await self._impersonation.identity(principal, request)
-        if principal is not None and self._limits is not None:
-            request.admissions = (self._limits.admit(key, home(identity)),)
+        is_development = principal is _DEVELOPMENT_PRINCIPAL
+        credential = KeyCredential(identity, principal.expires_at, is_development=is_development)
+        await self._let_in(request, key, credential)
+
+    async def _let_in(self, request: RawRequest, key: str, credential: AnyCredential) -> None:
+        """Count a request, wait for its turn, and set its caller."""
+        if self._limits is not None:
+            request.admissions = (self._limits.admit(key, home(credential.identity)),)
+        request.credential = credential
+        await self._take_turn(request, credential.identity)
+
+    async def _take_turn(self, request: RawRequest, identity: Identity) -> None:
         if self._turns is not None and (turn := await self._turns.enter(identity)) is not None:
             request.admissions += (turn,)
         self.enter(request, identity)
@@ -100,16 +115,16 @@ class Authenticator:
         """Make the calls of this request on behalf of `identity`."""
         CALLER.set(Caller(request.request_id, identity, request.traceparent()))
 
-    def _reject_web_pages(self, request: RawRequest) -> None:
-        """Reject requests of other web sites: development mode has no key that stops them."""
-        origin = origin_of(request)
-        own = not origin or origin in self._origins or is_own_page(request)
-        if not (own and calls_this_machine(request)):
-            raise PermissionDeniedError(
-                "In development mode the gateway answers programs of its own machine that call it "
-                "by 127.0.0.1 or localhost, its own pages, and web pages listed in "
-                "HEDDLE_GATEWAY_CORS_ORIGINS."
-            )
+
+def _refused(key: str, token: str) -> UnauthenticatedError:
+    if key:
+        return UnauthenticatedError("The API key is not valid.")
+    if token:
+        message = "The session has ended. Sign in again."
+        return UnauthenticatedError(message, subject="session")
+    return UnauthenticatedError(
+        "The API key is missing. Send it in the header 'Authorization: Bearer KEY'."
+    )
 
 
 def _bearer(request: RawRequest) -> str:

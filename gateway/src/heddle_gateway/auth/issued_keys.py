@@ -40,14 +40,14 @@ class AccountClient:
         """Return the response about the `subject` of a request.
 
         Raises:
-            UnauthenticatedError: The key of the request is not valid.
+            UnauthenticatedError: The key, the token or the password of the request is not valid.
             UnavailableError: The account service does not answer.
         """
         try:
             with self.credentials.as_service():
                 return await call(method, request, _TIMEOUT)
         except HeddleError as error:
-            if isinstance(error, UnauthenticatedError) and error.metadata.get("subject") == "key":
+            if isinstance(error, UnauthenticatedError) and "subject" in error.metadata:
                 raise
             log.error("the account service failed", reason=error.reason, cause=error.message)  # noqa: TRY400 - the service is at fault, a traceback says nothing
             message = f"{subject} cannot be checked at the moment. Try again."
@@ -81,7 +81,8 @@ class IssuedKeys:
             return None
         scopes = tuple(owner.scopes)
         identity = Identity(owner.subject, owner.organization, scopes, key_id=owner.key_id)
-        return Principal(identity, owner.trusted)
+        expires_at = owner.expire_time.seconds if owner.HasField("expire_time") else None
+        return Principal(identity, owner.trusted, expires_at)
 
 
 def _may_be_issued(key: str) -> bool:

@@ -25,6 +25,8 @@ class Principal:
     identity: Identity
     trusted: bool = False
     """Whether requests with the key may act on behalf of other users."""
+    expires_at: int | None = None
+    """When the key expires, in seconds since 1970; None: never."""
 
 
 class KeyOwner(BaseModel):

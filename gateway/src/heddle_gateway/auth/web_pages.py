@@ -10,6 +10,7 @@ _HOST, _ORIGIN = b"host", b"origin"
 _LOOPBACK = {"localhost", "127.0.0.1", "::1", ""}
 _PAGE = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 _HTTP_PORT = 80
+_PORTS = {"http": _HTTP_PORT, "https": 443}
 
 
 def origin_of(request: RawRequest) -> str:
@@ -43,3 +44,25 @@ def _loopback_port(url: bytes) -> int | None:
     except ValueError:  # no address at all
         return None
     return port if host in _LOOPBACK else None
+
+
+def comes_from(request: RawRequest, origin: str, public_url: str) -> bool:
+    """Return whether an origin is that of the gateway: its public address, or the one it answers.
+
+    A page cannot choose the header Host of its requests.
+    """
+    try:
+        parts, public = urlsplit(origin), urlsplit(public_url)
+        if parts.scheme not in _PORTS or parts.path:
+            return False
+        place = (parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme])
+        if public_url and place == (
+            public.scheme,
+            public.hostname,
+            public.port or _PORTS[public.scheme],
+        ):
+            return True
+        host = urlsplit(f"{parts.scheme}://{request.header('host')}")
+        return place == (host.scheme, host.hostname, host.port or _PORTS[host.scheme])
+    except ValueError:  # no address at all
+        return False

@@ -45,6 +45,8 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "STORAGE_UNAVAILABLE": (503, SERVER, "storage_unavailable"),
     "DEADLINE_EXCEEDED": (504, SERVER, "deadline_exceeded"),
 }
+# What the account service found to be wrong -> code
+_SUBJECTS = {"session": "session_ended", "sign-in": "sign_in_failed"}
 # Contract fields and their names in requests.
 _PARAMS = {
     "assistant_reference": "model",
@@ -154,6 +156,8 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
     status, kind, default = _KINDS.get(error.reason, (500, SERVER, "internal_error"))
     if metadata.get("grpc_code") == "UNIMPLEMENTED":
         status, kind, default = 501, SERVER, "not_implemented"
+    if error.reason == "UNAUTHENTICATED":
+        default = _SUBJECTS.get(metadata.get("subject", ""), default)
     code = metadata.get("provider_code", default)
     return ErrorResponse(
         status,

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 Headers = tuple[tuple[bytes, bytes], ...]
 JSON: Headers = ((b"content-type", b"application/json"),)
+SESSION_COOKIE = "heddle_session"
+"""The cookie of a session; over https with `__Host-` before."""
 
 
 def check_headers(headers: Iterable[tuple[bytes, bytes]]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter
 
+from heddle_gateway.http.headers import SESSION_COOKIE
 from heddle_gateway.http.models import Fault, Model, adapter, documented
 from heddle_gateway.http.operations import Access, Operation
 
@@ -23,7 +24,7 @@ _IF_MATCH = {
 }
 _SECURITY: Mapping[Access, list[dict[str, list[str]]]] = {
     Access.OPEN: [],
-    Access.OPTIONAL: [{}, {"key": []}],
+    Access.OPTIONAL: [{}, {"key": []}, {"session": []}],
 }
 _DESCRIPTION = """\
 OpenAI's clients use `/v1`. LAMB's frontend and command use `/creator/assistant` and
@@ -42,6 +43,7 @@ _TAGS = {
     "creator": "Assistants in the form of LAMB's frontend and command.",
     "catalog": "The parts of assistants.",
     "mcp": "Heddle's tools for clients of the Model Context Protocol.",
+    "sign-in": "Sessions of users, which browsers keep in a cookie, and passwords.",
     "service": "The gateway itself.",
 }
 
@@ -81,7 +83,7 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
             "description": _DESCRIPTION,
             "version": version("heddle-gateway"),
         },
-        "security": [{"key": []}],
+        "security": [{"key": []}, {"session": []}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": paths,
         "components": {
@@ -90,7 +92,17 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
                     "type": "http",
                     "scheme": "bearer",
                     "description": "An API key. `heddle keys create` makes one.",
-                }
+                },
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": SESSION_COOKIE,
+                    "description": "The token of a session, which `POST /login` sets; over https "
+                    f"its name is `__Host-{SESSION_COOKIE}`. Requests other than GET and HEAD need "
+                    "the header `x-csrf-token` with the `csrf_token` of `/v1/me`, and the header "
+                    "`Origin` or `Sec-Fetch-Site` of a page of this gateway. The header "
+                    "`Authorization` takes precedence.",
+                },
             },
             "responses": {
                 "Error": {

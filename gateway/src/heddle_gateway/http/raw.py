@@ -6,6 +6,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 from heddle_runtime.call_metadata import REQUEST_ID, TRACE, new_request_id
+from heddle_runtime.identity import Identity
 from starlette.types import Message, Receive, Scope, Send
 
 from heddle_gateway.http.headers import JSON, Headers, check_headers
@@ -27,6 +28,14 @@ class Admission(Protocol):
         """Count the request as complete."""
 
 
+class Credential(Protocol):
+    """What has authenticated a request."""
+
+    @property
+    def identity(self) -> Identity:
+        """The caller."""
+
+
 class RawResponse(msgspec.Struct, frozen=True):
     """A whole response."""
 
@@ -40,7 +49,7 @@ class RawRequest:
 
     __slots__ = (
         *("_direct", "admissions", "client_gone", "connection", "headers", "receive", "request_id"),
-        *("scope", "send", "status"),
+        *("credential", "scope", "send", "status"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, direct: bool) -> None:
@@ -60,6 +69,8 @@ class RawRequest:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.admissions: tuple[Admission, ...] = ()
         """What must end with the request: it counts for limits, and organisations take turns."""
+        self.credential: Credential | None = None
+        """What has authenticated the request; None before, and without a credential."""
         self.client_gone = False
         """Whether the client closed the connection before it had its response."""
         self.status = 0

@@ -73,6 +73,10 @@ class TTLCache(Generic[KeyT, ValueT]):
                 raise DeadlineError(_TIMEOUT)
         return await asyncio.shield(entry.task)
 
+    def discard(self, key: KeyT) -> None:
+        """Load the value of `key` anew when it is next needed."""
+        self._entries.pop(key, None)
+
 
 def _retrieve_failure(task: asyncio.Task[Any]) -> None:
     """Retrieve the failure of a load, so that asyncio does not report it as unhandled."""

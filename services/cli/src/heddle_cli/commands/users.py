@@ -1,5 +1,6 @@
 """`heddle users`."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from heddle_runtime.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import AssistantsAddress
-from heddle_cli.terminal import out, plain
+from heddle_cli.terminal import notes, out, plain
 
 app = typer.Typer(help="Create and change users.", no_args_is_help=True)
 
@@ -40,3 +41,37 @@ def set_user(
     with connected(assistants_address, AccountServiceStub) as connection:
         connection.stub.PutUser(request, **new_call_options())
     out.print(plain(f"{email}: {'disabled' if disabled else role} of {organization}"))
+
+
+@app.command("set-password")
+def set_password(
+    email: Annotated[str, typer.Argument(help="The user's e-mail address.")],
+    *,
+    organization: Annotated[str, typer.Option(help="The user's organisation.")],
+    generate: Annotated[
+        bool, typer.Option("--generate", help="Generate the password and print it, this once.")
+    ] = False,
+    assistants_address: AssistantsAddress = ASSISTANTS,
+) -> None:
+    """Set the password of a user, and end the user's sessions.
+
+    The command asks for the password twice; if standard input is no terminal, its first line is the
+    password. A generated one is all that standard output has.
+    """
+    password = "" if generate else _prompted()
+    if not (generate or password):
+        raise typer.BadParameter("The password is empty. Use --generate to have one generated.")
+    request = pb.SetPasswordRequest(email=email, organization=organization, password=password)
+    with connected(assistants_address, AccountServiceStub) as connection:
+        generated = connection.stub.SetPassword(request, **new_call_options()).password
+    if generated:
+        out.print(generated)
+    text = f"{email}: password set in {organization}. All sessions of the user have ended."
+    notes.print(plain(text), style="dim")
+
+
+def _prompted() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    password: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return password

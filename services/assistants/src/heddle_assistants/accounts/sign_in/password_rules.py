@@ -4,10 +4,10 @@ import secrets
 
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-FEWEST_CHARACTERS = 12
+MIN_PASSWORD_CHARACTERS = 12
 MAX_PASSWORD_CHARACTERS = 256
-_FEWEST_DIFFERENT = 5
-_FEWEST_OF_NAME = 4
+_MIN_DIFFERENT = 5
+_MIN_NAME_CHARACTERS = 4
 _GENERATED_BYTES = 15
 
 
@@ -23,12 +23,12 @@ def check_new_password(password: str, email: str) -> None:
         InvalidRequestError: It cannot. The message does not repeat it.
     """
     check_length(password)
-    if len(password) < FEWEST_CHARACTERS:
-        raise _wrong(f"must have at least {FEWEST_CHARACTERS} characters")
-    if len(set(password)) < _FEWEST_DIFFERENT:
-        raise _wrong(f"must have at least {_FEWEST_DIFFERENT} different characters")
+    if len(password) < MIN_PASSWORD_CHARACTERS:
+        raise _wrong(f"must have at least {MIN_PASSWORD_CHARACTERS} characters")
+    if len(set(password)) < _MIN_DIFFERENT:
+        raise _wrong(f"must have at least {_MIN_DIFFERENT} different characters")
     name = email.partition("@")[0].casefold()
-    if len(name) >= _FEWEST_OF_NAME and name in password.casefold():
+    if len(name) >= _MIN_NAME_CHARACTERS and name in password.casefold():
         raise _wrong("must not contain the name of the e-mail address")
 
 

@@ -1,0 +1,81 @@
+"""What the gateway knows of the browsers of users: their cookies, and the pages that they show."""
+
+from heddle_runtime.errors import PermissionDeniedError
+
+from heddle_gateway.auth.cookies import SessionCookie
+from heddle_gateway.auth.csrf import check_page, check_token, may_use_cookie
+from heddle_gateway.auth.sessions import Session, Sessions
+from heddle_gateway.auth.web_pages import calls_this_machine, is_own_page, origin_of
+from heddle_gateway.http.raw import RawRequest
+
+
+class Browsers:
+    """Checks the cookies of browsers, and which page sends a request."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        public_url: str = "",
+        *,
+        development: bool = False,
+        origins: tuple[str, ...] = (),
+    ) -> None:
+        """Prepare.
+
+        Args:
+            sessions: The sessions of users.
+            public_url: The address of the gateway for clients.
+            development: Whether requests need no key.
+            origins: Of web pages that may call a gateway in development mode.
+        """
+        self.sessions = sessions
+        self._public_url = public_url
+        self._cookie = SessionCookie(public_url)
+        self._development = development
+        self._origins = origins
+
+    def token(self, request: RawRequest) -> str:
+        """Return the token of the session of a request; empty if there is none that counts."""
+        return self._cookie.token(request) if may_use_cookie(request) else ""
+
+    async def session(self, request: RawRequest, token: str) -> Session | None:
+        """Return the session of a token that a request has; None if it is invalid or has ended.
+
+        Raises:
+            PermissionDeniedError: The request may be that of another web site.
+            UnavailableError: The session cannot be checked now.
+        """
+        session = await self.sessions.session(token)
+        if session is not None:
+            check_token(request, session, self._public_url)
+        return session
+
+    def set_cookie(self, token: str, seconds: int) -> str:
+        """Return the value of `Set-Cookie` that stores a token, or removes it with 0 seconds."""
+        return self._cookie.header(token, seconds)
+
+    def check_page(self, request: RawRequest) -> None:
+        """Check that no page of another web site sends a request to sign in.
+
+        Raises:
+            PermissionDeniedError: One does.
+        """
+        self.check_development(request)
+        check_page(request, self._public_url)
+
+    def check_development(self, request: RawRequest) -> None:
+        """Reject requests of other web sites in development mode, which has no key to stop them.
+
+        Raises:
+            PermissionDeniedError: A web page, or another machine, sends the request.
+        """
+        if not self._development:
+            return
+        origin = origin_of(request)
+        own = not origin or origin in self._origins or is_own_page(request)
+        if not (own and calls_this_machine(request)):
+            raise PermissionDeniedError(
+                "In development mode the gateway answers programs of its own machine that call it "
+                "by 127.0.0.1 or localhost, its own pages, and web pages listed in "
+                "HEDDLE_GATEWAY_CORS_ORIGINS."
+            )

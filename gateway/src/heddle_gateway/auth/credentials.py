@@ -1,0 +1,32 @@
+"""What authenticates a request."""
+
+from dataclasses import dataclass
+
+from heddle_runtime.identity import Identity
+
+from heddle_gateway.auth.sessions import Session
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCredential:
+    """An API key, or development mode without one."""
+
+    identity: Identity
+    expires_at: int | None = None
+    """Seconds since 1970; None: never."""
+    is_development: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCredential:
+    """The cookie of a session."""
+
+    session: Session
+
+    @property
+    def identity(self) -> Identity:
+        """The user."""
+        return self.session.identity
+
+
+AnyCredential = KeyCredential | SessionCredential

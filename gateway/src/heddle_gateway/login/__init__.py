@@ -1,0 +1,1 @@
+"""Routes to sign in and out, and to see who is signed in."""

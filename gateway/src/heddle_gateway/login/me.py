@@ -1,0 +1,170 @@
+"""`/v1/me`: who the caller is, and what the caller may do."""
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.identity import Identity, home
+from heddle_runtime.permissions import may_administer, may_administer_in, may_own
+from pydantic import Field
+
+from heddle_gateway.auth.credentials import KeyCredential, SessionCredential
+from heddle_gateway.auth.sessions import Session
+from heddle_gateway.http.models import Model, Seconds
+from heddle_gateway.login.ways import SignInWays, sign_in_ways
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call
+
+routes = Routes("sign-in")
+Role = Literal["member", "creator", "admin"]
+Right = Literal[
+    "manage_assistants",
+    "manage_own_keys",
+    "manage_organization",
+    "manage_users",
+    "manage_keys",
+    "read_audit",
+    "manage_installation",
+]
+_OWNERS: tuple[Right, ...] = ("manage_assistants",)
+_USERS: tuple[Right, ...] = ("manage_own_keys",)
+_ADMINISTRATORS: tuple[Right, ...] = (
+    *("manage_organization", "manage_users", "manage_keys", "read_audit"),
+)
+_OPERATORS: tuple[Right, ...] = ("manage_installation",)
+
+
+class OwnOrganization(Model):
+    """An organisation that the caller can act in."""
+
+    slug: str
+    name: str = Field(description="The name for people; empty if it has none.")
+    role: Role | None = Field(description="What the user is there; null if the caller is no user.")
+
+
+class Features(Model):
+    """What this gateway offers."""
+
+    login: SignInWays
+
+
+class Me(Model):
+    """The caller."""
+
+    subject: str = Field(description="The name under which the caller acts and owns things.")
+    email: str | None = Field(description="The address of a user; null for other callers.")
+    name: str = Field(description="The name of the user for people; empty if there is none.")
+    organization: str = Field(description="The slug of the organisation that the caller acts in.")
+    organizations: list[OwnOrganization] = Field(
+        description="Where the caller can act: all organisations to which a session can be "
+        "switched, for other callers only `organization`."
+    )
+    role: Role | None = Field(description="What the user is in `organization`.")
+    rights: list[Right] = Field(
+        description="What the caller may do: `manage_assistants` (create them and change its own), "
+        "`manage_own_keys`, `manage_organization`, `manage_users`, `manage_keys` and `read_audit` "
+        "(in its organisation), `manage_installation` (everything, in all organisations)."
+    )
+    authentication: Literal["session", "key", "development"]
+    expires_at: Seconds | None = Field(
+        description="When the session or the key ends in any case; null: never."
+    )
+    csrf_token: str | None = Field(
+        description="The value of the header `x-csrf-token`, which requests other than GET and "
+        "HEAD need with the cookie of a session. Null without a session."
+    )
+    features: Features
+
+
+@routes.get("/v1/me")
+async def read_me(api: Call) -> Me:
+    """Return who the caller is, and what the caller may do.
+
+    Without a valid key or session the status is 401; `GET /login` returns the ways of signing in.
+    """
+    api.headers["cache-control"] = "no-store"
+    credential = api.raw.credential
+    if isinstance(credential, SessionCredential):
+        return await me_of_session(api, credential.session)
+    is_development = isinstance(credential, KeyCredential) and credential.is_development
+    identity = caller().identity
+    known = await _memberships(api, identity)
+    nothing = pb.Membership(organization=home(identity))
+    here = next((each for each in known if each.organization == home(identity)), nothing)
+    return Me(
+        subject=identity.subject,
+        email=_email(identity),
+        name=here.name,
+        organization=home(identity),
+        organizations=[_organization(here)],
+        role=_role(here.role),
+        rights=rights_of(identity),
+        authentication="development" if is_development else "key",
+        expires_at=credential.expires_at if isinstance(credential, KeyCredential) else None,
+        csrf_token=None,
+        features=Features(login=sign_in_ways(api.state.settings)),
+    )
+
+
+async def me_of_session(api: Call, session: Session) -> Me:
+    """Return the caller with a session."""
+    message = session.message
+    known = await _memberships(api, session.identity)
+    reachable = [
+        each
+        for each in known
+        if message.all_organizations or each.organization == message.organization
+    ]
+    return Me(
+        subject=message.user,
+        email=message.user,
+        name=message.name,
+        organization=message.organization,
+        organizations=[_organization(each) for each in reachable],
+        role=_role(message.role),
+        rights=rights_of(session.identity),
+        authentication="session",
+        expires_at=message.expire_time.seconds,
+        csrf_token=session.csrf_token,
+        features=Features(login=sign_in_ways(api.state.settings)),
+    )
+
+
+def rights_of(identity: Identity) -> list[Right]:
+    """Return what a caller may do, by the rules that the services enforce."""
+    rights: list[Right] = []
+    if may_own(identity):
+        rights += _OWNERS
+    if _email(identity) is not None:
+        rights += _USERS
+    if may_administer_in(identity, home(identity)):
+        rights += _ADMINISTRATORS
+    if may_administer(identity):
+        rights += _OPERATORS
+    return rights
+
+
+def _organization(membership: pb.Membership) -> OwnOrganization:
+    return OwnOrganization(
+        slug=membership.organization,
+        name=membership.organization_name,
+        role=_role(membership.role),
+    )
+
+
+def _role(text: str) -> Role | None:
+    return cast("Role", text) if text else None
+
+
+def _email(identity: Identity) -> str | None:
+    return identity.subject if "@" in identity.subject else None
+
+
+async def _memberships(api: Call, identity: Identity) -> Sequence[pb.Membership]:
+    if _email(identity) is None:
+        return ()
+    request = pb.ListMembershipsRequest(email=identity.subject)
+    with api.state.credentials.as_service():
+        response = await call(api.services.accounts.ListMemberships, request)
+    return response.memberships

@@ -1,0 +1,26 @@
+"""The ways of signing in that a gateway offers."""
+
+from pydantic import Field
+
+from heddle_gateway.http.models import Model
+from heddle_gateway.settings import GatewaySettings
+
+
+class Provider(Model):
+    """An identity provider."""
+
+    id: str = Field(description="Sign in at `/login/oidc/{id}`, with a browser.")
+    title: str = Field(description="Its name for people.")
+
+
+class SignInWays(Model):
+    """The ways of signing in."""
+
+    password: bool = Field(description="`POST /login` with an e-mail address and a password.")
+    oidc: list[Provider] = Field(description="Identity providers with OpenID Connect.")
+    lamb: bool = Field(description="With the session of LAMB.")
+
+
+def sign_in_ways(settings: GatewaySettings) -> SignInWays:
+    """Return the ways of signing in that the settings allow."""
+    return SignInWays(password=settings.password_login, oidc=[], lamb=False)
