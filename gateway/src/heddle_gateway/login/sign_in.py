@@ -160,4 +160,4 @@ async def as_gateway(
     except UnauthenticatedError as error:
         if "subject" in error.metadata:
             raise
-        raise UnavailableError("Nobody can sign in at the moment. Try again.") from error
+        raise UnavailableError("Users cannot sign in at the moment. Try again.") from error

@@ -18,7 +18,7 @@ _SESSION = "heddle session "
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key or a token that was just made."""
+    """A new key or token."""
 
     id: str
     text: str = field(repr=False)

@@ -70,7 +70,7 @@ class Users:
     async def add(self, user: pb.PutUserRequest) -> None:
         """Create a user, at home in the organisation if the address has no home.
 
-        A user that another caller has just created stays as it is.
+        A user that another caller creates at the same time stays as it is.
 
         Raises:
             NotFoundError: There is no such organisation.

@@ -121,7 +121,7 @@ class Sessions:
         return stored
 
     async def _touch(self, stored: StoredSession, now: int) -> None:
-        """Store that a session was used, unless another replica has just done so."""
+        """Store that a session was used, unless another replica has done so."""
         query = update(sessions).where(
             sessions.c.id == stored.id, sessions.c.used_at == stored.used_at
         )

@@ -125,7 +125,7 @@ class SignIn:
         with acting(target.email, target.organization):
             async with self._audit.writing() as (connection, changes):
                 ended = await end_of_session(connection, stored.id)
-                if not ended:  # another request has just ended it
+                if not ended:  # another request has ended it
                     raise _ended()
                 session, text = await self._sessions.start(
                     connection,
@@ -177,7 +177,7 @@ class SignIn:
         with acting(member.email, member.organization):
             async with self._audit.writing() as (connection, changes):
                 if proof is not None and not await _is_current(connection, proof):
-                    raise _wrong("The password has just been changed. Sign in with the new one.")
+                    raise _wrong("The password has changed. Sign in with the new one.")
                 session, token = await self._sessions.start(
                     connection, member, method, all_organizations=all_organizations
                 )
@@ -211,7 +211,7 @@ class SignIn:
         """Record a failure, of an unknown address as well, and return its error."""
         email = rows[0].email if rows else UNKNOWN_ADDRESS
         organization = rows[0].organization if rows else ""
-        with acting("", ""):  # whoever it is has proven nothing
+        with acting("", ""):  # the caller has proven no identity
             await self._audit.failed(Change("session.create", email, organization, refused=True))
         return _wrong(message)
 
