@@ -49,6 +49,10 @@ from heddle_gateway.lamb import (
     knowledge_bases,
 )
 from heddle_gateway.login import me, passwords, sign_in
+from heddle_gateway.login.oidc import routes as oidc
+from heddle_gateway.login.oidc.configuration import read_providers
+from heddle_gateway.login.oidc.flow_cookie import FlowCookies
+from heddle_gateway.login.oidc.provider import IdentityProvider
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
     files,
@@ -85,7 +89,7 @@ _MODULES = (
     *(assistants, rubrics, usage, audit, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health),
-    *(me, passwords, sign_in),
+    *(me, passwords, sign_in, oidc),
 )
 _service = Routes("service", Access.OPEN)
 
@@ -189,7 +193,7 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
 
     Raises:
         OSError: The services cannot be made to require tokens.
-        ValueError: The file of API keys is invalid.
+        ValueError: The file of API keys, or of identity providers, is invalid.
     """
     if isinstance(settings.identity_secret, LocalSecret) and not settings.development:
         settings.identity_secret.require_tokens()
@@ -220,8 +224,14 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         services.accounts, credentials, cache_seconds=CACHE_SECONDS, without_servers=True
     )
     running = RunningRequests(settings.max_concurrent_calls)
+    configured = read_providers(settings.oidc_providers) if settings.oidc_providers else []
+    providers = {each.id: IdentityProvider(each, settings.private_networks) for each in configured}
+    flows = FlowCookies(settings.identity_secret)
     return Gateway(
-        State(settings, services, authenticator, credentials, organizations, running, browsers)
+        State(
+            *(settings, services, authenticator, credentials, organizations, running),
+            *(browsers, flows, providers),
+        )
     )
 
 

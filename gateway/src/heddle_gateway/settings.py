@@ -1,21 +1,20 @@
 """Settings of the gateway."""
 
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from heddle_runtime import addresses
-from heddle_runtime.settings import ServiceSettings, is_local
+from heddle_runtime.egress import EgressSettings, Network
+from heddle_runtime.settings import is_local
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 MIN_KEY_CHARACTERS = 16
-Network = IPv4Network | IPv6Network
 EventView = Literal["auto", "openwebui", "reasoning", "none"]
 _PUBLIC_KEY = "0p3n-w3bu!"  # the key in LAMB's documentation
 
 
-class GatewaySettings(ServiceSettings):
+class GatewaySettings(EgressSettings):
     """Settings of the gateway."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_GATEWAY_", populate_by_name=True)
@@ -135,6 +134,11 @@ class GatewaySettings(ServiceSettings):
         default=True,
         description="Let users sign in with an e-mail address and a password. Users without a "
         "password cannot; `heddle users set-password` sets one.",
+    )
+    oidc_providers: Path | None = Field(
+        default=None,
+        description="A YAML or JSON file with a list of identity providers (OpenID Connect), with "
+        "which users sign in. docs/sign-in.md shows its form.",
     )
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = Field(
         default=(),

@@ -1,5 +1,6 @@
 """State that all requests of a gateway share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heddle_runtime.organization_settings import OrganizationSettings
@@ -9,6 +10,8 @@ from heddle_runtime.ttl_cache import TTLCache
 from heddle_gateway.auth.authenticator import Authenticator
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.http.disconnect import RunningRequests
+from heddle_gateway.login.oidc.flow_cookie import FlowCookies
+from heddle_gateway.login.oidc.provider import IdentityProvider
 from heddle_gateway.services import ServiceClients, ServiceHealth
 from heddle_gateway.settings import GatewaySettings
 
@@ -29,6 +32,11 @@ class State:
     """The settings of organisations, without the credentials of their providers."""
     running: RunningRequests
     browsers: Browsers
+    """The cookies of users."""
+    flows: FlowCookies
+    """Of users who are at an identity provider."""
+    providers: Mapping[str, IdentityProvider]
+    """Identity providers by their ids."""
     health_reports: TTLCache[str, dict[str, ServiceHealth]] = field(
         default_factory=lambda: TTLCache(HEALTH_SECONDS)
     )

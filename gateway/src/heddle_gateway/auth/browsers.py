@@ -2,10 +2,11 @@
 
 from heddle_runtime.errors import PermissionDeniedError
 
-from heddle_gateway.auth.cookies import SessionCookie
+from heddle_gateway.auth.cookies import cookie_value, set_cookie
 from heddle_gateway.auth.csrf import check_page, check_token, may_use_cookie
 from heddle_gateway.auth.sessions import Session, Sessions
 from heddle_gateway.auth.web_pages import calls_this_machine, is_own_page, origin_of
+from heddle_gateway.http.headers import SESSION_COOKIE
 from heddle_gateway.http.raw import RawRequest
 
 
@@ -30,13 +31,14 @@ class Browsers:
         """
         self.sessions = sessions
         self._public_url = public_url
-        self._cookie = SessionCookie(public_url)
         self._development = development
         self._origins = origins
 
     def token(self, request: RawRequest) -> str:
         """Return the token of the session of a request; empty if there is none that counts."""
-        return self._cookie.token(request) if may_use_cookie(request) else ""
+        if not may_use_cookie(request):
+            return ""
+        return cookie_value(request, SESSION_COOKIE, self._public_url)
 
     async def session(self, request: RawRequest, token: str) -> Session | None:
         """Return the session of a token that a request has; None if it is invalid or has ended.
@@ -52,7 +54,7 @@ class Browsers:
 
     def set_cookie(self, token: str, seconds: int) -> str:
         """Return the value of `Set-Cookie` that stores a token, or removes it with 0 seconds."""
-        return self._cookie.header(token, seconds)
+        return set_cookie(SESSION_COOKIE, token, seconds, "Strict", self._public_url)
 
     def check_page(self, request: RawRequest) -> None:
         """Check that no page of another web site sends a request to sign in.

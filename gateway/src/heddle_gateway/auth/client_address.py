@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address, ip_network
 
+from heddle_runtime.egress import Network
+
 from heddle_gateway.http.raw import RawRequest
-from heddle_gateway.settings import Network
 
 _FORWARDED = b"x-forwarded-for"
 _SITE_PREFIX = 64

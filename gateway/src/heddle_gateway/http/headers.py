@@ -6,6 +6,8 @@ Headers = tuple[tuple[bytes, bytes], ...]
 JSON: Headers = ((b"content-type", b"application/json"),)
 SESSION_COOKIE = "heddle_session"
 """The cookie of a session; over https with `__Host-` before."""
+FLOW_COOKIE = "heddle_oidc"
+"""The cookie of an attempt to sign in with an identity provider, likewise."""
 
 
 def check_headers(headers: Iterable[tuple[bytes, bytes]]) -> None:

@@ -103,7 +103,7 @@ async def read_me(api: Call) -> Me:
         authentication="development" if is_development else "key",
         expires_at=credential.expires_at if isinstance(credential, KeyCredential) else None,
         csrf_token=None,
-        features=Features(login=sign_in_ways(api.state.settings)),
+        features=Features(login=sign_in_ways(api.state)),
     )
 
 
@@ -127,7 +127,7 @@ async def me_of_session(api: Call, session: Session) -> Me:
         authentication="session",
         expires_at=message.expire_time.seconds,
         csrf_token=session.csrf_token,
-        features=Features(login=sign_in_ways(api.state.settings)),
+        features=Features(login=sign_in_ways(api.state)),
     )
 
 

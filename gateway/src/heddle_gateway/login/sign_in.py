@@ -66,7 +66,7 @@ class SignedOut(Model):
 @routes.get("/login")
 async def read_ways(api: Call) -> SignInWays:
     """Return the ways of signing in. No key is needed."""
-    return sign_in_ways(api.state.settings)
+    return sign_in_ways(api.state)
 
 
 @routes.post("/login", errors=(401, 403, 429, 501, 503), headers=COOKIE)

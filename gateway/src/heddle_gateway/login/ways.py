@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from heddle_gateway.http.models import Model
-from heddle_gateway.settings import GatewaySettings
+from heddle_gateway.state import State
 
 
 class Provider(Model):
@@ -21,6 +21,11 @@ class SignInWays(Model):
     lamb: bool = Field(description="With the session of LAMB.")
 
 
-def sign_in_ways(settings: GatewaySettings) -> SignInWays:
-    """Return the ways of signing in that the settings allow."""
-    return SignInWays(password=settings.password_login, oidc=[], lamb=False)
+def sign_in_ways(state: State) -> SignInWays:
+    """Return the ways of signing in that a gateway offers."""
+    providers = (each.configuration for each in state.providers.values())
+    return SignInWays(
+        password=state.settings.password_login,
+        oidc=[Provider(id=each.id, title=each.title) for each in providers],
+        lamb=False,
+    )

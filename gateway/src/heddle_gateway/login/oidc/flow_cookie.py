@@ -1,0 +1,59 @@
+"""What a browser keeps while its user is at the identity provider: an encrypted cookie.
+
+The request that comes back is one of another site, so browsers send only a cookie with
+`SameSite=Lax`. It starts no session by itself.
+"""
+
+import hmac
+import json
+import secrets
+import time
+from dataclasses import asdict, dataclass, field
+
+from heddle_runtime.secret_file import split_secrets
+from joserfc import jwe
+from joserfc.errors import JoseError
+from joserfc.jwk import OctKey
+from pydantic import SecretStr
+
+FLOW_SECONDS = 600
+_PURPOSE = b"heddle oidc flow"
+_HEADER = {"alg": "dir", "enc": "A256GCM"}
+_ALGORITHMS = ["dir", "A256GCM"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One attempt to sign in with a provider."""
+
+    provider: str
+    return_to: str
+    organization: str
+    redirect_uri: str
+    state: str = field(default_factory=secrets.token_urlsafe, repr=False)
+    nonce: str = field(default_factory=secrets.token_urlsafe, repr=False)
+    verifier: str = field(default_factory=lambda: secrets.token_urlsafe(48), repr=False)
+    ends_at: int = field(default_factory=lambda: int(time.time()) + FLOW_SECONDS)
+
+
+class FlowCookies:
+    """Encrypts flows with a key that all gateways of an installation can compute."""
+
+    def __init__(self, secret: SecretStr | None) -> None:
+        """Compute the key; without a secret, of this process alone."""
+        text = split_secrets(secret.get_secret_value())[0] if secret else secrets.token_hex()
+        self._key = OctKey.import_key(hmac.digest(text.encode(), _PURPOSE, "sha256"))
+
+    def seal(self, flow: Flow) -> str:
+        """Return the value of the cookie of a flow."""
+        text = json.dumps(asdict(flow))
+        return jwe.encrypt_compact(_HEADER, text, self._key, algorithms=_ALGORITHMS)
+
+    def open(self, value: str) -> Flow | None:
+        """Return the flow of a cookie; None if it has another origin, or has ended."""
+        try:
+            opened = jwe.decrypt_compact(value, self._key, algorithms=_ALGORITHMS)
+            flow = Flow(**json.loads(opened.plaintext or b""))
+        except (JoseError, ValueError, TypeError):
+            return None
+        return flow if flow.ends_at > time.time() else None

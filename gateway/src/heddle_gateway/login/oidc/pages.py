@@ -1,0 +1,48 @@
+"""The pages that a browser sees between the identity provider and a web application."""
+
+from html import escape
+
+from starlette.responses import HTMLResponse
+
+MAX_RETURN_CHARACTERS = 512
+DEFAULT_RETURN = "/studio/"
+_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+_PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">{head}<title>{title}</title>'
+    '</head><body><p>{text}</p><p><a href="{link}">Continue</a></p></body></html>'
+)
+
+
+def entering_page(return_to: str) -> HTMLResponse:
+    """Return the page that goes to a place of this gateway.
+
+    A redirect would be a part of the navigation that the provider started. Browsers do not send a
+    cookie with `SameSite=Strict` there; they send it when a page of the gateway starts one.
+    """
+    link = escape(return_to)
+    head = f'<meta http-equiv="refresh" content="0; url={link}">'
+    text = "You are signed in."
+    return HTMLResponse(_PAGE.format(head=head, title=text, text=text, link=link), 200, _HEADERS)
+
+
+def failure_page(message: str, status: int, request_id: str) -> HTMLResponse:
+    """Return the page that says why a user is not signed in."""
+    text = escape(f"{message} (request {request_id})")
+    page = _PAGE.format(head="", title="Signing in failed", text=text, link=DEFAULT_RETURN)
+    return HTMLResponse(page, status, _HEADERS)
+
+
+def is_place_here(path: str) -> bool:
+    """Return whether a path leads to this gateway and not to another web site."""
+    return (
+        len(path) <= MAX_RETURN_CHARACTERS
+        and path.startswith("/")
+        and not path.startswith("//")
+        and "\\" not in path
+        and path.isprintable()
+    )
