@@ -225,7 +225,8 @@ async def test_a_long_chain_is_verified_in_parts(
 
 
 async def test_a_database_of_the_first_release_gets_the_log(empty_database_url: str) -> None:
-    tables = ("audit_events", "audit_chain", "audit_keys", "audit_recorders")
+    later = ("sessions", "passwords", "sign_in_attempts")
+    tables = (*later, "audit_events", "audit_chain", "audit_keys", "audit_recorders")
     async with open_database(empty_database_url) as database:
         await upgrade(database)
         async with database.writing() as connection:
