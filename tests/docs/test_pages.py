@@ -12,6 +12,7 @@ from docs.blocks import Block, blocks
 from docs.console import agrees, pieces, steps
 from docs.shell import run
 from heddle_conversion.assistant_json import read_assistant
+from heddle_gateway.login.oidc.configuration import ProviderConfiguration
 from integration.whole import Whole, whole
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +21,10 @@ PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.nam
 RUN = ("sh", "python", "console")
 """The languages of blocks that run. `bash` is for commands that belong to no page's story."""
 NOT_RUN_AT_MOST = 2
-SCHEMAS: dict[str, Callable[[Any], object]] = {"assistant": read_assistant}
+SCHEMAS: dict[str, Callable[[Any], object]] = {
+    "assistant": read_assistant,
+    "identity-providers": lambda entries: [ProviderConfiguration.of(each) for each in entries],
+}
 _MARK = "--- this block ---"
 
 
