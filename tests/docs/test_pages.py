@@ -12,7 +12,7 @@ from docs.blocks import Block, blocks
 from docs.console import agrees, pieces, steps
 from docs.shell import run
 from heddle_conversion.assistant_json import read_assistant
-from heddle_gateway.login.oidc.configuration import ProviderConfiguration
+from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
 from integration.whole import Whole, whole
 
 ROOT = Path(__file__).parents[2]

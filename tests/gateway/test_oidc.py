@@ -18,9 +18,9 @@ import httpx
 import pytest
 import yaml
 from gateway.accounts import ANN, Bench, gateway
-from heddle_gateway.login.oidc.configuration import read_providers
-from heddle_gateway.login.oidc.flow_cookie import Flow, FlowCookies
-from heddle_gateway.login.oidc.pages import MAX_RETURN_CHARACTERS, is_place_here
+from heddle_gateway.auth.oidc.configuration import read_providers
+from heddle_gateway.auth.oidc.flow_cookie import Flow, FlowCookies
+from heddle_gateway.login.pages import MAX_RETURN_CHARACTERS, is_place_here
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey
 from pydantic import SecretStr

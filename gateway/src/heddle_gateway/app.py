@@ -28,6 +28,9 @@ from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal, read_keys
+from heddle_gateway.auth.oidc.configuration import read_providers
+from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
+from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.rate_limits import Limits, RateLimits
 from heddle_gateway.auth.sessions import Sessions
 from heddle_gateway.http import openapi
@@ -48,11 +51,7 @@ from heddle_gateway.lamb import (
     knowledge_base_files,
     knowledge_bases,
 )
-from heddle_gateway.login import me, passwords, sign_in
-from heddle_gateway.login.oidc import routes as oidc
-from heddle_gateway.login.oidc.configuration import read_providers
-from heddle_gateway.login.oidc.flow_cookie import FlowCookies
-from heddle_gateway.login.oidc.provider import IdentityProvider
+from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
     files,
@@ -89,7 +88,7 @@ _MODULES = (
     *(assistants, rubrics, usage, audit, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health),
-    *(me, passwords, sign_in, oidc),
+    *(me, passwords, sign_in, identity_providers),
 )
 _service = Routes("service", Access.OPEN)
 

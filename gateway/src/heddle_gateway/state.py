@@ -9,9 +9,9 @@ from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_gateway.auth.authenticator import Authenticator
 from heddle_gateway.auth.browsers import Browsers
+from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
+from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.http.disconnect import RunningRequests
-from heddle_gateway.login.oidc.flow_cookie import FlowCookies
-from heddle_gateway.login.oidc.provider import IdentityProvider
 from heddle_gateway.services import ServiceClients, ServiceHealth
 from heddle_gateway.settings import GatewaySettings
 

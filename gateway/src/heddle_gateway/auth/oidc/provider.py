@@ -16,10 +16,10 @@ from heddle_runtime.remote_json import RemoteError, RemoteUnavailableError, fetc
 from heddle_runtime.ttl_cache import TTLCache
 from joserfc.jwk import KeySet
 
-from heddle_gateway.login.oidc.configuration import NewUsers, ProviderConfiguration
-from heddle_gateway.login.oidc.failures import SignInFailedError
-from heddle_gateway.login.oidc.flow_cookie import Flow
-from heddle_gateway.login.oidc.id_tokens import Claims, IdTokenError, key_set, verified
+from heddle_gateway.auth.oidc.configuration import NewUsers, ProviderConfiguration
+from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.auth.oidc.flow_cookie import Flow
+from heddle_gateway.auth.oidc.id_tokens import Claims, IdTokenError, key_set, verified
 
 log = structlog.get_logger(__name__)
 _METADATA_SECONDS = 600.0

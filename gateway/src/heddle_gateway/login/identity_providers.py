@@ -11,19 +11,19 @@ from pydantic import Field
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from heddle_gateway.auth.cookies import cookie_value, set_cookie
+from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.auth.oidc.flow_cookie import FLOW_SECONDS, Flow
+from heddle_gateway.auth.oidc.provider import IdentityProvider, VerifiedUser
 from heddle_gateway.http.error_responses import from_exception, invalid
 from heddle_gateway.http.headers import FLOW_COOKIE
 from heddle_gateway.http.models import Model, Text, identifier
 from heddle_gateway.http.operations import Access
-from heddle_gateway.login.oidc.failures import SignInFailedError
-from heddle_gateway.login.oidc.flow_cookie import FLOW_SECONDS, Flow
-from heddle_gateway.login.oidc.pages import (
+from heddle_gateway.login.pages import (
     DEFAULT_RETURN,
     entering_page,
     failure_page,
     is_place_here,
 )
-from heddle_gateway.login.oidc.provider import IdentityProvider, VerifiedUser
 from heddle_gateway.login.sign_in import as_gateway
 from heddle_gateway.routing import Call, Routes
 
