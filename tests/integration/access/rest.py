@@ -250,7 +250,8 @@ NO_IDENTIFIER = {
     *("GET /lamb/v1/completions/tools", "GET /lamb/v1/completions/list"),
     *("GET /lamb/v1/completions/orchestrators", "GET /query/plugins", "GET /ingestion/plugins"),
     *("GET /v1/me", "PUT /v1/me/password", "GET /login", "POST /login", "POST /logout"),
-    "POST /login/organization",
+    *("POST /login/organization", "GET /login/oidc/{provider}"),
+    "GET /login/oidc/{provider}/callback",
     *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
 }
 """Routes that name no thing of a user: they create things of the caller or describe Heddle."""
