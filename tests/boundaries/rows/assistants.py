@@ -10,6 +10,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.audit.v1 import audit_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, settings_text
+from heddle_assistants.accounts.sign_in import limits, password_hashes, password_rules
 from heddle_assistants.assistants import checking, servicer
 from heddle_assistants.audit import recorded
 from heddle_assistants.field_checks import may_be_user
@@ -70,7 +71,18 @@ def _tool(**fields: Any) -> assistant_pb2.ToolBinding:
 
 _ASSISTANTS, _CONVERSION = "heddle_assistants", "heddle_conversion"
 _USAGE = f"{_ASSISTANTS}.usage"
+_SIGN_IN = "heddle_assistants.accounts.sign_in"
 ROWS: dict[str, Check] = {
+    f"{_SIGN_IN}.password_hashes.MAX_WAITING_HASHES": password_hashes.check_waiting,
+    f"{_SIGN_IN}.password_rules.MAX_PASSWORD_CHARACTERS": lambda n: password_rules.check_length(
+        "x" * n
+    ),
+    f"{_SIGN_IN}.limits.MAX_ADDRESS_FAILURES": lambda n: limits.check_failures(
+        n, limits.MAX_ADDRESS_FAILURES, 1
+    ),
+    f"{_SIGN_IN}.limits.MAX_CLIENT_FAILURES": lambda n: limits.check_failures(
+        n, limits.MAX_CLIENT_FAILURES, 1
+    ),
     f"{_ASSISTANTS}.accounts.checks._LONGEST_NAME": lambda n: checks.check_name("x" * n, "name"),
     f"{_ASSISTANTS}.accounts.checks._MOST_COLLECTIONS": lambda n: checks.check_collections(
         account_pb2.ResolveCollectionsRequest(ids=["a"] * n)

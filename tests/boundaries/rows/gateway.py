@@ -11,6 +11,7 @@ from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import multipart
 from heddle_gateway.http.json_text import Place
+from heddle_gateway.login.pages import is_place_here
 from heddle_gateway.openai import search_filters, served_images
 from heddle_gateway.openai.chat import content_parts, request
 from heddle_runtime.errors import ResourceExhaustedError
@@ -84,6 +85,9 @@ async def _waiting(count: int) -> bool:
 
 _OPENAI = "heddle_gateway.openai"
 ROWS: dict[str, Check] = {
+    "heddle_gateway.login.pages.MAX_RETURN_CHARACTERS": lambda n: (
+        not is_place_here("/" + "a" * (n - 1))
+    ),
     "heddle_gateway.auth.impersonation._MAX_BYTES": lambda n: impersonation._check(
         b"x-openwebui-user-email", [b"x" * n]
     ),

@@ -58,7 +58,7 @@ _PARAMS = {
 }
 _FIELD_PREFIXES = ("options.", "record.", "rubric.")
 _ASSISTANT = "assistant"
-# Codes of refusals that last until an operator raises a limit.
+# Codes of refusals that last until an administrator raises a limit.
 _USED_UP = {"assistant_quota_exceeded", "insufficient_quota"}
 
 

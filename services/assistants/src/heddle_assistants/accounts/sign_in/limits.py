@@ -86,7 +86,7 @@ def check_failures(failures: int, most: int, seconds: int) -> None:
     if failures > most:
         minutes = max(1, round(seconds / 60))
         raise ResourceExhaustedError(
-            f"Too many failures to sign in. Try again in {minutes} min, or ask your administrator "
+            f"Signing in failed {most} times. Try again in {minutes} min, or ask your administrator "
             "for a new password.",
             retry_after=float(max(1, seconds)),
         )

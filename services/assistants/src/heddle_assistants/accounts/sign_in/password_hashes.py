@@ -62,7 +62,9 @@ def check_waiting(count: int) -> None:
         ResourceExhaustedError: `count` are too many.
     """
     if count > MAX_WAITING_HASHES:
-        raise ResourceExhaustedError("Too many users sign in now. Try again.", retry_after=2.0)
+        raise ResourceExhaustedError(
+            f"{MAX_WAITING_HASHES} users wait to sign in. Try again.", retry_after=2.0
+        )
 
 
 def is_outdated(hashed: str) -> bool:
