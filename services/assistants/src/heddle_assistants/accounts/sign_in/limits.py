@@ -86,8 +86,8 @@ def check_failures(failures: int, most: int, seconds: int) -> None:
     if failures > most:
         minutes = max(1, round(seconds / 60))
         raise ResourceExhaustedError(
-            f"Signing in failed {most} times. Try again in {minutes} min, or ask your administrator "
-            "for a new password.",
+            f"Signing in failed {most} times. Try again in {minutes} min, or ask your "
+            "administrator for a new password.",
             retry_after=float(max(1, seconds)),
         )
 
