@@ -326,8 +326,8 @@ async def test_administrators_reset_a_password(bench: Bench) -> None:
     assert response.status_code == 200
     generated = response.json()["password"]
     assert (await sign_in(bench, generated)).status_code == 200
-    given = await bench.client.post(url, json={"password": PASSWORD}, headers=head)
-    assert given.json() == {"password": None}
+    response = await bench.client.post(url, json={"password": PASSWORD}, headers=head)
+    assert response.json() == {"password": None}
     ann = {"authorization": f"Bearer {(await bench.key(user=ANN)).secret}"}
     refused = await bench.client.post(url, json={}, headers=ann)
     assert refused.status_code == 404
