@@ -329,6 +329,16 @@ async def test_another_organisations_password_opens_only_that_one(accounts: Acco
     assert await sign_out(accounts, (await sign_in(accounts, organization="evil")).token) == 1
 
 
+async def test_administrators_of_the_home_gain_nothing_elsewhere(accounts: Accounts) -> None:
+    await _add(accounts, ANN, "evil")
+    await set_password(accounts, by=UNI_ADMIN)
+    assert isinstance(await refusal(accounts, organization="evil"), UnauthenticatedError)
+    started = await sign_in(accounts)
+    assert started.session.organization == "uni"
+    with pytest.raises(NotFoundError):
+        await switch(accounts, started.token, "evil")
+
+
 async def test_who_is_disabled_at_home_is_signed_out_everywhere(accounts: Accounts) -> None:
     await _add(accounts, ANN, "evil")
     await set_password(accounts)

@@ -296,8 +296,9 @@ class AccountServiceServicer:
         Administrators of an organisation set the passwords of its users, without the current one.
         Only callers with the scope `admin` set the passwords of operators.
 
-        The password of a user in the home organisation is valid for all organisations of the user,
-        any other only for the organisation that it was set in.
+        A password that a caller with the scope `admin` sets in the home organisation is valid for all
+        organisations of the user, also after the user changes it. Any other is valid only for the
+        organisation that it was set in.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

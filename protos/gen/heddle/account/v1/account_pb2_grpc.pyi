@@ -124,8 +124,9 @@ class AccountServiceStub:
     Administrators of an organisation set the passwords of its users, without the current one.
     Only callers with the scope `admin` set the passwords of operators.
 
-    The password of a user in the home organisation is valid for all organisations of the user,
-    any other only for the organisation that it was set in.
+    A password that a caller with the scope `admin` sets in the home organisation is valid for all
+    organisations of the user, also after the user changes it. Any other is valid only for the
+    organisation that it was set in.
     """
     ListMemberships: _grpc.UnaryUnaryMultiCallable[_account_pb2.ListMembershipsRequest, _account_pb2.ListMembershipsResponse]
     """Lists what an address is in organisations, the home first: only open organisations, and only
@@ -228,8 +229,9 @@ class AccountServiceAsyncStub(AccountServiceStub):
     Administrators of an organisation set the passwords of its users, without the current one.
     Only callers with the scope `admin` set the passwords of operators.
 
-    The password of a user in the home organisation is valid for all organisations of the user,
-    any other only for the organisation that it was set in.
+    A password that a caller with the scope `admin` sets in the home organisation is valid for all
+    organisations of the user, also after the user changes it. Any other is valid only for the
+    organisation that it was set in.
     """
     ListMemberships: _aio.UnaryUnaryMultiCallable[_account_pb2.ListMembershipsRequest, _account_pb2.ListMembershipsResponse]  # type: ignore[assignment]
     """Lists what an address is in organisations, the home first: only open organisations, and only
@@ -431,8 +433,9 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         Administrators of an organisation set the passwords of its users, without the current one.
         Only callers with the scope `admin` set the passwords of operators.
 
-        The password of a user in the home organisation is valid for all organisations of the user,
-        any other only for the organisation that it was set in.
+        A password that a caller with the scope `admin` sets in the home organisation is valid for all
+        organisations of the user, also after the user changes it. Any other is valid only for the
+        organisation that it was set in.
         """
 
     @_abc_1.abstractmethod

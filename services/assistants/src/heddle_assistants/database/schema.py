@@ -221,9 +221,11 @@ passwords = Table(
     metadata,
     Column("user_id", Identifier, _of_user(), primary_key=True, autoincrement=False),
     Column("hash", Text, nullable=False),
+    _flag("all_organizations"),
     _at("changed_at"),
 )
-"""The passwords of users. The one of a home is valid for all organisations of the address."""
+"""The passwords of users. `all_organizations` says whether one is valid in all organisations of the
+address: an operator has set it at the home."""
 
 sessions = Table(
     "sessions",

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from heddle_runtime.errors import ResourceExhaustedError
 from sqlalchemy import case, delete, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.key_text import Peppers
 from heddle_assistants.database.engine import Database
+from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import sign_in_attempts
 
 WINDOW_SECONDS = 15 * 60
@@ -95,11 +95,10 @@ def check_failures(failures: int, most: int, seconds: int) -> None:
 async def _count(connection: AsyncConnection, digest: str, now: int) -> tuple[int, int]:
     """Count a failure, and return the failures in the window and its end."""
     table = sign_in_attempts
-    insertion = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     ended = table.c.ends_at <= now
     end = now + WINDOW_SECONDS
     query = (
-        insertion(table)
+        insertion(connection, table)
         .values(digest=digest, failures=1, ends_at=end)
         .on_conflict_do_update(
             index_elements=[table.c.digest],

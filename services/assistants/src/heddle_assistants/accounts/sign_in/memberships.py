@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from heddle_runtime.identity import ADMIN, DEFAULT_ORGANIZATION, ORGANIZATION_ADMIN
-from sqlalchemy import select
+from sqlalchemy import false, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.api_keys import OPEN
@@ -26,6 +26,8 @@ class Membership:
     status: str
     imported_system: bool
     password: str | None = field(repr=False)
+    opens_all: bool
+    """Whether the password is valid for all organisations of the address."""
 
     @property
     def usable(self) -> bool:
@@ -43,6 +45,7 @@ async def memberships(connection: AsyncConnection, email: str) -> Memberships:
             *(users.c.id, users.c.email, users.c.name, users.c.role, users.c.enabled),
             *(users.c.home, organizations.c.slug, organizations.c.name, organizations.c.status),
             *(organizations.c.is_system, passwords.c.hash),
+            func.coalesce(passwords.c.all_organizations, false()),
         )
         .select_from(
             users.join(organizations, organizations.c.id == users.c.organization_id).outerjoin(
@@ -58,14 +61,14 @@ async def memberships(connection: AsyncConnection, email: str) -> Memberships:
 def with_password(rows: Memberships, organization: str) -> Membership | None:
     """Return the row whose password signs in to an organisation, None if there is none.
 
-    The organisation's own password comes first, then that of the home. Without an organisation, it
-    is that of the home, then the first one.
+    The organisation's own password comes first, then one that opens all. Without an organisation,
+    it is that of the home, then the first one.
     """
     having = [row for row in rows if row.password is not None]
     if not organization:
         return having[0] if having else None  # the home is the first
     own = (row for row in having if row.organization == organization)
-    return next(own, None) or next((row for row in having if row.home), None)
+    return next(own, None) or next((row for row in having if row.opens_all), None)
 
 
 def with_address(rows: Memberships, organization: str) -> Membership | None:

@@ -13,7 +13,6 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity import Identity, home
 from heddle_runtime.permissions import may_administer
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts import access
@@ -28,6 +27,7 @@ from heddle_assistants.accounts.sign_in.password_rules import (
 from heddle_assistants.accounts.sign_in.sessions import Sessions, end_of_address, end_of_users
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
+from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import passwords
 
 
@@ -67,7 +67,7 @@ class Passwords:
             what = "is not correct. If you have none, ask an administrator for one"
             violation = Violation("current_password", what)
             raise InvalidRequestError("The password is not changed.", [violation])
-        await self._store(proof, request.password)
+        await self._store(proof, request.password, opens_all=proof.opens_all)
         await self._limits.succeeded(attempt)
 
     async def reset(self, request: pb.SetPasswordRequest, identity: Identity) -> str:
@@ -91,13 +91,14 @@ class Passwords:
             raise NotFoundError(message, user=email[:200])
         if self._sessions.is_operator(email) and not may_administer(identity):
             raise PermissionDeniedError("Only operators set the passwords of operators.")
-        await self._store(member, password)
+        # Administrators of an organisation must not sign in to others with what they set.
+        await self._store(member, password, opens_all=member.home and may_administer(identity))
         return "" if request.password else password
 
-    async def _store(self, member: Membership, password: str) -> None:
+    async def _store(self, member: Membership, password: str, *, opens_all: bool) -> None:
         hashed = await self._hashes.hash(password)
         async with self._audit.writing() as (connection, changes):
-            await _put(connection, member.user_id, hashed)
+            await _put(connection, member.user_id, hashed, opens_all=opens_all)
             await end_of_users(connection, [member.user_id])
             if member.home:
                 await end_of_address(connection, member.email)
@@ -105,10 +106,9 @@ class Passwords:
             changes.append(Change("user.password", member.email, member.organization, after={}))
 
 
-async def _put(connection: AsyncConnection, user_id: int, hashed: str) -> None:
-    values = {"hash": hashed, "changed_at": int(time.time())}
-    insertion = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    query = insertion(passwords).values(user_id=user_id, **values)
+async def _put(connection: AsyncConnection, user_id: int, hashed: str, *, opens_all: bool) -> None:
+    values = {"hash": hashed, "changed_at": int(time.time()), "all_organizations": opens_all}
+    query = insertion(connection, passwords).values(user_id=user_id, **values)
     await connection.execute(
         query.on_conflict_do_update(index_elements=[passwords.c.user_id], set_=values)
     )

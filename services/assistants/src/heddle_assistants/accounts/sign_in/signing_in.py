@@ -84,7 +84,9 @@ class SignIn:
         target = _target(rows, proof, request.organization) if right else None
         if proof is None or target is None:
             raise await self._refused(rows, "The e-mail address or the password is not correct.")
-        started = await self._start(target, PASSWORD, all_organizations=proof.home, proof=proof)
+        started = await self._start(
+            target, PASSWORD, all_organizations=proof.opens_all, proof=proof
+        )
         await self._after(request.password, proof)
         await self._limits.succeeded(attempt)
         return started
@@ -231,7 +233,7 @@ def _target(rows: Memberships, proof: Membership | None, organization: str) -> M
     """Return where a proven password signs in to."""
     if proof is None or not proof.enabled:
         return None
-    if proof.home:
+    if proof.opens_all:
         return with_address(rows, organization)
     return proof if proof.usable and organization in ("", proof.organization) else None
 

@@ -15,6 +15,7 @@ def upgrade() -> None:
         "passwords",
         sa.Column("user_id", Identifier, nullable=False, autoincrement=False),
         sa.Column("hash", sa.Text, nullable=False),
+        sa.Column("all_organizations", sa.Boolean, nullable=False, server_default=sa.false()),
         sa.Column("changed_at", Seconds, nullable=False),
         sa.PrimaryKeyConstraint("user_id", name="pk_passwords"),
         _user("passwords"),
