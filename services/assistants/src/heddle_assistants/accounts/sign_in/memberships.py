@@ -36,6 +36,7 @@ class Membership:
 
 
 Memberships = Sequence[Membership]
+_OPENS_ALL = func.coalesce(passwords.c.all_organizations, false())
 
 
 async def memberships(connection: AsyncConnection, email: str) -> Memberships:
@@ -44,8 +45,7 @@ async def memberships(connection: AsyncConnection, email: str) -> Memberships:
         select(
             *(users.c.id, users.c.email, users.c.name, users.c.role, users.c.enabled),
             *(users.c.home, organizations.c.slug, organizations.c.name, organizations.c.status),
-            *(organizations.c.is_system, passwords.c.hash),
-            func.coalesce(passwords.c.all_organizations, false()),
+            *(organizations.c.is_system, passwords.c.hash, _OPENS_ALL),
         )
         .select_from(
             users.join(organizations, organizations.c.id == users.c.organization_id).outerjoin(
