@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from heddle_runtime.identity import ADMIN, DEFAULT_ORGANIZATION, ORGANIZATION_ADMIN
-from sqlalchemy import false, func, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.api_keys import OPEN
@@ -26,8 +26,13 @@ class Membership:
     status: str
     imported_system: bool
     password: str | None = field(repr=False)
-    opens_all: bool
-    """Whether the password is valid for all organisations of the address."""
+    all_organizations: bool | None
+    """None without a password."""
+
+    @property
+    def opens_all(self) -> bool:
+        """Whether the password is valid for all organisations of the address."""
+        return bool(self.all_organizations)
 
     @property
     def usable(self) -> bool:
@@ -36,7 +41,6 @@ class Membership:
 
 
 Memberships = Sequence[Membership]
-_OPENS_ALL = func.coalesce(passwords.c.all_organizations, false())
 
 
 async def memberships(connection: AsyncConnection, email: str) -> Memberships:
@@ -45,7 +49,7 @@ async def memberships(connection: AsyncConnection, email: str) -> Memberships:
         select(
             *(users.c.id, users.c.email, users.c.name, users.c.role, users.c.enabled),
             *(users.c.home, organizations.c.slug, organizations.c.name, organizations.c.status),
-            *(organizations.c.is_system, passwords.c.hash, _OPENS_ALL),
+            *(organizations.c.is_system, passwords.c.hash, passwords.c.all_organizations),
         )
         .select_from(
             users.join(organizations, organizations.c.id == users.c.organization_id).outerjoin(
@@ -55,7 +59,7 @@ async def memberships(connection: AsyncConnection, email: str) -> Memberships:
         .where(users.c.email == email)
         .order_by(users.c.home.desc(), organizations.c.slug)
     )
-    return [Membership(*row) for row in await connection.execute(query)]
+    return [Membership(*tuple(row)) for row in await connection.execute(query)]
 
 
 def with_password(rows: Memberships, organization: str) -> Membership | None:
