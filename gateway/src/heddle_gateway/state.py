@@ -12,6 +12,7 @@ from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.http.disconnect import RunningRequests
+from heddle_gateway.http.static_files import StaticFiles
 from heddle_gateway.services import ServiceClients, ServiceHealth
 from heddle_gateway.settings import GatewaySettings
 
@@ -37,6 +38,8 @@ class State:
     """Of users who are at an identity provider."""
     providers: Mapping[str, IdentityProvider]
     """Identity providers by their ids."""
+    studio: StaticFiles | None = None
+    """The web application; None if it is not served."""
     health_reports: TTLCache[str, dict[str, ServiceHealth]] = field(
         default_factory=lambda: TTLCache(HEALTH_SECONDS)
     )

@@ -44,6 +44,7 @@ _TAGS = {
     "catalog": "The parts of assistants.",
     "mcp": "Heddle's tools for clients of the Model Context Protocol.",
     "sign-in": "Sessions of users, which browsers keep in a cookie, and passwords.",
+    "studio": "The web application, a client of the other routes.",
     "service": "The gateway itself.",
 }
 

@@ -1,0 +1,18 @@
+"""Writes the OpenAPI document of the gateway, of which the studio's types are generated."""
+
+import sys
+from pathlib import Path
+
+import msgspec
+from heddle_gateway.app import document
+
+
+def main(path: Path) -> None:
+    """Write the document; a file that has it already stays unchanged but for its time."""
+    text = msgspec.json.format(msgspec.json.encode(document()))
+    if not path.exists() or path.read_bytes() != text:
+        path.write_bytes(text)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,61 @@
+/** The only way to the server: typed calls of the routes in `/openapi.json`. */
+
+import createClient, { type Middleware } from "openapi-fetch";
+
+import { ApiError, errorOf, UNREACHABLE } from "./errors.ts";
+import type { paths } from "./schema.d.ts";
+
+const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** What a request needs beside its route; the session fills it in. */
+export const credentials = {
+  /** An API key that the user pasted. */
+  key: "",
+  /** The token that requests of a session cookie carry if they change something. */
+  csrfToken: "",
+  /** Called when the server does not accept the credentials any more. */
+  onRejected: () => {},
+};
+
+/** Send a request, and return its response if it succeeded.
+ *
+ * Throws ApiError: The request failed, or no response came.
+ */
+export async function send(request: Request): Promise<Response> {
+  if (credentials.key) request.headers.set("authorization", `Bearer ${credentials.key}`);
+  else if (credentials.csrfToken && !SAFE.has(request.method))
+    request.headers.set("x-csrf-token", credentials.csrfToken);
+  let response: Response;
+  try {
+    response = await fetch(request);
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    throw new ApiError("", UNREACHABLE);
+  }
+  if (response.ok || response.status === 304) return response;
+  if (response.status === 401) credentials.onRejected();
+  throw await errorOf(response);
+}
+
+const sameOrigin: Middleware = {
+  onRequest: ({ request }) => {
+    request.headers.set("accept", "application/json");
+    return request;
+  },
+};
+
+export const api = createClient<paths>({ fetch: send, credentials: "same-origin" });
+api.use(sameOrigin);
+
+/** Return the content of a response; calls look like `data(api.GET("/assistants"))`. */
+export async function data<T>(call: Promise<{ data?: T }>): Promise<T> {
+  return (await call).data as T;
+}
+
+/** Return the content of a response and its ETag, which a later change sends as `If-Match`. */
+export async function versioned<T>(
+  call: Promise<{ data?: T; response: Response }>,
+): Promise<{ content: T; etag: string }> {
+  const { data: content, response } = await call;
+  return { content: content as T, etag: response.headers.get("etag") ?? "" };
+}

@@ -1,0 +1,63 @@
+/** The texts of the studio in the user's language. A language is one file beside this one. */
+
+import type en from "./en.json";
+
+export type Key = keyof typeof en | PluralKey<keyof typeof en>;
+type PluralKey<K extends string> = K extends `${infer Base}.other` ? Base : never;
+type Messages = Record<string, string>;
+
+/** Each language in its own words. */
+export const LANGUAGES = { en: "English", es: "Español", ca: "Català", eu: "Euskara" } as const;
+export type Language = keyof typeof LANGUAGES;
+
+const files = import.meta.glob<Messages>("./*.json", { import: "default" });
+let current = $state.raw<{ language: Language; messages: Messages }>({ language: "en", messages: {} });
+
+export const isLanguage = (text: string): text is Language => Object.hasOwn(LANGUAGES, text);
+
+/** Return the first language of a list that the studio has, as browsers name them: `eu-ES`. */
+export function preferred(names: readonly string[]): Language {
+  const known = names.map((name) => name.split("-")[0] ?? "").find(isLanguage);
+  return known ?? "en";
+}
+
+/** Show the studio in a language from now on. */
+export async function speak(language: Language): Promise<void> {
+  const messages = await files[`./${language}.json`]!();
+  current = { language, messages };
+  document.documentElement.lang = language;
+}
+
+/** Return the language in use. */
+export const language = (): Language => current.language;
+
+/** Return a text, its placeholders `{name}` filled in.
+ *
+ * A text with the forms `KEY.one` and `KEY.other` has the form of the parameter `count`.
+ */
+export function t(key: Key, parameters: Record<string, string | number> = {}): string {
+  const { messages } = current;
+  const count = parameters["count"];
+  const form =
+    typeof count === "number" ? `${key}.${new Intl.PluralRules(current.language).select(count)}` : key;
+  const text = messages[form] ?? messages[`${key}.other`] ?? messages[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = parameters[name];
+    return value === undefined ? whole : typeof value === "number" ? number(value) : value;
+  });
+}
+
+export const number = (value: number, options?: Intl.NumberFormatOptions): string =>
+  new Intl.NumberFormat(current.language, options).format(value);
+
+/** Return an amount of money. */
+export const money = (value: number, currency = "USD"): string =>
+  number(value, { style: "currency", currency, maximumSignificantDigits: 3 });
+
+/** Return a day, or a day and a time, of seconds since 1970. */
+export const day = (seconds: number): string =>
+  new Intl.DateTimeFormat(current.language, { dateStyle: "medium" }).format(seconds * 1000);
+export const moment = (seconds: number): string =>
+  new Intl.DateTimeFormat(current.language, { dateStyle: "medium", timeStyle: "short" }).format(
+    seconds * 1000,
+  );
