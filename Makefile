@@ -142,7 +142,7 @@ test: $(SYNCED) ## Run all tests with reduced counts
 	$(BIN)/pytest -m "alone and not exhaustive" $(ALONE)
 
 test-all: export HYPOTHESIS_PROFILE = full
-test-all: $(SYNCED) ## Run all tests with full counts
+test-all: chromium $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone" --ignore tests/chaos
 	$(BIN)/pytest -m alone $(ALONE)
 	$(BIN)/pytest -m exhaustive tests/chaos
@@ -152,7 +152,6 @@ chaos: $(SYNCED) ## Inject faults into all processes under load, and print how e
 
 # Open WebUI has an environment of its own, which is filled once: it pins other versions than Heddle.
 OPEN_WEBUI := $(STATE)/open-webui
-PLAYWRIGHT_VERSION := 1.65.2
 
 $(OPEN_WEBUI)/.installed: $(UV) tests/open_webui/requirements.txt tests/open_webui/excluded.txt
 	@echo "Installing Open WebUI into $(OPEN_WEBUI): 1 GB"
@@ -165,8 +164,7 @@ chromium:
 	@command -v chromium > /dev/null || { echo "Chromium is missing: apt-get install chromium" >&2; exit 1; }
 
 test-open-webui: chromium $(SYNCED) $(OPEN_WEBUI)/.installed ## Use Heddle in Open WebUI with a real browser
-	$(UV) run --frozen --no-sync --python $(BIN)/python --with playwright==$(PLAYWRIGHT_VERSION) \
-	  pytest -v --durations 0 --durations-min 5 tests/open_webui/scenarios.py
+	$(BIN)/pytest -v --durations 0 --durations-min 5 tests/open_webui/scenarios.py
 
 bench-agent: $(UV) ## Measure how well the routers of the agent choose
 	@echo "Installing the locked packages and their extras, DSPy among them, into $(STATE)/extras"

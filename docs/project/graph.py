@@ -17,7 +17,7 @@ SOURCES = ("gateway/src/*", "tools-service/src/*", "migration-service/src/*", "s
 Graph = Mapping[str, AbstractSet[str]]
 
 GATEWAY, TOOLS = "heddle_gateway", "heddle_tools_service"
-MAX_GATEWAY_UNITS = 14
+MAX_GATEWAY_UNITS = 15
 MAX_GATEWAY_LEVELS = 10
 MAX_TOOLS_LINES = 18_000
 MAX_PRODUCT_LINES = 90_000

@@ -48,16 +48,16 @@ class Instruction:
     text: str
 
 
-def stages() -> tuple[list[Instruction], list[Instruction]]:
-    """Return the instructions of the stage that builds and of the one that remains."""
+def stages() -> tuple[list[Instruction], list[Instruction], list[Instruction]]:
+    """Return the instructions of the stages `studio` and `builder`, and of the one that remains."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
     joined = re.sub(r"\\\n\s*", " ", text)
     instructions = [
         Instruction(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()
     ]
     starts = [index for index, found in enumerate(instructions) if found.name == "FROM"]
-    assert len(starts) == 2
-    return instructions[starts[0] : starts[1]], instructions[starts[1] :]
+    studio, builder, final = starts
+    return instructions[studio:builder], instructions[builder:final], instructions[final:]
 
 
 def command(name: str) -> str:

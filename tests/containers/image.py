@@ -38,7 +38,7 @@ class Image:
 
     def healthy(self, address: str) -> bool:
         """Run the image's own health check."""
-        (check,) = (found.text for found in stages()[1] if found.name == "HEALTHCHECK")
+        (check,) = (found.text for found in stages()[2] if found.name == "HEALTHCHECK")
         ran = subprocess.run(  # noqa: S603 - the image's own command
             [SHELL, "-c", check.partition("CMD ")[2]],
             capture_output=True,
@@ -62,7 +62,9 @@ def build(name: str, folder: Path, **arguments: str) -> Image:
     variables = dict(os.environ) | given | {"UV_PROJECT_ENVIRONMENT": str(environment)}
     variables["PATH"] = f"{Path(_uv()).parent}{os.pathsep}{variables['PATH']}"
     variables.pop("VIRTUAL_ENV", None)
-    for instruction in stages()[0]:
+    for instruction in stages()[1]:
+        if instruction.text.startswith("--from=studio"):
+            continue  # optional: the gateway works without its web application
         if instruction.name == "COPY":
             _copy(instruction.text, source)
         elif "uv sync" in instruction.text:

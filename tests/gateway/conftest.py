@@ -13,6 +13,7 @@ from gateway.neighbours import Neighbours, Orchestrator, serving_neighbours
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import ServiceClients
+from heddle_gateway.studio_pages import FOLDER
 from integration.browser import browser
 
 KEY = "lamb_test_key_0123456789"
@@ -48,7 +49,11 @@ Start = Callable[..., AbstractAsyncContextManager[Bench]]
 
 @asynccontextmanager
 async def gateway(
-    transport: str = "local", *, secret: str | None = None, **settings: Any
+    transport: str = "local",
+    *,
+    secret: str | None = None,
+    studio_folder: Path = FOLDER,
+    **settings: Any,
 ) -> AsyncGenerator[Bench]:
     """Yield a gateway with these settings."""
     neighbours = Neighbours()
@@ -60,7 +65,7 @@ async def gateway(
     )
     async with (
         serving_neighbours(neighbours, transport, secret) as peers,
-        serving(app(complete, peers), complete) as address,
+        serving(app(complete, peers, studio_folder), complete) as address,
         browser(f"http://{address}", KEY) as client,
     ):
         yield Bench(address, client, neighbours, peers)

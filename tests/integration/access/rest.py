@@ -253,5 +253,6 @@ NO_IDENTIFIER = {
     *("POST /login/organization", "GET /login/oidc/{provider}"),
     "GET /login/oidc/{provider}/callback",
     *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
+    *("GET /", "GET /studio", "GET /studio/{path}"),
 }
 """Routes that name no thing of a user: they create things of the caller or describe Heddle."""

@@ -1,0 +1,182 @@
+"""The frame of the studio, signing in, and the budget of the first screen."""
+
+import gzip
+import json
+import re
+
+import pytest
+from heddle_gateway.studio_pages import FOLDER
+from playwright.sync_api import Route, expect
+from studio.harness import KEY, LANGUAGES, PHONE, ROOT, VIEWS, Studio
+
+pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+MAX_FIRST_SCREEN_BYTES = 80_000
+SCREENS = ("", "assistants", "health", "nowhere")
+
+
+@pytest.mark.parametrize(("theme", "width"), VIEWS)
+@pytest.mark.parametrize("path", SCREENS)
+def test_every_screen_is_accessible_and_fits(
+    development: Studio, path: str, theme: str, width: int
+) -> None:
+    with development.screen(theme=theme, width=width) as screen:
+        screen.open(path)
+        screen.check(expected=("/v1/me",))
+        screen.picture(f"{path or 'home'}-{theme}-{width}")
+
+
+@pytest.mark.parametrize(("theme", "width"), VIEWS)
+def test_the_screen_to_sign_in_is_accessible_and_fits(
+    locked: Studio, theme: str, width: int
+) -> None:
+    with locked.screen(theme=theme, width=width) as screen:
+        screen.open("assistants")
+        expect(screen.page).to_have_url(re.compile("/sign-in"))
+        screen.check(expected=("401", "404"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_browser_s_language_is_spoken(development: Studio, language: str) -> None:
+    texts = json.loads((ROOT / f"studio/src/lib/i18n/{language}.json").read_text())
+    with development.screen(language=language) as screen:
+        screen.open("assistants")
+        expect(screen.page.get_by_role("heading", level=1)).to_have_text(texts["assistants.title"])
+        assert screen.page.evaluate("document.documentElement.lang") == language
+        assert screen.violations() == []
+
+
+def test_language_theme_and_density_are_chosen_and_stay(development: Studio) -> None:
+    with development.screen() as screen:
+        page = screen.page
+        screen.open()
+        page.get_by_role("button", name="Language and display").click()
+        page.get_by_label("Colours").select_option("dark")
+        page.get_by_label("Density").select_option("compact")
+        page.get_by_label("Language", exact=True).select_option("eu")
+        expect(page.get_by_role("heading", name="Hizkuntza eta itxura")).to_be_visible()
+        assert screen.violations() == []
+        page.reload()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Hasiera")
+        root = "getComputedStyle(document.documentElement)"
+        assert page.evaluate(f"{root}.colorScheme") == "dark"
+        assert page.evaluate(f"{root}.fontSize") == "15px"
+
+
+def test_an_operator_signs_in_with_a_key_and_out_again(locked: Studio) -> None:
+    with locked.screen() as screen:
+        page = screen.page
+        screen.open("health")
+        page.get_by_label("API key", exact=True).fill("lamb_wrong_key_0123456789")
+        page.get_by_role("button", name="Use the key").click()
+        expect(page.get_by_role("alert")).to_contain_text("The API key is not valid.")
+        page.get_by_label("API key", exact=True).fill(KEY)
+        page.get_by_role("button", name="Use the key").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Health")
+        page.reload()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Health")
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_role("dialog").get_by_role("button", name="Sign out").click()
+        expect(page).to_have_url(re.compile("/sign-in"))
+        assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_stranger_s_address_is_not_opened_after_signing_in(locked: Studio) -> None:
+    with locked.screen() as screen:
+        screen.open("sign-in?next=https://evil.example/studio/")
+        screen.page.get_by_label("API key", exact=True).fill(KEY)
+        screen.page.get_by_role("button", name="Use the key").click()
+        expect(screen.page.get_by_role("heading", level=1)).to_have_text("Home")
+        assert screen.page.url.startswith(locked.url)
+
+
+def test_an_ended_session_loses_nothing_that_was_typed(locked: Studio) -> None:
+    with locked.screen() as screen:
+        page = screen.page
+        screen.open("assistants")
+        page.get_by_label("API key", exact=True).fill(KEY)
+        page.get_by_role("button", name="Use the key").click()
+        page.get_by_role("button", name="New assistant").first.click()
+        page.get_by_label("Name", exact=True).fill("tutor")
+        page.get_by_label("Title (optional)").fill("A tutor of weaving")
+        page.route("**/assistants", lambda route: route.continue_(headers=_without_key(route)))
+        page.get_by_role("button", name="Create").click()
+        lost = page.get_by_role("dialog", name="Your session has ended")
+        expect(lost).to_be_visible()
+        assert screen.violations() == []
+        page.unroute("**/assistants")
+        lost.get_by_label("API key", exact=True).fill(KEY)
+        lost.get_by_role("button", name="Use the key").click()
+        expect(lost).to_be_hidden()
+        expect(page.get_by_label("Title (optional)")).to_have_value("A tutor of weaving")
+        page.get_by_role("button", name="Create").click()
+        expect(page.get_by_text("A tutor of weaving is created.")).to_be_visible()
+
+
+def test_a_missing_connection_is_reported_and_loses_nothing(development: Studio) -> None:
+    with development.screen() as screen:
+        page = screen.page
+        screen.open("assistants?new")
+        page.get_by_label("Name", exact=True).fill("offline")
+        page.context.set_offline(True)
+        page.get_by_role("button", name="Create").click()
+        expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached")
+        expect(page.get_by_label("Name", exact=True)).to_have_value("offline")
+        page.context.set_offline(False)
+        page.get_by_role("button", name="Create").click()
+        expect(page.get_by_text("offline is created.")).to_be_visible()
+
+
+def test_what_was_typed_outlives_a_reload(development: Studio) -> None:
+    with development.screen() as screen:
+        screen.open("assistants?new")
+        screen.page.get_by_label("Name", exact=True).fill("unsaved")
+        screen.page.reload()
+        expect(screen.page.get_by_label("Name", exact=True)).to_have_value("unsaved")
+
+
+def test_the_keyboard_alone_reaches_everything(development: Studio) -> None:
+    with development.screen() as screen:
+        page = screen.page
+        screen.open()
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("main")).to_be_focused()
+        page.get_by_role("link", name="Assistants", exact=True).focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Assistants")
+        page.get_by_role("button", name="New assistant").first.focus()
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(page.get_by_role("button", name="New assistant").first).to_be_focused()
+
+
+def test_the_menu_of_a_phone_opens_and_closes(development: Studio) -> None:
+    with development.screen(width=PHONE) as screen:
+        screen.open()
+        link = screen.page.get_by_role("link", name="Health")
+        expect(link).to_be_hidden()
+        screen.page.get_by_role("button", name="Menu").click()
+        assert screen.violations() == []
+        link.click()
+        expect(screen.page.get_by_role("heading", level=1)).to_have_text("Health")
+        expect(link).to_be_hidden()
+
+
+def test_the_first_screen_is_small(development: Studio) -> None:
+    with development.screen() as screen:
+        loaded: set[str] = set()
+        screen.page.on("requestfinished", lambda request: loaded.add(request.url))
+        screen.open()
+        files = [FOLDER / url.partition("/studio/")[2] for url in loaded if "/_app/" in url]
+        sizes = {file.name: len(gzip.compress(file.read_bytes(), 9)) for file in files}
+    assert files
+    assert sum(sizes.values()) <= MAX_FIRST_SCREEN_BYTES, sizes
+
+
+def _without_key(route: Route) -> dict[str, str]:
+    headers = route.request.headers
+    return {name: value for name, value in headers.items() if name != "authorization"}
