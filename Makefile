@@ -64,12 +64,15 @@ $(STATE)/studio-checked: studio/src/lib/api/schema.d.ts $(STUDIO_SOURCES)
 	@$(NPM) run test
 	@touch $@
 
+studio-npm: $(NODE)/bin/node ## Run npm in the studio: make studio-npm ARGUMENTS="outdated"
+	@$(NPM) $(ARGUMENTS)
+
 studio: $(STATE)/studio-checked $(STUDIO)/shell.html ## Check and build the web application that the gateway serves at /studio
 
 demo: $(INSTALLED) ## Ingest a manual, ask it a question with three tools, stream the answer
 	@$(BIN)/python -m heddle_devstack.demo
 
-up: $(INSTALLED) $(STUDIO)/shell.html ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9106
+up: $(INSTALLED) $(if $(filter false,$(HEDDLE_GATEWAY_STUDIO)),,$(STUDIO)/shell.html) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9106
 	@$(BIN)/python -m heddle_devstack
 
 install: $(SYNCED) ## Install everything into .venv, development tools included
@@ -182,4 +185,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio install proto format lint release-contract docs docs-serve release licences quick test test-all chaos chromium test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release licences quick test test-all chaos chromium test-open-webui bench bench-agent graph fresh check

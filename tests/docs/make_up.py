@@ -71,7 +71,8 @@ async def make_up(folder: Path, **environment: str) -> AsyncGenerator[MakeUp]:
     processes = Processes(folder, {}, ports)
     # The settings of the machine that runs the tests do not count.
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("HEDDLE_")}
-    variables = {**inherited, **addresses(ports, "LISTEN"), **environment}
+    own = {"HEDDLE_GATEWAY_STUDIO": "false", **addresses(ports, "LISTEN")}  # no build with Node
+    variables = {**inherited, **own, **environment}
     with _running(folder, variables) as process:
         until = asyncio.get_running_loop().time() + _START_SECONDS
         while not await asyncio.to_thread(processes.is_ready, GATEWAY):
