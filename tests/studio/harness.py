@@ -99,6 +99,23 @@ class Studio:
     browser: Browser
     client: httpx.Client
     """The operator's, to prepare what a screen shows."""
+    folder: Path
+    assistants: str
+    """The address of the assistants service."""
+
+    def heddle(self, *arguments: str, text: str = "") -> None:
+        """Run the command `heddle` as the operator, with `text` as its standard input."""
+        command = [sys.executable, "-m", "heddle_cli", *arguments]
+        address = ["--assistants-address", self.assistants]
+        ran = subprocess.run(  # noqa: S603 - our own command
+            [*command, *address],
+            capture_output=True,
+            check=False,
+            cwd=self.folder,
+            input=text,
+            text=True,
+        )
+        assert ran.returncode == 0, ran.stderr
 
     @contextmanager
     def screen(
@@ -137,11 +154,12 @@ def running(folder: Path, browser: Browser, **settings: str) -> Iterator[Studio]
         settings: Further environment variables. Without `HEDDLE_GATEWAY_API_KEY` it runs in
             development mode.
     """
-    port = free_port()
+    port, assistants = free_port(), f"127.0.0.1:{free_port()}"
     url = f"http://127.0.0.1:{port}"
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("HEDDLE_")},
         **{f"HEDDLE_{service}_LISTEN": "127.0.0.1:0" for service in _SERVICES},
+        "HEDDLE_ASSISTANTS_LISTEN": assistants,
         "HEDDLE_GATEWAY_LISTEN": f"127.0.0.1:{port}",
         **settings,
     }
@@ -155,7 +173,7 @@ def running(folder: Path, browser: Browser, **settings: str) -> Iterator[Studio]
         httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as client,
     ):
         _wait(client, process, folder / "heddle.log")
-        yield Studio(url, browser, client)
+        yield Studio(url, browser, client, folder, assistants)
 
 
 @contextmanager

@@ -19,7 +19,12 @@ interface Screen {
 const SCREENS: readonly Screen[] = [
   { path: "", title: "home.title", icon: House },
   { path: "assistants", title: "assistants.title", icon: Bot },
-  { path: "health", title: "health.title", icon: HeartPulse, visible: () => session.may("admin") },
+  {
+    path: "health",
+    title: "health.title",
+    icon: HeartPulse,
+    visible: () => session.may("manage_installation"),
+  },
 ];
 
 export const screens = (): Screen[] => SCREENS.filter((each) => each.visible?.() ?? true);

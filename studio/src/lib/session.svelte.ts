@@ -1,9 +1,12 @@
 /** Who uses the studio, and what they may do. */
 
-import { credentials } from "./api/client.ts";
+import { api, credentials, data } from "./api/client.ts";
 import { ApiError } from "./api/errors.ts";
-import { type Me, post, readMe } from "./api/me.ts";
 import { queries } from "./api/queries.ts";
+import type { components } from "./api/schema.d.ts";
+
+type Me = components["schemas"]["Me"];
+export type Right = Me["rights"][number];
 
 const KEY = "heddle.key";
 
@@ -21,14 +24,14 @@ class Session {
     };
   }
 
-  may(right: string): boolean {
+  may(right: Right): boolean {
     return this.me?.rights.includes(right) ?? false;
   }
 
   /** Ask the server who the user is, and return whether they are signed in. */
   async load(): Promise<boolean> {
     try {
-      this.#enter(await readMe());
+      this.#enter(await data(api.GET("/v1/me")));
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 401)) throw error;
       this.#forget();
@@ -36,10 +39,13 @@ class Session {
     return this.me !== null;
   }
 
-  async signIn(email: string, password: string, organization: string): Promise<void> {
-    const body = { email, password, ...(organization && { organization }) };
-    await post("/login", body);
-    await this.load();
+  async signIn(email: string, password: string): Promise<void> {
+    this.#enter(await data(api.POST("/login", { body: { email, password } })));
+  }
+
+  /** Act in another organisation of the user. All screens show what is there. */
+  async switchTo(organization: string): Promise<void> {
+    this.#enter(await data(api.POST("/login/organization", { body: { organization } })));
   }
 
   /** Use an API key from now on.
@@ -50,7 +56,7 @@ class Session {
     const before = credentials.key;
     credentials.key = key;
     try {
-      this.#enter(await readMe());
+      this.#enter(await data(api.GET("/v1/me")));
     } catch (error) {
       credentials.key = before;
       throw error;
@@ -59,19 +65,20 @@ class Session {
   }
 
   async signOut(everywhere: boolean): Promise<void> {
-    if (this.me?.authentication === "session") await post("/logout", { everywhere });
+    if (this.me?.authentication === "session") await data(api.POST("/logout", { body: { everywhere } }));
     this.#forget();
     sessionStorage.clear(); // drafts may be the next user's otherwise
     queries.clear();
   }
 
   #enter(me: Me): void {
-    const other = this.me !== null && this.me.email !== me.email;
+    const other =
+      this.me !== null && (this.me.subject !== me.subject || this.me.organization !== me.organization);
     this.me = me;
     this.lost = false;
     credentials.csrfToken = me.csrf_token ?? "";
-    // Answers to another user, or to nobody, say nothing now.
-    if (other) queries.clear();
+    // What another user may see is not shown for a moment either.
+    if (other) void queries.resetQueries();
     else void queries.invalidateQueries();
   }
 
