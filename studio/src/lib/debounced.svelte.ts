@@ -1,5 +1,5 @@
 /** Return a value after it stayed the same for a while: searches start when the user pauses. */
-export function debounced<T>(value: () => T, milliseconds = 200): { readonly current: T } {
+export function debounced<T>(value: () => T, milliseconds = 80): { readonly current: T } {
   let current = $state.raw(value());
   $effect(() => {
     const next = value();

@@ -1,0 +1,123 @@
+"""The list of assistants: creating, copying, importing, exporting, deleting, and its size."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from studio.harness import VIEWS, Studio, running
+
+pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+COUNT = 10_000
+MAX_SECONDS = 0.2
+MODEL = {"connector": "bypass", "model": "simple-bypass"}
+XSS = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Studio]:
+    """A Heddle with many assistants of the visitor."""
+    folder = tmp_path_factory.mktemp("many")
+    with running(folder, browser) as studio:
+        studio.client.post(
+            "/assistants", json={"name": "tutor_0", "model": MODEL}
+        ).raise_for_status()
+        _copy(next((folder / ".heddle").rglob("*.db")))
+        yield studio
+
+
+def _copy(database: Path) -> None:
+    """Store copies of the only assistant, as an import from LAMB would."""
+    with sqlite3.connect(database) as connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(assistants)")]
+        copied = [name for name in columns if name not in ("id", "name")]
+        names = ", ".join(copied)
+        connection.executemany(
+            f"INSERT INTO assistants (name, {names}) "  # noqa: S608 - names of columns
+            f"SELECT ?, {names} FROM assistants WHERE name = 'tutor_0'",
+            ((f"tutor_{number}",) for number in range(1, COUNT)),
+        )
+    connection.close()
+
+
+def seconds(action: Callable[[], object], page: Page, text: str) -> float:
+    """Return how long it takes from an action until a text is visible."""
+    start = time.perf_counter()
+    action()
+    page.get_by_text(text, exact=True).first.wait_for()
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(("theme", "width"), VIEWS)
+def test_the_list_is_accessible(many: Studio, theme: str, width: int) -> None:
+    with many.screen(theme=theme, width=width) as screen:
+        screen.open("assistants")
+        expect(screen.page.get_by_text("tutor_7", exact=True)).to_be_visible()
+        screen.check()
+        screen.picture(f"assistants-many-{theme}-{width}")
+
+
+def test_paging_and_searching_many_assistants_is_fast(many: Studio) -> None:
+    with many.screen() as screen:
+        page = screen.page
+        screen.open("assistants")
+        following = page.get_by_role("button", name="Next")
+        durations = [
+            min(seconds(following.click, page, f"tutor_{last}") for last in (70, 120, 170)),
+        ]
+        search = page.get_by_label("Search by name or title")
+        durations.append(
+            min(
+                seconds(lambda: search.fill(f"tor_{room}"), page, f"tutor_{room}")  # noqa: B023 - called at once
+                for room in (9977, 8866, 7755)
+            )
+        )
+    assert max(durations) < MAX_SECONDS, durations
+
+
+def test_an_assistant_is_created_copied_exported_imported_and_deleted(
+    development: Studio, tmp_path: Path
+) -> None:
+    with development.screen() as screen:
+        page = screen.page
+        screen.open("assistants")
+        page.get_by_role("button", name="New assistant").first.click()
+        page.get_by_label("Name", exact=True).fill("no spaces allowed")
+        page.get_by_label("Title (optional)").fill(XSS)
+        page.get_by_role("button", name="Create").click()
+        expect(page.get_by_label("Name", exact=True)).to_have_attribute("aria-invalid", "true")
+        page.get_by_label("Name", exact=True).fill("looms")
+        page.get_by_role("button", name="Create").click()
+        expect(page.get_by_text(f"{XSS} is created.")).to_be_visible()
+        row = page.get_by_role("row").filter(has_text="looms")
+        row.get_by_role("button", name="Actions for").click()
+        assert screen.violations() == []
+        with page.expect_download() as download:
+            page.get_by_role("menuitem", name="Export").click()
+        file = tmp_path / "looms.json"
+        download.value.save_as(file)
+        assert json.loads(file.read_text())["name"] == "looms"
+        row.get_by_role("button", name="Actions for").click()
+        page.get_by_role("menuitem", name="Copy").click()
+        page.get_by_role("dialog").get_by_role("button", name="Copy").click()
+        expect(page.get_by_text("looms_2 is created.")).to_be_visible()
+        page.get_by_role("button", name="Import").click()
+        page.get_by_label("File").set_input_files(file)
+        page.get_by_role("dialog").get_by_role("button", name="Import").click()
+        expect(page.get_by_role("alert")).to_contain_text("looms")
+        page.get_by_role("dialog").get_by_label("Name").fill("looms_3")
+        page.get_by_role("dialog").get_by_role("button", name="Import").click()
+        expect(page.get_by_text("looms_3 is imported.")).to_be_visible()
+        third = page.get_by_role("row").filter(has_text="looms_3")
+        third.get_by_role("button", name="Actions for").click()
+        page.get_by_role("menuitem", name="Delete").click()
+        remove = page.get_by_role("dialog").get_by_role("button", name="Delete")
+        expect(remove).to_be_disabled()
+        page.get_by_label("Type looms_3 to confirm").fill("looms_3")
+        remove.click()
+        expect(page.get_by_text("looms_3 is deleted.")).to_be_visible()
+        expect(third).to_have_count(0)
+        screen.check(expected=("400", "409"))
