@@ -2,8 +2,7 @@
 
 import json
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,12 +42,25 @@ def _copy(database: Path) -> None:
     connection.close()
 
 
-def seconds(action: Callable[[], object], page: Page, text: str) -> float:
-    """Return how long it takes from an action until a text is visible."""
-    start = time.perf_counter()
-    action()
-    page.get_by_text(text, exact=True).first.wait_for()
-    return time.perf_counter() - start
+def seconds(page: Page, action: str, text: str) -> float:
+    """Return how long it takes in the browser from an action until a text is in the table.
+
+    Args:
+        page: The page.
+        action: A statement of JavaScript.
+        text: The name in a row.
+    """
+    script = """([action, text]) => new Promise((done) => {
+        const start = performance.now();
+        const look = () => {
+            const names = [...document.querySelectorAll("tbody th")];
+            if (names.some((name) => name.textContent.trim() === text))
+                done((performance.now() - start) / 1000);
+            else requestAnimationFrame(look);
+        };
+        ACTION; look();
+    })""".replace("ACTION", action)
+    return float(page.evaluate(script, [action, text]))
 
 
 @pytest.mark.parametrize(("theme", "width"), VIEWS)
@@ -64,17 +76,14 @@ def test_paging_and_searching_many_assistants_is_fast(many: Studio) -> None:
     with many.screen() as screen:
         page = screen.page
         screen.open("assistants")
-        following = page.get_by_role("button", name="Next")
-        durations = [
-            min(seconds(following.click, page, f"tutor_{last}") for last in (70, 120, 170)),
-        ]
-        search = page.get_by_label("Search by name or title")
-        durations.append(
-            min(
-                seconds(lambda: search.fill(f"tor_{room}"), page, f"tutor_{room}")  # noqa: B023 - called at once
-                for room in (9977, 8866, 7755)
-            )
-        )
+        following = """document.querySelector("nav[aria-label=Pages] button:last-child").click()"""
+        pages = [seconds(page, following, f"tutor_{last}") for last in (40, 65, 90)]
+        searches = []
+        for room in (9977, 8866, 7755):
+            typing = f"""const box = document.querySelector("input[type=search]");
+                box.value = "tor_{room}"; box.dispatchEvent(new Event("input", {{bubbles: true}}))"""
+            searches.append(seconds(page, typing, f"tutor_{room}"))
+        durations = [min(pages), min(searches)]
     assert max(durations) < MAX_SECONDS, durations
 
 
