@@ -197,6 +197,13 @@ class Usage(usage_pb2_grpc.UsageServiceServicer):
     reserved: list[usage_pb2.ReserveUsageRequest] = field(default_factory=list)
     refusals: list[Exception] = field(default_factory=list)
     """What reservations fail with."""
+    price: assistant_pb2.Price | None = None
+    """Of every model."""
+
+    async def GetPrice(
+        self, request: usage_pb2.GetPriceRequest, context: Context
+    ) -> usage_pb2.GetPriceResponse:
+        return usage_pb2.GetPriceResponse(price=self.price)
 
     async def ReserveUsage(
         self, request: usage_pb2.ReserveUsageRequest, context: Context

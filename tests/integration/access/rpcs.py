@@ -281,6 +281,7 @@ RPCS: dict[str, Rpc] = {
             "lifetime": Duration(seconds=1),
         },
     ),
+    "Usage.GetPrice": Rpc(REFUSED, lambda _: {"model": MODEL, "organization": "uni"}),
     "Usage.GetUsage": Rpc(OWN, _id("assistant")),
     "Usage.ListUsage": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.assistant else {}),
     "Usage.ResetUsage": Rpc(NOT_FOUND, _id("assistant")),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.call_metadata import new_call_options
@@ -304,5 +305,29 @@ async def test_tools_that_fill_slots_and_those_that_are_called_work_beside_the_a
     run = await agent.run("What is the voltage?", FAST, include_trace=True)
 
     [trace] = [event.trace for event in run.events if event.HasField("trace")]
-    assert [step.name for step in trace.steps] == [FAST, "model"]
+    kinds_of_steps = [(step.name, step.kind) for step in trace.steps]
+    assert kinds_of_steps[0] == (FAST, pb.Trace.STEP_KIND_TOOL)
+    decisions = [step for step in trace.steps if step.kind == pb.Trace.STEP_KIND_DECISION]
+    assert len(decisions) == len([each for each in run.events if each.HasField("decision")])
+    assert kinds_of_steps[-1] == ("model", pb.Trace.STEP_KIND_MODEL)
     assert kinds(run.events)[-2:] == ["trace", "done"]
+
+
+async def test_a_trace_tells_which_tool_of_the_agent_brought_each_passage(agent: Agent) -> None:
+    passages = [{"manual": "M", "page": n, "text": f"The voltage is {n} V."} for n in (1, 2)]
+    agent.tools.finds = {FAST: passages}
+    run = await agent.run(
+        "What is the voltage?", FAST, include_trace=True, include_trace_texts=True
+    )
+
+    [trace] = [event.trace for event in run.events if event.HasField("trace")]
+    brought = [slot for slot in trace.slots if slot.tool]
+    assert len(brought) == len(passages)
+    for number, slot in enumerate(brought, start=1):
+        [place] = slot.ranges
+        prompt = trace.prompt[place.message].parts[place.part].text
+        assert prompt[place.start : place.end] == slot.text
+        assert slot.text.endswith(f"The voltage is {number} V.")
+        assert trace.steps[slot.step].tool == FAST
+    starts = {step.kind: step.start.ToNanoseconds() for step in trace.steps}
+    assert starts[pb.Trace.STEP_KIND_TOOL] <= starts[pb.Trace.STEP_KIND_MODEL]

@@ -161,6 +161,7 @@ async def app(
                     Recording(database, catalog, price_lookup),
                     Reservations(database, price_lookup),
                     Reports(database, audit, catalog, rows, price_lookup),
+                    price_lookup,
                 ),
             ),
             bind(

@@ -28,6 +28,7 @@ from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.functions import Functions, Limits, ToolCatalog
 from heddle_orchestrator.metering.flushing import Flusher, flushing
 from heddle_orchestrator.metering.meter import Meter
+from heddle_orchestrator.metering.prices import PriceClient
 from heddle_orchestrator.metering.reserving import Reserver
 from heddle_orchestrator.servicer import OrchestratorServicer
 from heddle_orchestrator.validation import Validator
@@ -170,6 +171,7 @@ async def app(
         meter=meter,
         reserver=Reserver(clients.usage, credentials, flusher, settings.quota_completion_tokens),
         grants=GrantSigner(secret),
+        prices=PriceClient(clients.usage, credentials),
     )
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
     async with flushing(flusher, settings.usage_flush_seconds):

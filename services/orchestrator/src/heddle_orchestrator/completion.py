@@ -32,6 +32,7 @@ from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.metering.counting import Counting, charged_assistant
 from heddle_orchestrator.metering.meter import Meter
+from heddle_orchestrator.metering.prices import PriceClient
 from heddle_orchestrator.metering.reserving import Reserver
 from heddle_orchestrator.output.events import output_filter
 from heddle_orchestrator.plan import Plan, plan
@@ -65,6 +66,7 @@ class Completions:
     meter: Meter
     reserver: Reserver
     grants: GrantSigner
+    prices: PriceClient
 
     async def stream(
         self,
@@ -88,6 +90,7 @@ class Completions:
         """
         plan_ = plan_ or await self._plan(request, context)
         output = output_filter(plan_.assistant.output_hosts)
+        tracing = self._tracing(plan_, context) if plan_.traced else None
         if plan_.bound:
             run = self._tool_run(plan_, context, watched=watched)
             async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
@@ -102,16 +105,15 @@ class Completions:
         if sources := source_events(plan_.bound):
             shown = sources if output is None else output.events(sources)
             yield pb.RunCompletionResponse(events=shown)
-        tracing = Tracing(plan_, self.max_prompt_chars) if plan_.traced else None
         answer = self._answer(plan_, context, generate_request, watched=watched)
+        if tracing is not None:
+            answer = tracing.insert_into(answer, generate_request.generation)
         warnings = plan_.warnings()
         async with aclosing(answer) as responses:
             async for response in responses:
                 if warnings:  # not before the model answers: its failure would come after an event
                     yield pb.RunCompletionResponse(events=warnings)
                     warnings = []
-                if tracing is not None:
-                    tracing.take(response.events)
                 if output is None:  # without a call for each piece of text
                     yield response
                 elif events := output.events(response.events):
@@ -175,7 +177,13 @@ class Completions:
             return self._generate_in_loop(plan_, context, request, watched=watched)
         if plan_.empty_response:
             return _without_model(plan_.empty_response)
-        return self._generate(plan_, context, request, watched=watched)
+        answer = self._generate(plan_, context, request, watched=watched)
+        return answer if plan_.observe is None else plan_.observe(answer)
+
+    def _tracing(self, plan_: Plan, context: Context) -> Tracing:
+        tracing = Tracing(plan_, self.max_prompt_chars, self.prices, context)
+        plan_.observe = tracing.observe
+        return tracing
 
     async def _generate(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
@@ -256,6 +264,8 @@ class Completions:
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
     ) -> AsyncGenerator[Events]:
         answer = self._generate(plan_, context, request, watched=watched)
+        if plan_.observe is not None:
+            answer = plan_.observe(answer)
         async with aclosing(answer) as responses:
             async for response in responses:
                 yield response.events[:]

@@ -1,6 +1,6 @@
 """The plan of a run: the assistant, its tools and its prompt."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
-from heddle_runtime.permissions import may_inspect
+from heddle_runtime.permissions import may_change, may_inspect
 
 from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
@@ -28,6 +28,8 @@ from heddle_orchestrator.tools.bindings import (
 )
 from heddle_orchestrator.tools.failures import log_lost_tool
 
+Responses = AsyncGenerator[pb.RunCompletionResponse]
+Observe = Callable[[Responses], Responses]
 ValueT = TypeVar("ValueT")
 _UNNAMED = "A tool of this assistant has no name, and was skipped. Tell the assistant's author."
 
@@ -48,12 +50,16 @@ class Plan:
     """The tools that the routing agent chooses among."""
     traced: bool
     """Whether the run has a trace."""
+    trace_texts: bool
+    """Whether the trace has the texts of tools, models and users."""
     has_quota: bool
     """Whether answers must reserve their costs."""
     called: list[BoundTool] = field(default_factory=list)
     """Collects the calls of the model or the agent."""
     state: State | None = None
     """Of the agent's run, once it has begun."""
+    observe: Observe | None = None
+    """Records each request to a model, if the run has a trace."""
 
     @property
     def loops(self) -> bool:
@@ -177,6 +183,7 @@ def plan(
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),
         traced,
+        traced and _shows_texts(request, assistant),
         has_quota,
     )
 
@@ -194,6 +201,12 @@ def _traced(request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant
     if request.include_trace:
         raise PermissionDeniedError("Only those who may read the assistant get a trace of its run.")
     return False
+
+
+def _shows_texts(request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant) -> bool:
+    """Return whether the caller asks for the texts of a trace, and may change the assistant."""
+    wants_texts = request.include_trace and request.include_trace_texts
+    return wants_texts and may_change(caller().identity, assistant)
 
 
 def _named(field: str, name: str, known: Mapping[str, ValueT]) -> ValueT:

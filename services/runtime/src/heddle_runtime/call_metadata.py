@@ -87,11 +87,12 @@ def new_call_options(timeout: float) -> CallOptions:
 class Stopwatch:
     """Measures the time since it was created, with a monotonic clock."""
 
-    __slots__ = ("_started",)
+    __slots__ = ("started",)
 
     def __init__(self) -> None:
-        self._started = time.perf_counter()
+        self.started = time.perf_counter()
+        """When it was created, by `time.perf_counter`."""
 
     def seconds(self) -> float:
         """Return the seconds, rounded to microseconds."""
-        return round((time.perf_counter() - self._started) * 1e6) / 1e6
+        return round((time.perf_counter() - self.started) * 1e6) / 1e6

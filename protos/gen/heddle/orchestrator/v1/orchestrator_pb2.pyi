@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.rpc import error_details_pb2 as _error_details_pb2
 from google.rpc import status_pb2 as _status_pb2
 from heddle.assistant.v1 import assistant_pb2 as _assistant_pb2
@@ -510,11 +511,41 @@ Global___Sources: _TypeAlias = Sources  # noqa: Y015
 
 @_typing.final
 class Trace(_message.Message):
-    """The steps of a run, for debugging an assistant. `[redacted]` replaces secrets and personal
-    data, and their length replaces the texts of tools in the prompt.
+    """The steps of a run, for debugging an assistant. `[redacted]` replaces secrets. Nothing stores or
+    logs a trace.
+
+    Without `has_texts`, `[redacted]` replaces e-mail addresses too, and the length of each tool's text
+    replaces the text.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
+
+    class _StepKind:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _StepKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Trace._StepKind.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        STEP_KIND_UNSPECIFIED: Trace._StepKind.ValueType  # 0
+        """Not set."""
+        STEP_KIND_TOOL: Trace._StepKind.ValueType  # 1
+        """A run of a tool."""
+        STEP_KIND_MODEL: Trace._StepKind.ValueType  # 2
+        """A request to a model. One answer needs several if the model calls functions."""
+        STEP_KIND_DECISION: Trace._StepKind.ValueType  # 3
+        """A decision of the routing agent's router."""
+
+    class StepKind(_StepKind, metaclass=_StepKindEnumTypeWrapper):
+        """The kind of a step."""
+
+    STEP_KIND_UNSPECIFIED: Trace.StepKind.ValueType  # 0
+    """Not set."""
+    STEP_KIND_TOOL: Trace.StepKind.ValueType  # 1
+    """A run of a tool."""
+    STEP_KIND_MODEL: Trace.StepKind.ValueType  # 2
+    """A request to a model. One answer needs several if the model calls functions."""
+    STEP_KIND_DECISION: Trace.StepKind.ValueType  # 3
+    """A decision of the routing agent's router."""
 
     @_typing.final
     class Step(_message.Message):
@@ -527,9 +558,21 @@ class Trace(_message.Message):
         INPUT_FIELD_NUMBER: _builtins.int
         OUTPUT_CHARS_FIELD_NUMBER: _builtins.int
         ERROR_REASON_FIELD_NUMBER: _builtins.int
+        KIND_FIELD_NUMBER: _builtins.int
+        START_FIELD_NUMBER: _builtins.int
+        BINDING_ID_FIELD_NUMBER: _builtins.int
+        TOOL_FIELD_NUMBER: _builtins.int
+        SLOT_FIELD_NUMBER: _builtins.int
+        CALL_ID_FIELD_NUMBER: _builtins.int
+        OUTPUT_FIELD_NUMBER: _builtins.int
+        OUTPUT_CUT_FIELD_NUMBER: _builtins.int
+        ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+        MODEL_FIELD_NUMBER: _builtins.int
+        USAGE_FIELD_NUMBER: _builtins.int
+        COST_MICROS_FIELD_NUMBER: _builtins.int
         name: _builtins.str
-        """The binding, the function that the model called, or `model` for the generation. A binding
-        without an id and without the name of a tool is `tools[N]`, counted from 0.
+        """The binding, the function that the model called, the router, or `model` for a request to a
+        model. A binding without an id and without the name of a tool is `tools[N]`, counted from 0.
         """
         output_chars: _builtins.int
         """The length of the output, in characters."""
@@ -538,6 +581,30 @@ class Trace(_message.Message):
         Empty if the step succeeded. A model that another one replaced is a step `model` of its
         own, before the step of the other one.
         """
+        kind: Global___Trace.StepKind.ValueType
+        """The kind."""
+        binding_id: _builtins.str
+        """The binding of a tool. Empty for others."""
+        tool: _builtins.str
+        """The tool's name. Empty for others."""
+        slot: _builtins.str
+        """The slot that a tool fills. Empty if it fills none."""
+        call_id: _builtins.str
+        """The call of a model, if it called the tool."""
+        output: _builtins.str
+        """The text of the tool or the model, or the reason of a decision; at most its first 20,000
+        characters. Empty without `has_texts`.
+        """
+        output_cut: _builtins.bool
+        """Whether `output` is shorter than the text."""
+        error_message: _builtins.str
+        """The failure, in words for users. Empty if the step succeeded."""
+        model: _builtins.str
+        """The model that answered, as `connector/model`. Empty for others."""
+        cost_micros: _builtins.int
+        """What the tokens cost, in millionths of a US dollar, rounded up. Absent if the model has no
+        price.
+        """
         @_builtins.property
         def elapsed(self) -> _duration_pb2.Duration:
             """The duration."""
@@ -545,7 +612,18 @@ class Trace(_message.Message):
         @_builtins.property
         def input(self) -> _struct_pb2.Struct:
             """The tool's configuration, or the arguments of the call. Arguments that are not a JSON
-            object, or have more than 32 levels, are the text of one member `malformed`.
+            object, or have more than 32 levels, are the text of one member `malformed`. Of a decision:
+            `choices`, a list of objects with `tool` and `inputs`.
+            """
+
+        @_builtins.property
+        def start(self) -> _duration_pb2.Duration:
+            """When the step began, counted from the start of the run. Absent if the step did not run."""
+
+        @_builtins.property
+        def usage(self) -> _chat_pb2.Usage:
+            """The tokens of a request to a model. Absent if the provider did not report them. The requests
+            of a router have steps of their own, so a decision has no tokens.
             """
 
         def __init__(
@@ -556,23 +634,128 @@ class Trace(_message.Message):
             input: _struct_pb2.Struct | None = ...,
             output_chars: _builtins.int = ...,
             error_reason: _builtins.str = ...,
+            kind: Global___Trace.StepKind.ValueType = ...,
+            start: _duration_pb2.Duration | None = ...,
+            binding_id: _builtins.str = ...,
+            tool: _builtins.str = ...,
+            slot: _builtins.str = ...,
+            call_id: _builtins.str = ...,
+            output: _builtins.str = ...,
+            output_cut: _builtins.bool = ...,
+            error_message: _builtins.str = ...,
+            model: _builtins.str = ...,
+            usage: _chat_pb2.Usage | None = ...,
+            cost_micros: _builtins.int | None = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "input", b"input"]  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "input", b"input", "start", b"start", "usage", b"usage"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed", "error_reason", b"error_reason", "input", b"input", "name", b"name", "output_chars", b"output_chars"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "binding_id", b"binding_id", "call_id", b"call_id", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "error_message", b"error_message", "error_reason", b"error_reason", "input", b"input", "kind", b"kind", "model", b"model", "name", b"name", "output", b"output", "output_chars", b"output_chars", "output_cut", b"output_cut", "slot", b"slot", "start", b"start", "tool", b"tool", "usage", b"usage"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__cost_micros: _TypeAlias = _typing.Literal["cost_micros"]  # noqa: Y015
+        _WhichOneofArgType__cost_micros: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros"]  # noqa: Y015
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__cost_micros) -> _WhichOneofReturnType__cost_micros | None: ...
+
+    @_typing.final
+    class Insertion(_message.Message):
+        """A text that a tool or the user brought into the prompt."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        SLOT_FIELD_NUMBER: _builtins.int
+        TEXT_FIELD_NUMBER: _builtins.int
+        TEXT_CUT_FIELD_NUMBER: _builtins.int
+        STEP_FIELD_NUMBER: _builtins.int
+        TOOL_FIELD_NUMBER: _builtins.int
+        RANGES_FIELD_NUMBER: _builtins.int
+        slot: _builtins.str
+        """The slot of the template. `user_input` is the question. Empty for a text outside of the
+        template: the result of a called function, what the routing agent found, or a note below the
+        system prompt about a tool without a slot.
+        """
+        text: _builtins.str
+        """The text that filled it, at most its first 20,000 characters."""
+        text_cut: _builtins.bool
+        """Whether `text` is shorter than what filled the slot."""
+        step: _builtins.int
+        """The position in `steps` of the step that produced the text. Absent for `user_input`."""
+        tool: _builtins.str
+        """The tool that produced it. Empty for `user_input`."""
+        @_builtins.property
+        def ranges(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace.Range]:
+            """Where the text is in `prompt`: once for each time that the template has the slot, at most 100.
+            Empty if the text is not in the prompt, or if a secret that was replaced crosses its edge.
+            """
+
+        def __init__(
+            self,
+            *,
+            slot: _builtins.str = ...,
+            text: _builtins.str = ...,
+            text_cut: _builtins.bool = ...,
+            step: _builtins.int | None = ...,
+            tool: _builtins.str = ...,
+            ranges: _abc.Iterable[Global___Trace.Range] | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_step", b"_step", "step", b"step"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_step", b"_step", "ranges", b"ranges", "slot", b"slot", "step", b"step", "text", b"text", "text_cut", b"text_cut", "tool", b"tool"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__step: _TypeAlias = _typing.Literal["step"]  # noqa: Y015
+        _WhichOneofArgType__step: _TypeAlias = _typing.Literal["_step", b"_step"]  # noqa: Y015
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__step) -> _WhichOneofReturnType__step | None: ...
+
+    @_typing.final
+    class Range(_message.Message):
+        """A part of a text in `prompt`."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        MESSAGE_FIELD_NUMBER: _builtins.int
+        PART_FIELD_NUMBER: _builtins.int
+        START_FIELD_NUMBER: _builtins.int
+        END_FIELD_NUMBER: _builtins.int
+        message: _builtins.int
+        """The position of the message in `prompt`."""
+        part: _builtins.int
+        """The position of the text among the parts of the message."""
+        start: _builtins.int
+        """The first character, counted in Unicode code points from 0."""
+        end: _builtins.int
+        """The position after the last character."""
+        def __init__(
+            self,
+            *,
+            message: _builtins.int = ...,
+            part: _builtins.int = ...,
+            start: _builtins.int = ...,
+            end: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "message", b"message", "part", b"part", "start", b"start"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     PROMPT_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
     TREE_FIELD_NUMBER: _builtins.int
+    SLOTS_FIELD_NUMBER: _builtins.int
+    HAS_TEXTS_FIELD_NUMBER: _builtins.int
+    has_texts: _builtins.bool
+    """Whether the trace has the texts of tools, models and users."""
     @_builtins.property
     def prompt(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.Message]:
-        """The conversation sent to the model."""
+        """The messages of the last request to the model that answers. Only their texts, calls and the
+        identifiers of answered calls; images are left out. Without `has_texts`, the messages of the
+        first request.
+        """
 
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace.Step]:
-        """The steps in the order of the bindings, after those of bindings without the name of a tool."""
+        """The steps: bindings without the name of a tool, tools in the order of the bindings, calls of
+        functions and tools that the routing agent chose, decisions of its router, and requests to
+        models. `start` gives the order in time.
+        """
 
     @_builtins.property
     def tree(self) -> _tool_pb2.TreeData:
@@ -582,16 +765,22 @@ class Trace(_message.Message):
         Absent for other strategies.
         """
 
+    @_builtins.property
+    def slots(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace.Insertion]:
+        """The texts that were inserted into the prompt. Empty without `has_texts`."""
+
     def __init__(
         self,
         *,
         prompt: _abc.Iterable[_chat_pb2.Message] | None = ...,
         steps: _abc.Iterable[Global___Trace.Step] | None = ...,
         tree: _tool_pb2.TreeData | None = ...,
+        slots: _abc.Iterable[Global___Trace.Insertion] | None = ...,
+        has_texts: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tree", b"tree"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["prompt", b"prompt", "steps", b"steps", "tree", b"tree"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["has_texts", b"has_texts", "prompt", b"prompt", "slots", b"slots", "steps", b"steps", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -720,6 +909,7 @@ class RunCompletionRequest(_message.Message):
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     INCLUDE_TRACE_FIELD_NUMBER: _builtins.int
     CHARGED_TO_FIELD_NUMBER: _builtins.int
+    INCLUDE_TRACE_TEXTS_FIELD_NUMBER: _builtins.int
     assistant_reference: _builtins.str
     """A stored assistant, in any form that `GetAssistantRequest.reference` takes."""
     include_trace: _builtins.bool
@@ -731,6 +921,10 @@ class RunCompletionRequest(_message.Message):
     """The identifier of the stored assistant whose usage and quota apply to an assistant in the
     request. The caller must be allowed to use it. If empty, usage is not counted. Ignored with
     `assistant_reference`.
+    """
+    include_trace_texts: _builtins.bool
+    """Adds the texts to the trace that `include_trace` asks for, if the caller may change the
+    assistant. Other callers get a trace without them.
     """
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
@@ -763,10 +957,11 @@ class RunCompletionRequest(_message.Message):
         functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
         include_trace: _builtins.bool = ...,
         charged_to: _builtins.str = ...,
+        include_trace_texts: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "options", b"options", "target", b"target"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "charged_to", b"charged_to", "functions", b"functions", "include_trace", b"include_trace", "messages", b"messages", "options", b"options", "target", b"target"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "charged_to", b"charged_to", "functions", b"functions", "include_trace", b"include_trace", "include_trace_texts", b"include_trace_texts", "messages", b"messages", "options", b"options", "target", b"target"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["assistant_reference", "assistant"]  # noqa: Y015
     _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015

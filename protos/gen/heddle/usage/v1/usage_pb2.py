@@ -27,7 +27,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from heddle.assistant.v1 import assistant_pb2 as heddle_dot_assistant_dot_v1_dot_assistant__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bheddle/usage/v1/usage.proto\x12\x0fheddle.usage.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a#heddle/assistant/v1/assistant.proto\"\xc0\x01\n\x06\x43ounts\x12\x1a\n\x08requests\x18\x01 \x01(\x03R\x08requests\x12#\n\rusage_unknown\x18\x02 \x01(\x03R\x0cusageUnknown\x12#\n\rprompt_tokens\x18\x03 \x01(\x03R\x0cpromptTokens\x12#\n\rcached_tokens\x18\x04 \x01(\x03R\x0c\x63\x61\x63hedTokens\x12+\n\x11\x63ompletion_tokens\x18\x05 \x01(\x03R\x10\x63ompletionTokens\"\xc5\x01\n\nUsageEntry\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\'\n\x0c\x61ssistant_id\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0b\x61ssistantId\x12\x39\n\x05model\x18\x03 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12\x35\n\x06\x63ounts\x18\x04 \x01(\x0b\x32\x17.heddle.usage.v1.CountsB\x04\xe2\x41\x01\x02R\x06\x63ounts\"\xbc\x01\n\nModelUsage\x12\x33\n\x05model\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefR\x05model\x12/\n\x06\x63ounts\x18\x02 \x01(\x0b\x32\x17.heddle.usage.v1.CountsR\x06\x63ounts\x12\'\n\x0funpriced_tokens\x18\x03 \x01(\x03R\x0eunpricedTokens\x12\x1f\n\x0b\x63ost_micros\x18\x04 \x01(\x03R\ncostMicros\"\x89\x02\n\x0e\x41ssistantUsage\x12!\n\x0c\x61ssistant_id\x18\x01 \x01(\tR\x0b\x61ssistantId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05owner\x18\x03 \x01(\tR\x05owner\x12\"\n\x0corganization\x18\x04 \x01(\tR\x0corganization\x12\x33\n\x06models\x18\x05 \x03(\x0b\x32\x1b.heddle.usage.v1.ModelUsageR\x06models\x12\x1f\n\x0b\x63ost_micros\x18\x06 \x01(\x03R\ncostMicros\x12\x30\n\x05quota\x18\x07 \x01(\x0b\x32\x1a.heddle.assistant.v1.QuotaR\x05quota\"\xac\x01\n\x12RecordUsageRequest\x12 \n\x08recorder\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08recorder\x12;\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\x1b.heddle.usage.v1.UsageEntryB\x04\xe2\x41\x01\x01R\x07\x65ntries\x12\x37\n\x14settled_reservations\x18\x03 \x03(\tB\x04\xe2\x41\x01\x01R\x13settledReservations\"\x15\n\x13RecordUsageResponse\"\xc1\x02\n\x13ReserveUsageRequest\x12+\n\x0ereservation_id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\rreservationId\x12\'\n\x0c\x61ssistant_id\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0b\x61ssistantId\x12\x39\n\x05model\x18\x03 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12)\n\rprompt_tokens\x18\x04 \x01(\x03\x42\x04\xe2\x41\x01\x01R\x0cpromptTokens\x12\x31\n\x11\x63ompletion_tokens\x18\x05 \x01(\x03\x42\x04\xe2\x41\x01\x01R\x10\x63ompletionTokens\x12;\n\x08lifetime\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationB\x04\xe2\x41\x01\x02R\x08lifetime\"\x16\n\x14ReserveUsageResponse\"\'\n\x0fGetUsageRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\"I\n\x10GetUsageResponse\x12\x35\n\x05usage\x18\x01 \x01(\x0b\x32\x1f.heddle.usage.v1.AssistantUsageR\x05usage\"\x84\x01\n\x10ListUsageRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12(\n\x0corganization\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0corganization\"|\n\x11ListUsageResponse\x12?\n\nassistants\x18\x01 \x03(\x0b\x32\x1f.heddle.usage.v1.AssistantUsageR\nassistants\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\")\n\x11ResetUsageRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\"\x14\n\x12ResetUsageResponse2\xda\x03\n\x0cUsageService\x12]\n\x0bRecordUsage\x12#.heddle.usage.v1.RecordUsageRequest\x1a$.heddle.usage.v1.RecordUsageResponse\"\x03\x90\x02\x02\x12`\n\x0cReserveUsage\x12$.heddle.usage.v1.ReserveUsageRequest\x1a%.heddle.usage.v1.ReserveUsageResponse\"\x03\x90\x02\x02\x12T\n\x08GetUsage\x12 .heddle.usage.v1.GetUsageRequest\x1a!.heddle.usage.v1.GetUsageResponse\"\x03\x90\x02\x01\x12W\n\tListUsage\x12!.heddle.usage.v1.ListUsageRequest\x1a\".heddle.usage.v1.ListUsageResponse\"\x03\x90\x02\x01\x12Z\n\nResetUsage\x12\".heddle.usage.v1.ResetUsageRequest\x1a#.heddle.usage.v1.ResetUsageResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bheddle/usage/v1/usage.proto\x12\x0fheddle.usage.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a#heddle/assistant/v1/assistant.proto\"\xc0\x01\n\x06\x43ounts\x12\x1a\n\x08requests\x18\x01 \x01(\x03R\x08requests\x12#\n\rusage_unknown\x18\x02 \x01(\x03R\x0cusageUnknown\x12#\n\rprompt_tokens\x18\x03 \x01(\x03R\x0cpromptTokens\x12#\n\rcached_tokens\x18\x04 \x01(\x03R\x0c\x63\x61\x63hedTokens\x12+\n\x11\x63ompletion_tokens\x18\x05 \x01(\x03R\x10\x63ompletionTokens\"\xc5\x01\n\nUsageEntry\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\'\n\x0c\x61ssistant_id\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0b\x61ssistantId\x12\x39\n\x05model\x18\x03 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12\x35\n\x06\x63ounts\x18\x04 \x01(\x0b\x32\x17.heddle.usage.v1.CountsB\x04\xe2\x41\x01\x02R\x06\x63ounts\"\xbc\x01\n\nModelUsage\x12\x33\n\x05model\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefR\x05model\x12/\n\x06\x63ounts\x18\x02 \x01(\x0b\x32\x17.heddle.usage.v1.CountsR\x06\x63ounts\x12\'\n\x0funpriced_tokens\x18\x03 \x01(\x03R\x0eunpricedTokens\x12\x1f\n\x0b\x63ost_micros\x18\x04 \x01(\x03R\ncostMicros\"\x89\x02\n\x0e\x41ssistantUsage\x12!\n\x0c\x61ssistant_id\x18\x01 \x01(\tR\x0b\x61ssistantId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05owner\x18\x03 \x01(\tR\x05owner\x12\"\n\x0corganization\x18\x04 \x01(\tR\x0corganization\x12\x33\n\x06models\x18\x05 \x03(\x0b\x32\x1b.heddle.usage.v1.ModelUsageR\x06models\x12\x1f\n\x0b\x63ost_micros\x18\x06 \x01(\x03R\ncostMicros\x12\x30\n\x05quota\x18\x07 \x01(\x0b\x32\x1a.heddle.assistant.v1.QuotaR\x05quota\"\xac\x01\n\x12RecordUsageRequest\x12 \n\x08recorder\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08recorder\x12;\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\x1b.heddle.usage.v1.UsageEntryB\x04\xe2\x41\x01\x01R\x07\x65ntries\x12\x37\n\x14settled_reservations\x18\x03 \x03(\tB\x04\xe2\x41\x01\x01R\x13settledReservations\"\x15\n\x13RecordUsageResponse\"\xc1\x02\n\x13ReserveUsageRequest\x12+\n\x0ereservation_id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\rreservationId\x12\'\n\x0c\x61ssistant_id\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0b\x61ssistantId\x12\x39\n\x05model\x18\x03 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12)\n\rprompt_tokens\x18\x04 \x01(\x03\x42\x04\xe2\x41\x01\x01R\x0cpromptTokens\x12\x31\n\x11\x63ompletion_tokens\x18\x05 \x01(\x03\x42\x04\xe2\x41\x01\x01R\x10\x63ompletionTokens\x12;\n\x08lifetime\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationB\x04\xe2\x41\x01\x02R\x08lifetime\"\x16\n\x14ReserveUsageResponse\"v\n\x0fGetPriceRequest\x12\x39\n\x05model\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12(\n\x0corganization\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x0corganization\"D\n\x10GetPriceResponse\x12\x30\n\x05price\x18\x01 \x01(\x0b\x32\x1a.heddle.assistant.v1.PriceR\x05price\"\'\n\x0fGetUsageRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\"I\n\x10GetUsageResponse\x12\x35\n\x05usage\x18\x01 \x01(\x0b\x32\x1f.heddle.usage.v1.AssistantUsageR\x05usage\"\x84\x01\n\x10ListUsageRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12(\n\x0corganization\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0corganization\"|\n\x11ListUsageResponse\x12?\n\nassistants\x18\x01 \x03(\x0b\x32\x1f.heddle.usage.v1.AssistantUsageR\nassistants\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\")\n\x11ResetUsageRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\"\x14\n\x12ResetUsageResponse2\xb0\x04\n\x0cUsageService\x12]\n\x0bRecordUsage\x12#.heddle.usage.v1.RecordUsageRequest\x1a$.heddle.usage.v1.RecordUsageResponse\"\x03\x90\x02\x02\x12`\n\x0cReserveUsage\x12$.heddle.usage.v1.ReserveUsageRequest\x1a%.heddle.usage.v1.ReserveUsageResponse\"\x03\x90\x02\x02\x12T\n\x08GetPrice\x12 .heddle.usage.v1.GetPriceRequest\x1a!.heddle.usage.v1.GetPriceResponse\"\x03\x90\x02\x01\x12T\n\x08GetUsage\x12 .heddle.usage.v1.GetUsageRequest\x1a!.heddle.usage.v1.GetUsageResponse\"\x03\x90\x02\x01\x12W\n\tListUsage\x12!.heddle.usage.v1.ListUsageRequest\x1a\".heddle.usage.v1.ListUsageResponse\"\x03\x90\x02\x01\x12Z\n\nResetUsage\x12\".heddle.usage.v1.ResetUsageRequest\x1a#.heddle.usage.v1.ResetUsageResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -60,6 +60,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESERVEUSAGEREQUEST'].fields_by_name['completion_tokens']._serialized_options = b'\342A\001\001'
   _globals['_RESERVEUSAGEREQUEST'].fields_by_name['lifetime']._loaded_options = None
   _globals['_RESERVEUSAGEREQUEST'].fields_by_name['lifetime']._serialized_options = b'\342A\001\002'
+  _globals['_GETPRICEREQUEST'].fields_by_name['model']._loaded_options = None
+  _globals['_GETPRICEREQUEST'].fields_by_name['model']._serialized_options = b'\342A\001\002'
+  _globals['_GETPRICEREQUEST'].fields_by_name['organization']._loaded_options = None
+  _globals['_GETPRICEREQUEST'].fields_by_name['organization']._serialized_options = b'\342A\001\001'
   _globals['_GETUSAGEREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_GETUSAGEREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
   _globals['_LISTUSAGEREQUEST'].fields_by_name['page_size']._loaded_options = None
@@ -74,6 +78,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_USAGESERVICE'].methods_by_name['RecordUsage']._serialized_options = b'\220\002\002'
   _globals['_USAGESERVICE'].methods_by_name['ReserveUsage']._loaded_options = None
   _globals['_USAGESERVICE'].methods_by_name['ReserveUsage']._serialized_options = b'\220\002\002'
+  _globals['_USAGESERVICE'].methods_by_name['GetPrice']._loaded_options = None
+  _globals['_USAGESERVICE'].methods_by_name['GetPrice']._serialized_options = b'\220\002\001'
   _globals['_USAGESERVICE'].methods_by_name['GetUsage']._loaded_options = None
   _globals['_USAGESERVICE'].methods_by_name['GetUsage']._serialized_options = b'\220\002\001'
   _globals['_USAGESERVICE'].methods_by_name['ListUsage']._loaded_options = None
@@ -96,18 +102,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESERVEUSAGEREQUEST']._serialized_end=1524
   _globals['_RESERVEUSAGERESPONSE']._serialized_start=1526
   _globals['_RESERVEUSAGERESPONSE']._serialized_end=1548
-  _globals['_GETUSAGEREQUEST']._serialized_start=1550
-  _globals['_GETUSAGEREQUEST']._serialized_end=1589
-  _globals['_GETUSAGERESPONSE']._serialized_start=1591
-  _globals['_GETUSAGERESPONSE']._serialized_end=1664
-  _globals['_LISTUSAGEREQUEST']._serialized_start=1667
-  _globals['_LISTUSAGEREQUEST']._serialized_end=1799
-  _globals['_LISTUSAGERESPONSE']._serialized_start=1801
-  _globals['_LISTUSAGERESPONSE']._serialized_end=1925
-  _globals['_RESETUSAGEREQUEST']._serialized_start=1927
-  _globals['_RESETUSAGEREQUEST']._serialized_end=1968
-  _globals['_RESETUSAGERESPONSE']._serialized_start=1970
-  _globals['_RESETUSAGERESPONSE']._serialized_end=1990
-  _globals['_USAGESERVICE']._serialized_start=1993
-  _globals['_USAGESERVICE']._serialized_end=2467
+  _globals['_GETPRICEREQUEST']._serialized_start=1550
+  _globals['_GETPRICEREQUEST']._serialized_end=1668
+  _globals['_GETPRICERESPONSE']._serialized_start=1670
+  _globals['_GETPRICERESPONSE']._serialized_end=1738
+  _globals['_GETUSAGEREQUEST']._serialized_start=1740
+  _globals['_GETUSAGEREQUEST']._serialized_end=1779
+  _globals['_GETUSAGERESPONSE']._serialized_start=1781
+  _globals['_GETUSAGERESPONSE']._serialized_end=1854
+  _globals['_LISTUSAGEREQUEST']._serialized_start=1857
+  _globals['_LISTUSAGEREQUEST']._serialized_end=1989
+  _globals['_LISTUSAGERESPONSE']._serialized_start=1991
+  _globals['_LISTUSAGERESPONSE']._serialized_end=2115
+  _globals['_RESETUSAGEREQUEST']._serialized_start=2117
+  _globals['_RESETUSAGEREQUEST']._serialized_end=2158
+  _globals['_RESETUSAGERESPONSE']._serialized_start=2160
+  _globals['_RESETUSAGERESPONSE']._serialized_end=2180
+  _globals['_USAGESERVICE']._serialized_start=2183
+  _globals['_USAGESERVICE']._serialized_end=2743
 # @@protoc_insertion_point(module_scope)

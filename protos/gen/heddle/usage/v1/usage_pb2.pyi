@@ -309,6 +309,58 @@ class ReserveUsageResponse(_message.Message):
 Global___ReserveUsageResponse: _TypeAlias = ReserveUsageResponse  # noqa: Y015
 
 @_typing.final
+class GetPriceRequest(_message.Message):
+    """Request of `GetPrice`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation. If empty, the operator's prices apply."""
+    @_builtins.property
+    def model(self) -> _assistant_pb2.ModelRef:
+        """The model."""
+
+    def __init__(
+        self,
+        *,
+        model: _assistant_pb2.ModelRef | None = ...,
+        organization: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["model", b"model"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "organization", b"organization"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPriceRequest: _TypeAlias = GetPriceRequest  # noqa: Y015
+
+@_typing.final
+class GetPriceResponse(_message.Message):
+    """Response of `GetPrice`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRICE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def price(self) -> _assistant_pb2.Price:
+        """The price. Absent if the model has none."""
+
+    def __init__(
+        self,
+        *,
+        price: _assistant_pb2.Price | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["price", b"price"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["price", b"price"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPriceResponse: _TypeAlias = GetPriceResponse  # noqa: Y015
+
+@_typing.final
 class GetUsageRequest(_message.Message):
     """Request of `GetUsage`."""
 

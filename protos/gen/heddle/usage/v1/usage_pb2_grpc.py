@@ -54,6 +54,11 @@ class UsageServiceStub:
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageRequest.SerializeToString,
                 response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageResponse.FromString,
                 _registered_method=True)
+        self.GetPrice = channel.unary_unary(
+                '/heddle.usage.v1.UsageService/GetPrice',
+                request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceRequest.SerializeToString,
+                response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceResponse.FromString,
+                _registered_method=True)
         self.GetUsage = channel.unary_unary(
                 '/heddle.usage.v1.UsageService/GetUsage',
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetUsageRequest.SerializeToString,
@@ -112,6 +117,14 @@ class UsageServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPrice(self, request, context):
+        """Gets the price of a model for the assistants of an organisation. Only for callers with the scope
+        `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetUsage(self, request, context):
         """Gets the usage of one assistant, which may be empty.
         """
@@ -147,6 +160,11 @@ def add_UsageServiceServicer_to_server(servicer, server):
                     servicer.ReserveUsage,
                     request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageRequest.FromString,
                     response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageResponse.SerializeToString,
+            ),
+            'GetPrice': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPrice,
+                    request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceRequest.FromString,
+                    response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceResponse.SerializeToString,
             ),
             'GetUsage': grpc.unary_unary_rpc_method_handler(
                     servicer.GetUsage,
@@ -228,6 +246,33 @@ class UsageService:
             '/heddle.usage.v1.UsageService/ReserveUsage',
             heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageRequest.SerializeToString,
             heddle_dot_usage_dot_v1_dot_usage__pb2.ReserveUsageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPrice(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.usage.v1.UsageService/GetPrice',
+            heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceRequest.SerializeToString,
+            heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -63,6 +63,10 @@ class UsageServiceStub:
     A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
     replaces it.
     """
+    GetPrice: _grpc.UnaryUnaryMultiCallable[_usage_pb2.GetPriceRequest, _usage_pb2.GetPriceResponse]
+    """Gets the price of a model for the assistants of an organisation. Only for callers with the scope
+    `service`.
+    """
     GetUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]
     """Gets the usage of one assistant, which may be empty."""
     ListUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ListUsageRequest, _usage_pb2.ListUsageResponse]
@@ -108,6 +112,10 @@ class UsageServiceAsyncStub(UsageServiceStub):
 
     A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
     replaces it.
+    """
+    GetPrice: _aio.UnaryUnaryMultiCallable[_usage_pb2.GetPriceRequest, _usage_pb2.GetPriceResponse]  # type: ignore[assignment]
+    """Gets the price of a model for the assistants of an organisation. Only for callers with the scope
+    `service`.
     """
     GetUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]  # type: ignore[assignment]
     """Gets the usage of one assistant, which may be empty."""
@@ -163,6 +171,16 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
 
         A reservation ends with `RecordUsage`, or when its lifetime ends. A repetition with the same id
         replaces it.
+        """
+
+    @_abc_1.abstractmethod
+    def GetPrice(
+        self,
+        request: _usage_pb2.GetPriceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_usage_pb2.GetPriceResponse, _abc.Awaitable[_usage_pb2.GetPriceResponse]]:
+        """Gets the price of a model for the assistants of an organisation. Only for callers with the scope
+        `service`.
         """
 
     @_abc_1.abstractmethod

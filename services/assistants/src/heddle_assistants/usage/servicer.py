@@ -7,6 +7,8 @@ from heddle_runtime.paging import cut, page_size
 from heddle_runtime.permissions import require_service
 
 from heddle_assistants.repository.paging import row_before
+from heddle_assistants.usage.price_lookup import PriceLookup
+from heddle_assistants.usage.prices import price_of
 from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Reports
 from heddle_assistants.usage.reservations import Reservations
@@ -15,10 +17,17 @@ from heddle_assistants.usage.reservations import Reservations
 class UsageServicer(pb_grpc.UsageServiceServicer):
     """Translates between the contract and what is kept of usage."""
 
-    def __init__(self, recording: Recording, reservations: Reservations, reports: Reports) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        reservations: Reservations,
+        reports: Reports,
+        prices: PriceLookup,
+    ) -> None:
         self._recording = recording
         self._reservations = reservations
         self._reports = reports
+        self._prices = prices
 
     async def RecordUsage(
         self, request: pb.RecordUsageRequest, context: Context
@@ -35,6 +44,13 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         require_service(caller().identity)
         await self._reservations.reserve(request)
         return pb.ReserveUsageResponse()
+
+    async def GetPrice(self, request: pb.GetPriceRequest, context: Context) -> pb.GetPriceResponse:
+        """Return the price of a model."""
+        require_service(caller().identity)
+        prices = await self._prices.of(request.organization)
+        model = request.model
+        return pb.GetPriceResponse(price=price_of(prices, model.connector, model.model))
 
     async def GetUsage(self, request: pb.GetUsageRequest, context: Context) -> pb.GetUsageResponse:
         """Return what one assistant consumed."""

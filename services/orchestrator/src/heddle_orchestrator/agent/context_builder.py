@@ -30,16 +30,21 @@ class Citation:
 
 
 def passages(objects: Iterable[str], max_chars: int) -> str:
+    """Return objects as numbered passages, as one text."""
+    return "\n\n".join(passage_texts(objects, max_chars))
+
+
+def passage_texts(objects: Iterable[str], max_chars: int) -> list[str]:
     """Return objects as numbered passages, each with its manual and page.
 
     If the passages are too long together, the longest ones are cut at their end.
     """
     pairs = [(_heading(each), _text(each)) for each in map(members, objects)]
     room = _max_passage_chars([len(text) for _, text in pairs], max_chars)
-    return "\n\n".join(
+    return [
         f"[{number}]{heading} {text if len(text) <= room else text[:room] + '…'}"
         for number, (heading, text) in enumerate(pairs, start=1)
-    )
+    ]
 
 
 def sources(objects: Iterable[str]) -> tuple[Citation, ...]:

@@ -84,6 +84,14 @@ class Environment:
                 distinct.setdefault(content(text), text)
         return tuple(distinct.values())
 
+    def tools_of_objects(self) -> list[str]:
+        """Return the tool that first returned each of `objects`, in their order."""
+        tools: dict[str, str] = {}
+        for finding in self.findings:
+            for text in finding.objects_json:
+                tools.setdefault(content(text), finding.tool)
+        return list(tools.values())
+
     def is_empty(self) -> bool:
         """Return whether there are no objects."""
         return not any(finding.objects_json for finding in self.findings)

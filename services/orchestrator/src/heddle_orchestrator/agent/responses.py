@@ -11,7 +11,7 @@ from heddle_runtime.conversations import question_index
 from heddle_runtime.frontend_payloads import Response
 
 from heddle_orchestrator.agent import output_events
-from heddle_orchestrator.agent.context_builder import Citation, errors, passages, sources
+from heddle_orchestrator.agent.context_builder import Citation, errors, passage_texts, sources
 from heddle_orchestrator.agent.policy import nothing_usable
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.functions import Generate
@@ -104,7 +104,8 @@ def _results(state: State, max_chars: int) -> _Results:
     elif not environment.is_empty():
         objects = environment.objects()
         citations = sources(objects)
-        parts += ["What was found:", passages(objects, max_chars)]
+        state.sent_passages = passage_texts(objects, max_chars)
+        parts += ["What was found:", *state.sent_passages]
         if citations:
             parts.append(_CITE)
     if environment.errors:

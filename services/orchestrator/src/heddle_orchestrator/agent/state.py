@@ -41,6 +41,8 @@ class State:
     history: list[PastRun] = field(default_factory=list)
     fired: set[tuple[str, str]] = field(default_factory=set)
     """The triggers that have run a tool: its binding and the cause."""
+    sent_passages: Sequence[str] = ()
+    """The objects of the environment, as the model that answers reads them."""
     summaries: int = 0
     """How often the environment was summarised."""
 

@@ -10,6 +10,13 @@ from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.prompts.template import USER_INPUT, names
 from heddle_orchestrator.tools.bindings import BoundTool
 
+SEPARATOR = "\n\n"
+"""Between the texts of tools that share a slot."""
+
+
+Piece = tuple[str, BoundTool, str]
+"""What one tool contributes to a prompt: the slot (empty for a note), the tool, and the text."""
+
 
 @dataclass(frozen=True, slots=True)
 class FilledSlots:
@@ -19,6 +26,8 @@ class FilledSlots:
     """The text of each slot."""
     notes: list[str] = field(default_factory=list)
     """Sentences about tools whose output has no slot in the template."""
+    pieces: list[Piece] = field(default_factory=list)
+    """The same texts and notes, by tool."""
 
 
 @lru_cache(maxsize=128)  # every run of an assistant needs them
@@ -52,9 +61,14 @@ def fill(
             text += citations(each.sources)
         slot = each.slot or _free_slot(template, bound)
         if slot in available:
-            filled.texts[slot] = "\n\n".join(filter(None, (filled.texts.get(slot, ""), text)))
+            earlier = filled.texts.get(slot, "")
+            separator = SEPARATOR if earlier and text else ""
+            filled.texts[slot] = f"{earlier}{separator}{text}"
         elif text:
-            filled.notes.append(text if each.error else _without_slot(each))
+            slot, text = "", text if each.error else _without_slot(each)
+            filled.notes.append(text)
+        if text:
+            filled.pieces.append((slot, each, text))
     return filled
 
 

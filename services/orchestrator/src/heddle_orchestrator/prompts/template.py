@@ -6,7 +6,7 @@ copied unchanged, so it cannot refer to another slot or lose its own braces.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 USER_INPUT = "user_input"
@@ -23,6 +23,20 @@ def render(template: str, slots: Mapping[str, str]) -> str:
     Everything else stays unchanged.
     """
     return _NAME.sub(lambda match: _between_blank_lines(slots.get(match[1], "")), template)
+
+
+def rendered_spans(template: str, slots: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
+    """Yield each name that has a text, and where the text begins and ends in what `render` returns.
+
+    Blank lines around the text are outside.
+    """
+    moved = 0
+    for match in _NAME.finditer(template):
+        text = slots.get(match[1], "")
+        start = match.start() + moved + _BLANK_LINES // 2
+        if text:
+            yield match[1], start, start + len(text)
+        moved += len(_between_blank_lines(text)) - len(match[0])
 
 
 def rendered_length(template: str, slots: Mapping[str, str]) -> int:

@@ -41,6 +41,8 @@ class BoundTool:
     """The model's call. None if the tool runs before the model."""
     function: str = ""
     """The name of the called function in the tools service."""
+    started: float | None = None
+    """When the tool began, by `time.perf_counter`. None if it did not run."""
     result: tool_pb2.ToolResult | None = None
     """The whole result of a called function."""
 

@@ -1,5 +1,6 @@
 """Runs bound tools in the tools service."""
 
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -89,6 +90,9 @@ async def _call(
         yield ()
         return
     missing = {b.id for b in bound}
+    started = time.perf_counter()
+    for b in bound:
+        b.started = started
     request = tool_pb2.ExecuteToolsRequest(invocations=map(_invocation, bound), context=run.request)
     request.context.earlier.extend(earlier)
     cap = max(b.timeout for b in bound)

@@ -1,0 +1,53 @@
+"""Asks the usage service for the prices of models."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+import structlog
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+from heddle.usage.v1 import usage_pb2 as pb
+from heddle_runtime.call_metadata import Context, call_options
+from heddle_runtime.service_credentials import ServiceCredentials
+
+if TYPE_CHECKING:
+    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
+
+_TIMEOUT_SECONDS = 2.0
+_MICROS = 1_000_000
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceClient:
+    """Reads the prices of models."""
+
+    service: "UsageServiceAsyncStub"
+    credentials: ServiceCredentials
+
+    async def price(
+        self, model: str, organization: str, context: Context
+    ) -> assistant_pb2.Price | None:
+        """Return the price of `connector/model`; None if it has none or cannot be read."""
+        connector, _, name = model.partition("/")
+        ref = assistant_pb2.ModelRef(connector=connector, model=name)
+        request = pb.GetPriceRequest(model=ref, organization=organization)
+        try:
+            with self.credentials.as_service():
+                options = call_options(context, _TIMEOUT_SECONDS)
+                response = await self.service.GetPrice(request, **options)
+        except grpc.aio.AioRpcError as error:
+            log.warning("price not available", model=model, code=error.code().name)
+            return None
+        return response.price if response.HasField("price") else None
+
+
+def cost_micros(usage: chat_pb2.Usage, price: assistant_pb2.Price) -> int:
+    """Return what tokens cost, in millionths of a US dollar, rounded up."""
+    picos = (
+        (usage.prompt_tokens - usage.cached_tokens) * price.input_micros
+        + usage.cached_tokens * price.cached_input_micros
+        + usage.completion_tokens * price.output_micros
+    )
+    return max(0, -(-picos // _MICROS))

@@ -1,0 +1,145 @@
+"""The steps of a run, as a trace lists them."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from google.protobuf.struct_pb2 import Struct
+from heddle.assistant.v1 import assistant_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.errors import NotFoundError
+from heddle_runtime.json_text import members
+from heddle_runtime.limits import MAX_JSON_DEPTH, exceeds_depth
+from heddle_runtime.redaction import redact, redact_personal, redact_value
+from heddle_runtime.struct_codec import from_struct, to_struct
+
+from heddle_orchestrator.metering.prices import cost_micros
+from heddle_orchestrator.plan import Plan
+from heddle_orchestrator.tools.bindings import BoundTool, is_unnamed, to_duration
+from heddle_orchestrator.trace.rounds import Round
+from heddle_orchestrator.trace.texts import shortened
+
+PriceOf = Callable[[str], Awaitable[assistant_pb2.Price | None]]
+"""Returns the price of a model `connector/model`."""
+_MODEL = "model"
+
+
+class Steps:
+    """The steps of a run that has ended."""
+
+    def __init__(self, plan: Plan, origin: float) -> None:
+        """List the steps of the tools.
+
+        Args:
+            plan: The run.
+            origin: When it began, by `time.perf_counter`.
+        """
+        self._plan = plan
+        self._texts = plan.trace_texts
+        self.tools = list(_skipped(plan.assistant))
+        self.positions: dict[int, int] = {}
+        """The positions of the steps of tools, by the identity of the tool's run."""
+        self.models: list[pb.Trace.Step] = []
+        for bound in (*plan.bound, *plan.called):
+            self.positions[id(bound)] = len(self.tools)
+            self.tools.append(self._tool(bound, origin))
+
+    async def add_rounds(self, rounds: Iterable[Round], price_of: PriceOf) -> None:
+        """Add the steps of requests to models, with their costs."""
+        ref = self._plan.assistant.model
+        prices: dict[str, assistant_pb2.Price | None] = {}
+        for each in rounds:
+            done = each.done
+            model = (done.substitute if done else "") or f"{ref.connector}/{ref.model}"
+            if model not in prices:
+                prices[model] = await price_of(model)
+            if each.replaced is not None:
+                reason = each.replaced.reason or NotFoundError.reason
+                requested = each.replaced.requested
+                self.models.append(self._step(_MODEL, error_reason=reason, model=requested))
+            step = self._step(
+                _MODEL,
+                start=to_duration(each.start),
+                elapsed=to_duration(each.seconds),
+                output_chars=each.chars,
+                model=model,
+            )
+            if self._texts:
+                step.output, step.output_cut = shortened(each.text)
+            if each.failure is not None:
+                step.error_reason = each.failure.reason
+                step.error_message = self._clean(each.failure.message)
+            if done is not None and done.HasField("usage"):
+                step.usage.CopyFrom(done.usage)
+                if (price := prices[model]) is not None:
+                    step.cost_micros = cost_micros(done.usage, price)
+            self.models.append(step)
+
+    def decisions(self, decided: Iterable[tuple[float, pb.Decision]]) -> Iterator[pb.Trace.Step]:
+        """Yield the steps of decisions, each with its start in seconds."""
+        for start, decision in decided:
+            chosen: list[dict[str, Any]] = [
+                {"tool": each.tool, "inputs": members(each.inputs_json)}
+                for each in decision.choices
+            ]
+            yield pb.Trace.Step(
+                name=decision.router,
+                kind=pb.Trace.STEP_KIND_DECISION,
+                start=to_duration(start),
+                elapsed=decision.elapsed,
+                input=self._struct({"choices": chosen}, str(chosen)),
+                output=decision.reason if self._texts else "",
+                output_chars=len(decision.reason),
+                error_message=self._clean(decision.rejected),
+            )
+
+    def _step(self, name: str, **fields: Any) -> pb.Trace.Step:  # noqa: ANN401 - of the message
+        return pb.Trace.Step(name=name, kind=pb.Trace.STEP_KIND_MODEL, **fields)
+
+    def _tool(self, bound: BoundTool, origin: float) -> pb.Trace.Step:
+        failure = bound.failure
+        step = pb.Trace.Step(
+            name=bound.call.name if bound.call else bound.id,
+            kind=pb.Trace.STEP_KIND_TOOL,
+            elapsed=bound.elapsed,
+            input=self._input(bound),
+            output_chars=len(bound.text),
+            binding_id=bound.binding_id,
+            tool=bound.tool,
+            slot="" if bound.call else bound.slot,
+            call_id=bound.call.id if bound.call else "",
+            error_reason=failure.reason if failure else "",
+            error_message=self._clean(failure.message) if failure else "",
+        )
+        if bound.started is not None:
+            step.start.CopyFrom(to_duration(max(0.0, bound.started - origin)))
+        if self._texts:
+            step.output, step.output_cut = shortened(bound.text)
+        return step
+
+    def _input(self, bound: BoundTool) -> Struct:
+        if bound.call is None:
+            config = from_struct(bound.binding.config)
+            return to_struct(redact_value(config, personal=not self._texts))
+        return self._struct(bound.call.arguments, bound.call.proto.arguments_json)
+
+    def _struct(self, value: dict[str, Any] | None, text: str) -> Struct:
+        """Return an object without secrets; if a `Struct` cannot hold it, its text."""
+        if value is not None and not exceeds_depth(value, MAX_JSON_DEPTH):
+            with suppress(ValueError):  # a number that is too large, or an unpaired surrogate
+                return to_struct(redact_value(value, personal=not self._texts))
+        return to_struct({"malformed": self._clean(text)})
+
+    def _clean(self, text: str) -> str:
+        """Return a text without secrets; with personal data only if the trace has texts."""
+        return redact(text) if self._texts else redact_personal(text)
+
+
+def _skipped(assistant: assistant_pb2.Assistant) -> Iterator[pb.Trace.Step]:
+    """Yield a step for each binding without the name of a tool."""
+    for index, binding in enumerate(assistant.tools):
+        if is_unnamed(binding) and not binding.disabled:
+            name = binding.id or f"tools[{index}]"
+            yield pb.Trace.Step(
+                name=name, kind=pb.Trace.STEP_KIND_TOOL, error_reason=NotFoundError.reason
+            )
