@@ -36,6 +36,7 @@ class Tenants:
     keys: dict[Identity, str]
     assistants: Any
     orchestrator: grpc.aio.Channel
+    assistants_address: str
 
     async def request(
         self, person: Identity, method: str, path: str, **body: Any
@@ -109,7 +110,7 @@ async def tenants(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
             await accounts.PutOrganization(request, **called_by(OPERATOR))
         keys = {person: await _key(accounts, person) for person in PEOPLE}
         assistants = assistant_pb2_grpc.AssistantServiceStub(to_accounts)
-        yield Tenants(client, keys, assistants, to_orchestrator)
+        yield Tenants(client, keys, assistants, to_orchestrator, heddle.stack.assistants)
 
 
 async def _key(accounts: Any, person: Identity) -> str:

@@ -81,6 +81,11 @@ def _tried(**members: Any) -> Request:
     return lambda it: {"path": {"id": it.assistant}, "json": {"messages": QUESTION, **members}}
 
 
+def _trial(**members: Any) -> dict[str, Any]:
+    model = {"connector": "bypass", "model": "simple-bypass"}
+    return {"assistant": {"model": model}, "messages": QUESTION, **members}
+
+
 def _rubric(things: Things) -> dict[str, Any]:
     return {"path": {"id": things.rubric}}
 
@@ -123,6 +128,10 @@ ROUTES: dict[str, Route] = {
         RUN, lambda it: {"params": {"assistant": it.assistant}, "json": {"messages": QUESTION}}
     ),
     "POST /creator/assistant/{id}/chat/completions": Route(RUN, _tried()),
+    "POST /v1/chat/completions with its trace": Route(
+        OWN | {"owner": "200 with the prompt", "member": "403"},
+        lambda it: {"json": {**_chat(it), "trace": True}},
+    ),
     "POST /creator/assistant/{id}/chat/completions streamed": Route(RUN, _tried(stream=True)),
     "POST /creator/assistant/{id}/chat/completions for the prompt": Route(
         OWN | {"owner": "200 with the prompt", "member": "403"}, _tried(debug_bypass=True)
@@ -154,6 +163,11 @@ ROUTES: dict[str, Route] = {
                 "model": {"connector": "bypass", "model": "simple-bypass"},
             }
         },
+    ),
+    "POST /assistants/try": Route(ALL, lambda _: {"json": _trial()}),
+    "POST /assistants/try streamed": Route(ALL, lambda _: {"json": _trial(stream=True)}),
+    "POST /assistants/try charged": Route(
+        OWN, lambda it: {"json": _trial(charge_to=it.assistant, trace=True)}
     ),
     "PUT /assistants/{id}": Route(CHANGE, _replaced),
     "DELETE /assistants/{id}": Route(CHANGE, _assistant()),

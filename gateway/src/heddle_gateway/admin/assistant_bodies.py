@@ -1,15 +1,24 @@
 """Reads assistants from bodies, with all their faults."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.assistant_json import FieldError, contains, path_text, read_fields
-from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.errors import (
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+    Violation,
+)
 
 from heddle_gateway.http.error_responses import request_field
 from heddle_gateway.http.json_text import Place
+from heddle_gateway.services import call
+
+if TYPE_CHECKING:  # the generated asynchronous stubs exist only in the type files
+    from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
 
 
 def read_body(body: dict[str, Any], place: Place) -> tuple[pb.Assistant, list[FieldError]]:
@@ -18,6 +27,24 @@ def read_body(body: dict[str, Any], place: Place) -> tuple[pb.Assistant, list[Fi
     What the body lacks, or what cannot be read, is empty.
     """
     return read_fields(body, lambda path, _: place.at(*path).text())
+
+
+async def checked(
+    service: "AssistantServiceAsyncStub", assistant: pb.Assistant
+) -> pb.CreateAssistantResponse | pb.UpdateAssistantResponse:
+    """Return the violations and the warnings of an assistant. Nothing is stored.
+
+    An assistant with an `id` that the caller may change is checked as an edit of that one: its
+    response is that of the update.
+    """
+    edit = pb.UpdateAssistantRequest(assistant=assistant, validate_only=True)
+    new = pb.CreateAssistantRequest(assistant=assistant, validate_only=True)
+    if not assistant.id:
+        return await call(service.CreateAssistant, new)
+    try:
+        return await call(service.UpdateAssistant, edit)
+    except (NotFoundError, PermissionDeniedError):  # one of a file, or of another installation
+        return await call(service.CreateAssistant, new)
 
 
 def unread(errors: Iterable[FieldError]) -> list[BadRequest.FieldViolation]:

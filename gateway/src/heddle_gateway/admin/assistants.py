@@ -18,14 +18,10 @@ from heddle_conversion.assistant_json import (
     write_assistant,
 )
 from heddle_runtime.call_metadata import caller
-from heddle_runtime.errors import (
-    NotFoundError,
-    PermissionDeniedError,
-)
 from heddle_runtime.permissions import may_inspect
 from pydantic import Field
 
-from heddle_gateway.admin.assistant_bodies import merged, read_body, refuse
+from heddle_gateway.admin.assistant_bodies import checked, merged, read_body, refuse
 from heddle_gateway.admin.assistant_schema import AssistantBody, StoredAssistant
 from heddle_gateway.admin.exports import exported, exported_malformed
 from heddle_gateway.auth.permissions import check_may_inspect
@@ -178,17 +174,7 @@ async def validate(api: Call, body: AssistantJson) -> ValidationReport:
     warnings.
     """
     assistant, errors = read_body(body, api.json)
-    service = api.services.assistants
-    edit = pb.UpdateAssistantRequest(assistant=assistant, validate_only=True)
-    new = pb.CreateAssistantRequest(assistant=assistant, validate_only=True)
-    response: pb.CreateAssistantResponse | pb.UpdateAssistantResponse
-    try:
-        if assistant.id:
-            response = await call(service.UpdateAssistant, edit)
-        else:
-            response = await call(service.CreateAssistant, new)
-    except (NotFoundError, PermissionDeniedError):  # one of a file, or of another installation
-        response = await call(service.CreateAssistant, new)
+    response = await checked(api.services.assistants, assistant)
     violations = merged(errors, response.violations)
     return ValidationReport(
         valid=not violations,

@@ -1,8 +1,8 @@
 """Permissions that the gateway itself checks. Services check their own."""
 
 from heddle_runtime.call_metadata import caller
-from heddle_runtime.errors import NotFoundError
-from heddle_runtime.permissions import Owned, may_inspect
+from heddle_runtime.errors import NotFoundError, PermissionDeniedError
+from heddle_runtime.permissions import Owned, may_inspect, may_own
 
 
 def check_may_inspect(it: Owned, reference: str) -> None:
@@ -13,3 +13,13 @@ def check_may_inspect(it: Owned, reference: str) -> None:
     """
     if not may_inspect(caller().identity, it):
         raise NotFoundError(f"No assistant is named {reference!r}.", assistant=reference)
+
+
+def check_may_create() -> None:
+    """Check that the caller may create assistants.
+
+    Raises:
+        PermissionDeniedError: The caller may not.
+    """
+    if not may_own(caller().identity):
+        raise PermissionDeniedError("The key of an organisation owns nothing. Use a user's key.")

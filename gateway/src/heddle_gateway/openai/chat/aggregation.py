@@ -5,11 +5,12 @@ from typing import Any
 
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
-from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
+from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources, Trace
 from heddle_runtime.json_text import members
 
 from heddle_gateway.openai.chat import open_webui_events, run_events
 from heddle_gateway.openai.chat.run_report import RunReport
+from heddle_gateway.openai.chat.traces import trace_event
 from heddle_gateway.settings import EventView
 
 
@@ -22,6 +23,7 @@ class Completion:
         link: run_events.Link = run_events.image_path,
         *,
         legacy: bool = False,
+        trace: bool = False,
     ) -> None:
         """Create an empty completion.
 
@@ -29,6 +31,7 @@ class Completion:
             request_id: The id of the request.
             link: Returns the address of an image.
             legacy: Whether a call is returned in OpenAI's older form.
+            trace: Whether the client wants the trace of the run.
         """
         self.images: list[GeneratedImage] = []
         self.report = RunReport(request_id)
@@ -37,6 +40,8 @@ class Completion:
         self.done: Done | None = None
         self._link = link
         self._legacy = legacy
+        self._wants_trace = trace
+        self._trace: Trace | None = None
         self._texts: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
@@ -57,8 +62,8 @@ class Completion:
                     self._add_tool(event)
                 case "logprobs_json":
                     self._logprobs = _joined(self._logprobs, event.logprobs_json)
-                case "decision" | "output":
-                    self._routed.append(run_events.agent_event(event))
+                case "decision" | "output" | "trace":
+                    self._add_extension(event)
                 case "model_replaced":
                     self.report.add_replacement(event.model_replaced)
                 case "warning":
@@ -106,8 +111,16 @@ class Completion:
 
     def _extension(self, view: EventView) -> list[dict[str, Any]]:
         routed = self._routed if view != "none" else []
+        if self._trace is not None:
+            routed = [*routed, trace_event(self._trace)]
         report = self.report.event(problems_only=view == "none")
         return [*routed, report] if report else routed
+
+    def _add_extension(self, event: RunEvent) -> None:
+        if not event.HasField("trace"):
+            self._routed.append(run_events.agent_event(event))
+        elif self._wants_trace:  # else that of a verbose assistant
+            self._trace = event.trace
 
     def _add_call(self, call: ToolCall) -> None:
         if self._legacy and self._calls:

@@ -2,9 +2,10 @@
 
 import random
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import grpc
 import structlog
@@ -31,7 +32,7 @@ from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.event_stream import EventStream
 from heddle_gateway.openai.chat.file_references import inline_files
 from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
-from heddle_gateway.openai.chat.request import ChatRequest, parse_request
+from heddle_gateway.openai.chat.request import ChatRequest, parse_request, request_trace
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder, failure
 from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.routing import Routes
@@ -51,12 +52,16 @@ CREATOR_PATH = "/creator/assistant/{id}/chat/completions"
 EVENTS_HEADER = "x-heddle-events"
 # In the metadata of a failed run that was not streamed: its events are not visible.
 TOOLS_RAN = "tools_ran"
+TRACE_HEADER = "x-heddle-trace"
 _EVENTS = EVENTS_HEADER.encode()
+_TRACE = TRACE_HEADER.encode()
+_FLAGS = {"true": True, "false": False}
 _OPEN_WEBUI = b"x-openwebui-"
 _HTTP_LIBRARY = b"aiohttp/"
 _IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
 _VIEWS = get_args(EventView)
 _INCOMPLETE = "The response ended before it was complete."
+Read = Callable[[State, bytes], Awaitable[ChatRequest]]
 log = structlog.get_logger(__name__)
 routes = Routes("completions")
 
@@ -72,6 +77,12 @@ class ChatHeaders(Model):
         "of Open WebUI, else a form for all clients, with citations and links to images. The "
         "default is a setting of the gateway.",
     )
+    trace: Literal["true", "false"] = Field(
+        default="false",
+        alias="X-Heddle-Trace",
+        description="`true` adds the trace of the run, like `trace` in the body. Others than those "
+        "who may read the assistant get 403.",
+    )
 
 
 class AssistantQuery(Model):
@@ -81,7 +92,7 @@ class AssistantQuery(Model):
 
 
 AssistantId = Annotated[str, identifier("The assistant's identifier.", "1")]
-_OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "raw": True,
     "request_headers": ChatHeaders,
     "returns": schema.ChatCompletion,
@@ -90,7 +101,7 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-@routes.post("/v1/chat/completions", "/chat/completions", body_model=schema.ChatBody, **_OPTIONS)
+@routes.post("/v1/chat/completions", "/chat/completions", body_model=schema.ChatBody, **OPTIONS)
 async def chat(state: State, request: RawRequest) -> None:
     """Answer a conversation as an assistant.
 
@@ -110,6 +121,11 @@ async def chat(state: State, request: RawRequest) -> None:
     the report. With `X-Heddle-Events: none` there is a report only if something failed or another
     model answered.
 
+    With `trace`, or the header `X-Heddle-Trace: true`, the response has the trace of the run: a
+    chunk before the last one, or an item of the list `heddle`, of the type `trace`. Callers who may
+    change the assistant get the texts of tools and the prompt in it, others who may read it lengths
+    instead. Nothing stores or logs a trace.
+
     `metadata.current_file` is the file that the user has open, `metadata.current_lines` the visible
     lines (`12` or `10-14`), for assistants with the tool `current_file`.
 
@@ -117,17 +133,17 @@ async def chat(state: State, request: RawRequest) -> None:
     message that begins with `### Task:`, are answered by the small model of the organisation,
     without the assistant's tools.
     """
-    await _respond(state, request, "")
+    await respond(state, request, "")
 
 
-@routes.post(LAMB_PATH, query_model=AssistantQuery, body_model=schema.LambChatBody, **_OPTIONS)
+@routes.post(LAMB_PATH, query_model=AssistantQuery, body_model=schema.LambChatBody, **OPTIONS)
 async def lamb_chat(state: State, request: RawRequest) -> None:
     """Answer a conversation as the assistant that the query names."""
-    await _respond(state, request, request.query("assistant") or None)
+    await respond(state, request, request.query("assistant") or None)
 
 
 @routes.post(
-    CREATOR_PATH, path_models={"id": AssistantId}, body_model=schema.LambChatBody, **_OPTIONS
+    CREATOR_PATH, path_models={"id": AssistantId}, body_model=schema.LambChatBody, **OPTIONS
 )
 async def creator_chat(state: State, request: RawRequest) -> None:
     """Try an assistant.
@@ -136,16 +152,29 @@ async def creator_chat(state: State, request: RawRequest) -> None:
     read the assistant.
     """
     assistant = f"{PREFIX}{request.scope['path_params']['id']}"
-    await _respond(state, request, assistant, debug=True)
+    await respond(state, request, assistant, debug=True)
 
 
-async def _respond(
-    state: State, request: RawRequest, assistant: str | None, *, debug: bool = False
+async def respond(
+    state: State,
+    request: RawRequest,
+    assistant: str | None,
+    *,
+    debug: bool = False,
+    read: Read | None = None,
 ) -> None:
-    """Answer a request for `assistant`: empty if the body names it, None if nothing does."""
+    """Answer a request.
+
+    Args:
+        state: The gateway's.
+        request: The request.
+        assistant: Its assistant; empty if the body names it, None if nothing does.
+        debug: Whether the body may ask for the prompt.
+        read: Reads the body in another form than that of chat completions.
+    """
     try:
         await state.authenticator.admit(request, required=True)
-        response = await _complete(state, request, assistant, debug=debug)
+        response = await _complete(state, request, assistant, debug=debug, read=read)
     except ClientGoneError:
         raise
     except Exception as error:
@@ -162,14 +191,14 @@ async def _respond(
 
 
 async def _complete(
-    state: State, request: RawRequest, assistant: str | None, *, debug: bool
+    state: State, request: RawRequest, assistant: str | None, *, debug: bool, read: Read | None
 ) -> RawResponse | ErrorResponse | None:
-    if assistant is None:
-        raise invalid("assistant", "is required", "The query parameter")
     settings = state.settings
     view = _view(request, settings.events)
     body = await read_body(request, settings)
-    chat_request = parse_request(body, assistant)
+    chat_request = await read(state, body) if read else parse_request(body, assistant)
+    if _TRACE in request.headers:
+        _read_trace_header(request, chat_request)
     if chat_request.has_parts:
         await inline_files(state, chat_request.run)
     try:
@@ -213,6 +242,7 @@ async def _stream(
         view,
         request.request_id,
         usage=chat_request.usage,
+        trace=chat_request.run.include_trace,
         link=partial(served_images.link, state, request),
         legacy=chat_request.legacy,
     )
@@ -248,6 +278,7 @@ async def _whole(
         request.request_id,
         partial(served_images.link, state, request),
         legacy=chat_request.legacy,
+        trace=chat_request.run.include_trace,
     )
     try:
         await run_whole(state, chat_request.whole, completion)
@@ -287,6 +318,13 @@ def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:
     return replace(
         response, retry=response.retry and not (tools_ran or TOOLS_RAN in known.metadata)
     )
+
+
+def _read_trace_header(request: RawRequest, chat_request: ChatRequest) -> None:
+    value = request.header(TRACE_HEADER)
+    if value not in _FLAGS:
+        raise invalid(TRACE_HEADER, f"must be one of {', '.join(_FLAGS)}", "The header")
+    request_trace(chat_request.run, wanted=_FLAGS[value])
 
 
 def _view(request: RawRequest, default: EventView) -> EventView:

@@ -9,6 +9,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
 )
 from heddle_runtime.conversations import RAG_TASK
 
+from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.openai.chat.legacy_functions import fill_choice, legacy_functions
@@ -52,15 +53,22 @@ class ChatRequest(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, whole=RunWholeCompletionRequest(run=run))
 
 
-def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
+def parse_request(
+    body: bytes, assistant: str | None = "", parsed: tuple[dict[str, Any], Place] | None = None
+) -> ChatRequest:
     """Translate the body of `POST /v1/chat/completions`.
 
-    `assistant` names the assistant if the path or the query does.
+    Args:
+        body: The body.
+        assistant: The assistant, if the path or the query names it; None if the query should.
+        parsed: The members of the body and its place, if they are known.
 
     Raises:
         InvalidRequestError: The body is invalid; the first violation's field is OpenAI's `param`.
     """
-    members, place = parse(body)
+    if assistant is None:
+        raise invalid("assistant", "is required", "The query parameter")
+    members, place = parsed or parse(body)
     used = _replace_prompt(members, place)
     parts = _count_parts(members.get("messages"), place)
     chat = validate(LambChatBody if assistant else ChatBody, members)
@@ -72,6 +80,9 @@ def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     stream = bool(chat.stream)
     if task := _is_task(members, stream=stream):
         used.add("metadata")  # of Open WebUI's task
+    if isinstance(chat.trace, bool):
+        used.add("trace")  # else it is an object for the provider
+        request_trace(run, wanted=chat.trace)
     fill_options(run.options, chat, members, place, used)
     if chat.tools:
         run.functions.extend(functions(chat.tools, place / "tools"))
@@ -81,6 +92,11 @@ def parse_request(body: bytes, assistant: str = "") -> ChatRequest:
     usage = stream and _includes_usage(chat)
     debug = chat.debug_bypass is True
     return ChatRequest(whole, model, stream, usage, task, debug, parts > 0, bool(chat.functions))
+
+
+def request_trace(run: RunCompletionRequest, *, wanted: bool) -> None:
+    """Add the trace of a run to its response, or leave it out."""
+    run.include_trace = run.include_trace_texts = wanted
 
 
 def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:

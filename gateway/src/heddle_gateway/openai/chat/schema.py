@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from heddle_gateway.http.models import Model, Name
+from heddle_gateway.openai.chat.trace_schema import TraceEvent
 
 MAX_MESSAGES = 4096
 MAX_PARTS = 1024
@@ -329,6 +330,11 @@ class LambChatBody(Model):
     audio: dict[str, Any] | None = None
     prediction: dict[str, Any] | None = None
     web_search_options: dict[str, Any] | None = None
+    trace: bool | dict[str, Any] | None = Field(
+        default=None,
+        description="`true` adds the trace of the run to the response. An object is passed to the "
+        "provider.",
+    )
     debug_bypass: bool | None = Field(default=None, description="Return the prompt.")
 
     model_config = ConfigDict(
@@ -445,6 +451,9 @@ class ChatCompletion(Model):
     choices: list[Choice] = Field(min_length=1)
     usage: CompletionUsage
     sources: list[Any] = Field(default=[], description="Sources, in Open WebUI's form.")
-    heddle: list[Annotated[AgentEvent | ReportEvent, Field(discriminator="type")]] = Field(
-        default=[], description="What happened beside the message, the report last."
+    heddle: list[Annotated[AgentEvent | ReportEvent | TraceEvent, Field(discriminator="type")]] = (
+        Field(
+            default=[],
+            description="What happened beside the message, the report last, after the trace.",
+        )
     )

@@ -11,6 +11,7 @@ from heddle_runtime.json_text import members
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import open_webui_events, run_events
 from heddle_gateway.openai.chat.run_report import RunReport
+from heddle_gateway.openai.chat.traces import trace_event
 from heddle_gateway.settings import EventView
 
 END = b"data: [DONE]\n\n"
@@ -58,6 +59,7 @@ class StreamEncoder:
         request_id: str,
         *,
         usage: bool,
+        trace: bool = False,
         link: run_events.Link = run_events.image_path,
         legacy: bool = False,
     ) -> None:
@@ -68,6 +70,7 @@ class StreamEncoder:
         self._view = view
         self._report = RunReport(request_id)
         self._usage = usage
+        self._trace = trace
         self._link = link
         self._legacy = legacy
         self._envelope = (
@@ -206,6 +209,12 @@ class StreamEncoder:
         more = b',"heddle":' + one_line(_encode(run_events.output(event)))
         return self._chunk(b'{"role":"assistant","content":""}', more)
 
+    def _run_trace(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        if not self._trace:  # of a verbose assistant
+            return b""
+        more = b',"heddle":' + one_line(_encode(trace_event(event)))
+        return self._chunk(b'{"role":"assistant","content":""}', more)
+
     def _model_replaced(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         return self._progress("model", self._report.add_replacement(event))
 
@@ -299,5 +308,6 @@ class StreamEncoder:
         "sources": _tool_sources,
         "tool_call": _call,
         "image": _image,
+        "trace": _run_trace,
         "done": _done,
     }
