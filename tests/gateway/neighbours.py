@@ -105,13 +105,23 @@ class Orchestrator(orchestrator_pb2_grpc.OrchestratorServiceServicer):
     async def ListStrategies(self, request: Any, context: Any) -> Any:
         self.callers.append(caller())
         found = [
-            orchestrator_pb2.Strategy(name="parallel", description="All at once."),
+            orchestrator_pb2.Strategy(
+                name="parallel",
+                description="All at once.",
+                settings_schema_json='{"type":"object"}',
+            ),
             orchestrator_pb2.Strategy(name="sequential", description="One by one."),
         ]
         return orchestrator_pb2.ListStrategiesResponse(strategies=found)
 
     async def ListPromptProcessors(self, request: Any, context: Any) -> Any:
-        found = [orchestrator_pb2.PromptProcessor(name="simple_augment")]
+        found = [
+            orchestrator_pb2.PromptProcessor(
+                name="simple_augment",
+                settings_schema_json='{"type":"object"}',
+                slots=["moodle_user"],
+            )
+        ]
         return orchestrator_pb2.ListPromptProcessorsResponse(prompt_processors=found)
 
 
@@ -216,14 +226,19 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
     async def ListConnectors(self, request: Any, context: Any) -> Any:
         connectors = [
             connector_pb2.Connector(name="bypass"),
-            connector_pb2.Connector(name="openai", calls_functions=True),
+            connector_pb2.Connector(name="openai", calls_functions=True, streams=True),
         ]
         return connector_pb2.ListConnectorsResponse(connectors=connectors)
 
     async def ListModels(self, request: Any, context: Any) -> Any:
         ref = assistant_pb2.ModelRef(connector="openai", model="gpt-x")
-        found = [connector_pb2.Model(ref=ref, title="GPT X")]
-        return connector_pb2.ListModelsResponse(models=found)
+        found = [
+            connector_pb2.Model(
+                ref=ref, title="GPT X", input_kinds=[connector_pb2.INPUT_KIND_IMAGE]
+            )
+        ]
+        problem = connector_pb2.ConnectorProblem(connector="bypass", message="Give it a key.")
+        return connector_pb2.ListModelsResponse(models=found, problems=[problem])
 
     async def GetGeneratedImage(self, request: Any, context: Any) -> Any:
         found = self.pictures.get((caller().identity.subject, request.name))

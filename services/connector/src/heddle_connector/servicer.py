@@ -67,6 +67,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     origin=plugins.origins[name],
                     models=models,
                     calls_functions=plugins.loaded[name].calls_functions,
+                    streams=plugins.loaded[name].streams,
+                    generates_images=plugins.loaded[name].generates_images,
                 )
                 for name, models in connectors.items()
             ],

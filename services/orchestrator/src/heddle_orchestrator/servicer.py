@@ -1,5 +1,6 @@
 """`heddle.orchestrator.v1.OrchestratorService`."""
 
+import json
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any
 
@@ -29,7 +30,15 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
             STRATEGIES.values(), lambda item: item.name, request.page_size, request.page_token
         )
         return pb.ListStrategiesResponse(
-            strategies=[pb.Strategy(name=s.name, description=s.description) for s in items],
+            strategies=[
+                pb.Strategy(
+                    name=each.name,
+                    description=each.description,
+                    settings_schema_json=json.dumps(each.settings),
+                    runs_agent_tools=each.router is not None,
+                )
+                for each in items
+            ],
             next_page_token=token,
         )
 
@@ -45,7 +54,13 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         )
         return pb.ListPromptProcessorsResponse(
             prompt_processors=[
-                pb.PromptProcessor(name=p.name, description=p.description) for p in items
+                pb.PromptProcessor(
+                    name=each.name,
+                    description=each.description,
+                    settings_schema_json=json.dumps(each.settings),
+                    slots=each.slots,
+                )
+                for each in items
             ],
             next_page_token=token,
         )

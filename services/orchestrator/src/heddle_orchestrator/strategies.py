@@ -1,11 +1,13 @@
 """Strategies for running an assistant's tools, by name."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from heddle.tool.v1 import tool_pb2
 
+from heddle_orchestrator.settings_schemas import AGENT_SETTINGS, TOOL_SETTINGS
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import Events, ToolRun, execute
 
@@ -32,6 +34,8 @@ class Strategy:
     name: str
     description: str
     """One sentence."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The JSON Schema of the members of an assistant that it reads."""
     router: str | None = None
     """The router of the routing agent, which runs the tools of mode `agent`: its name, or empty for
     the default of the assistant's connector. None: the strategy has no agent."""
@@ -43,16 +47,30 @@ _ALL = (
     Strategy(
         "agent",
         "Chooses its tools itself, by function calls; with the embedded model by labels.",
+        AGENT_SETTINGS,
         "",
     ),
-    Strategy("agent_dspy", "Like agent; a DSPy program chooses.", "dspy"),
-    Strategy("agent_label", "Like agent; the probabilities of one-word labels choose.", "label"),
-    Strategy("agent_native", "Like agent; the model chooses by calling functions.", "native"),
-    Strategy("agent_rules", "Like agent; a fixed selection matrix chooses.", "rules"),
-    Strategy("parallel", "Runs all tools in parallel."),
+    Strategy("agent_dspy", "Like agent; a DSPy program chooses.", AGENT_SETTINGS, "dspy"),
+    Strategy(
+        "agent_label",
+        "Like agent; the probabilities of one-word labels choose.",
+        AGENT_SETTINGS,
+        "label",
+    ),
+    Strategy(
+        "agent_native",
+        "Like agent; the model chooses by calling functions.",
+        AGENT_SETTINGS,
+        "native",
+    ),
+    Strategy(
+        "agent_rules", "Like agent; a fixed selection matrix chooses.", AGENT_SETTINGS, "rules"
+    ),
+    Strategy("parallel", "Runs all tools in parallel.", TOOL_SETTINGS),
     Strategy(
         "sequential",
         "Runs the tools in order; each receives the results of the earlier ones.",
+        TOOL_SETTINGS,
         run=_run_in_order,
     ),
 )

@@ -60,6 +60,8 @@ class Connector(_message.Message):
     ORIGIN_FIELD_NUMBER: _builtins.int
     MODELS_FIELD_NUMBER: _builtins.int
     CALLS_FUNCTIONS_FIELD_NUMBER: _builtins.int
+    STREAMS_FIELD_NUMBER: _builtins.int
+    GENERATES_IMAGES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
@@ -72,6 +74,10 @@ class Connector(_message.Message):
     """Whether models of the connector can call functions. If not, tools that an assistant binds with
     `MODE_FUNCTION` are never called.
     """
+    streams: _builtins.bool
+    """Whether answers arrive in pieces. If not, a stream has the whole answer at its end."""
+    generates_images: _builtins.bool
+    """Whether its models generate images."""
     @_builtins.property
     def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The only models that answer, if they are known without asking the provider: those of the
@@ -86,10 +92,12 @@ class Connector(_message.Message):
         origin: _builtins.str = ...,
         models: _abc.Iterable[_builtins.str] | None = ...,
         calls_functions: _builtins.bool = ...,
+        streams: _builtins.bool = ...,
+        generates_images: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "description", b"description", "models", b"models", "name", b"name", "origin", b"origin"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "streams", b"streams"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -34,19 +34,29 @@ class Strategy(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
+    SETTINGS_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    RUNS_AGENT_TOOLS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
     """One sentence about the strategy."""
+    settings_schema_json: _builtins.str
+    """The JSON Schema (2020-12) of the members of an assistant that the strategy reads, as JSON text.
+    The names of its properties are those of `heddle.assistant.v1.Assistant`.
+    """
+    runs_agent_tools: _builtins.bool
+    """Whether it runs tools of mode `MODE_AGENT`. Other strategies never run them."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         description: _builtins.str = ...,
+        settings_schema_json: _builtins.str = ...,
+        runs_agent_tools: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "runs_agent_tools", b"runs_agent_tools", "settings_schema_json", b"settings_schema_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -60,19 +70,31 @@ class PromptProcessor(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
+    SETTINGS_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    SLOTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
     """One sentence about the processor."""
+    settings_schema_json: _builtins.str
+    """The JSON Schema (2020-12) of the members of an assistant that the processor reads, as of a
+    strategy.
+    """
+    @_builtins.property
+    def slots(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The slots that the processor fills itself, without a tool of the assistant."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         description: _builtins.str = ...,
+        settings_schema_json: _builtins.str = ...,
+        slots: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "settings_schema_json", b"settings_schema_json", "slots", b"slots"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

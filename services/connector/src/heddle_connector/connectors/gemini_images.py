@@ -122,7 +122,14 @@ _EXAMPLE = Example(
 )
 
 
-@connector("banana_img", settings=GeminiImagesSettings, example=_EXAMPLE, calls_functions=False)
+@connector(
+    "banana_img",
+    settings=GeminiImagesSettings,
+    example=_EXAMPLE,
+    calls_functions=False,
+    streams=False,
+    generates_images=True,
+)
 class GeminiImages(Connector[GeminiImagesSettings]):
     """Generates images with Google's Gemini."""
 

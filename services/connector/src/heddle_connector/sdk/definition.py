@@ -164,6 +164,8 @@ class Plugin:
     for_all_organizations: bool = False
     calls_functions: bool = True
     uses_model: bool = True
+    streams: bool = True
+    generates_images: bool = False
 
     @property
     def organization_settings(self) -> Mapping[str, OrganizationValue]:
@@ -194,6 +196,8 @@ def connector(
     for_all_organizations: bool = False,
     calls_functions: bool = True,
     uses_model: bool = True,
+    streams: bool = True,
+    generates_images: bool = False,
 ) -> Callable[[type[ConnectorT]], type[ConnectorT]]:
     """Register a class as a connector; the first line of its docstring is the description.
 
@@ -209,6 +213,8 @@ def connector(
             an assistant that binds tools as functions is warned.
         uses_model: Whether answers come from a model. If not, health does not count the connector
             as a provider.
+        streams: Whether answers arrive in pieces.
+        generates_images: Whether its models generate images.
 
     Raises:
         ValueError: The name is not valid, or the connector declares both for organisations.
@@ -221,6 +227,7 @@ def connector(
         plugin = Plugin(
             *(name, description, settings, kind, example),
             *(for_all_organizations, calls_functions, uses_model),
+            *(streams, generates_images),
         )
         if for_all_organizations and plugin.organization_settings:
             raise ValueError(

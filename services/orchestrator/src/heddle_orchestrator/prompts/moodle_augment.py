@@ -15,6 +15,7 @@ class MoodleAugment(SimpleAugment):
 
     name = "moodle_augment"
     description = "Like simple_augment; {moodle_user} is the user's identifier in Moodle."
+    slots = (SLOT,)
 
     def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
         """Return the assistant with the tool, unless the slot is unused or already filled."""

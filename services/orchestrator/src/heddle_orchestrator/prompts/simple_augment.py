@@ -9,6 +9,7 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.prompts.template import USER_INPUT, render, rendered_length
+from heddle_orchestrator.settings_schemas import PROMPT_SETTINGS, Schema
 
 
 class SimpleAugment:
@@ -16,6 +17,10 @@ class SimpleAugment:
 
     name = "simple_augment"
     description = "Replaces the last message of the user with the filled template."
+    settings: Schema = PROMPT_SETTINGS
+    """The JSON Schema of the members of an assistant that it reads."""
+    slots: Sequence[str] = ()
+    """The slots that it fills itself."""
 
     def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
         """Return the assistant with the tools that this processor needs; a copy if it adds any."""

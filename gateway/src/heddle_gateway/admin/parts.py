@@ -1,0 +1,154 @@
+"""`/connectors`, `/prompt-processors`, `/strategies`: what an editor of assistants offers."""
+
+import asyncio
+from typing import Any, Literal
+
+from heddle.connector.v1 import connector_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.json_text import members
+from heddle_runtime.permissions import may_administer
+from pydantic import Field
+
+from heddle_gateway.http.models import Model, enum_names
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import LIST_SECONDS, call, items
+
+InputKind = Literal["image", "audio", "file"]
+_KINDS = enum_names(connector_pb2.InputKind)
+routes = Routes("catalog")
+
+
+class ConnectorModel(Model):
+    """A model that is ready to answer."""
+
+    id: str = Field(description="`model.model` of an assistant.")
+    title: str
+    reads: list[InputKind] = Field(description="What the model reads beside text.")
+
+
+class Connector(Model):
+    """A connector, with the models that assistants of the caller's organisation can use."""
+
+    name: str = Field(description="`model.connector` of an assistant.")
+    description: str
+    calls_functions: bool = Field(description="Whether its models can call tools as functions.")
+    streams: bool = Field(description="Whether answers arrive in pieces.")
+    generates_images: bool
+    models: list[ConnectorModel]
+    available: bool = Field(
+        description="Whether the provider lists its models. If not, ask the operator."
+    )
+    problem: str | None = Field(
+        description="Why it is not available, and the remedy. For administrators only."
+    )
+
+
+class ConnectorList(Model):
+    """The connectors."""
+
+    connectors: list[Connector]
+
+
+class Part(Model):
+    """A part of an assistant that has settings."""
+
+    name: str
+    description: str
+    settings_schema: dict[str, Any] = Field(
+        description="The JSON Schema of the members of an assistant that it reads."
+    )
+
+
+class PromptProcessor(Part):
+    """A way to create the prompt. `prompt_processor` of an assistant names it."""
+
+    slots: list[str] = Field(description="The slots that it fills without a tool.")
+
+
+class PromptProcessorList(Model):
+    """The prompt processors."""
+
+    prompt_processors: list[PromptProcessor]
+
+
+class Strategy(Part):
+    """A way to run the tools. `strategy` of an assistant names it."""
+
+    runs_agent_tools: bool = Field(
+        description="Whether it runs tools of mode `agent`. Others never run them."
+    )
+
+
+class StrategyList(Model):
+    """The strategies."""
+
+    strategies: list[Strategy]
+
+
+@routes.get("/connectors")
+async def connectors(api: Call) -> ConnectorList:
+    """List the connectors and models that assistants of the caller's organisation can use."""
+    client = api.services.connectors
+    request = connector_pb2.ListConnectorsRequest()
+    installed, (models, problems) = await asyncio.gather(
+        items(client.ListConnectors, request, "connectors", LIST_SECONDS), _models(api)
+    )
+    shows_problems = may_administer(caller().identity)
+    return ConnectorList(
+        connectors=[
+            Connector.of(
+                each,
+                models=models.get(each.name, []),
+                available=each.name not in problems,
+                problem=problems.get(each.name) if shows_problems else None,
+            )
+            for each in installed
+        ]
+    )
+
+
+@routes.get("/prompt-processors")
+async def prompt_processors(api: Call) -> PromptProcessorList:
+    """List the prompt processors, with the schemas of their settings."""
+    method = api.services.orchestrator.ListPromptProcessors
+    request = orchestrator_pb2.ListPromptProcessorsRequest()
+    listed = await items(method, request, "prompt_processors", LIST_SECONDS)
+    return PromptProcessorList(
+        prompt_processors=[PromptProcessor.of(each, **_schema(each)) for each in listed]
+    )
+
+
+@routes.get("/strategies")
+async def strategies(api: Call) -> StrategyList:
+    """List the strategies, with the schemas of their settings."""
+    method = api.services.orchestrator.ListStrategies
+    request = orchestrator_pb2.ListStrategiesRequest()
+    listed = await items(method, request, "strategies", LIST_SECONDS)
+    return StrategyList(strategies=[Strategy.of(each, **_schema(each)) for each in listed])
+
+
+def _schema(
+    part: orchestrator_pb2.PromptProcessor | orchestrator_pb2.Strategy,
+) -> dict[str, Any]:
+    return {"settings_schema": members(part.settings_schema_json)}
+
+
+async def _models(api: Call) -> tuple[dict[str, list[ConnectorModel]], dict[str, str]]:
+    """Return the models of each connector, and the problems of those that could not list them."""
+    method = api.services.connectors.ListModels
+    models: dict[str, list[ConnectorModel]] = {}
+    problems: dict[str, str] = {}
+    token = ""
+    while True:
+        request = connector_pb2.ListModelsRequest(page_size=1000, page_token=token)
+        page = await call(method, request, LIST_SECONDS)
+        for each in page.models:
+            reads = [_KINDS[kind] for kind in each.input_kinds if kind in _KINDS]
+            model = ConnectorModel.model_validate(
+                {"id": each.ref.model, "title": each.title or each.ref.model, "reads": reads}
+            )
+            models.setdefault(each.ref.connector, []).append(model)
+        problems |= {each.connector: each.message for each in page.problems}
+        if not (token := page.next_page_token):
+            return models, problems
