@@ -142,6 +142,7 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
         tool_pb2.Tool(
             name=name,
             title=title,
+            label=title,
             description=f"Does {title}.",
             default_slot=slot,
             config_schema_json='{"type":"object","properties":{"b":{},"a":{}}}',

@@ -73,6 +73,7 @@ async def test_tools_are_listed_for_both_of_lambs_clients(bench: Bench) -> None:
     assert listed["tools"][1] == {
         "name": "simple_rag",
         "display_name": "Knowledge base",
+        "label": "Knowledge base",
         "description": "Does Knowledge base.",
         "placeholder": "context",
         "category": "rag",

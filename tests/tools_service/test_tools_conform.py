@@ -2,12 +2,14 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_tools_service.models import InputKind
 from heddle_tools_service.registry import Installed
 from heddle_tools_service.sdk.testing import Check, conformance
 from tools_service.serving import discovered
@@ -19,6 +21,8 @@ FOLDER = Path(
 REGISTRY = discovered(FOLDER)
 TOOLS = list(REGISTRY)
 CHECKS = [check for installed in TOOLS for check in conformance(installed.tool)]
+LANGUAGES = ("ca", "es", "eu")
+MAX_LABEL_CHARS = 24
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 
 
@@ -50,6 +54,35 @@ def test_a_definition_is_as_agreed(installed: Installed) -> None:
 
     described = definition(REGISTRY.describe(installed))
     assert described == json.loads(golden.read_text()), f"run {__file__} to write it anew"
+
+
+@pytest.mark.parametrize("installed", TOOLS, ids=lambda installed: installed.name)
+def test_heddles_tools_speak_to_people_in_each_language(installed: Installed) -> None:
+    if REGISTRY.origin(installed.name) != "builtin":
+        pytest.skip("only Heddle's tools must have titles and translations")
+
+    tool = REGISTRY.describe(installed)
+    schema = json.loads(tool.config_schema_json)
+    assert 0 < len(tool.label) <= MAX_LABEL_CHARS
+    assert texts_without_translation(schema, ("title", "description", "label")) == []
+    for name, option in schema.get("properties", {}).items():
+        assert option.get("title"), f"{name} has no title"
+        assert option.get("description"), f"{name} has no description"
+        assert texts_without_translation(option, ("title", "description")) == [], name
+        assert option.get("x-heddle-input", "file") in get_args(InputKind)
+        if name == "collections":
+            assert option["x-heddle-input"] == "collections"
+
+
+def texts_without_translation(schema: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the languages and texts that have no translation."""
+    known = schema.get("x-heddle-i18n", {})
+    return [
+        f"{language} {name}"
+        for language in LANGUAGES
+        for name in names
+        if not known.get(language, {}).get(name)
+    ]
 
 
 def definition(tool: pb.Tool) -> dict[str, Any]:

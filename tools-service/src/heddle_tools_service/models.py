@@ -1,8 +1,9 @@
 """The models that authors of tools describe configurations and arguments with."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -29,10 +30,35 @@ Identifier = Annotated[str, Field(json_schema_extra={"format": IDENTIFIER})]
 """The type of an option that holds an identifier. Numbers are accepted, and become texts."""
 
 
+InputKind = Literal["collections", "collection", "rubric", "file", "model", "secret", "multiline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """How a form lets people fill in an option: `Annotated[str, Input("multiline")]`.
+
+    `collections`, `collection`, `rubric`, `file` (an uploaded one) and `model` are chosen from a
+    list, `secret` is not shown, and `multiline` is a large field. Clients may ignore it.
+    """
+
+    kind: InputKind
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Add the kind to the JSON Schema of the option."""
+        return {**handler(schema), "x-heddle-input": self.kind}
+
+
+Collections = Annotated[tuple[Identifier, ...], Input("collections")]
+"""The type of an option that names collections of knowledge."""
+
+
 class ToolConfig(BaseModel):
     """Base of a tool's configuration: its fields, their defaults and limits are what clients see.
 
-    Unknown members are refused. Describe every field: the description is shown in forms.
+    Unknown members are refused. Give every field a `title` and a `description`: forms show them.
+    Mark a field with `Input` where people choose from a list.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -37,6 +37,7 @@ from heddle_tools_service.sdk import (
     Trigger,
 )
 from heddle_tools_service.sdk.definition import Outcome
+from heddle_tools_service.translations import builtin_translations, translated
 from heddle_tools_service.validation_errors import ARGUMENTS, REQUIRED, listed
 from heddle_tools_service.workers.tools import PluginTool
 
@@ -288,16 +289,23 @@ class Registry:
     def describe(self, installed: Installed) -> pb.Tool:
         """Return a tool as clients see it."""
         tool = installed.tool
+        origin = self._origins[tool.name]
+        label = tool.label or tool.title
+        texts = {"title": tool.title, "description": tool.description, "label": label}
+        known = builtin_translations() if origin == "builtin" else {}
+        translations = tool.translations or known
+        schema = translated(tool.schema, texts, translations)
         return pb.Tool(
             name=tool.name,
             title=tool.title,
+            label=label,
             description=tool.description,
             default_slot=tool.slot,
-            config_schema_json=json.dumps(tool.schema, ensure_ascii=False),
+            config_schema_json=json.dumps(schema, ensure_ascii=False),
             version=tool.version,
             category=tool.category,
             modes=[_MODES[mode] for mode in tool.modes],
-            origin=self._origins[tool.name],
+            origin=origin,
             functions=[declaration(tool.function)] if tool.function else (),
             end=tool.end,
             examples=examples_of(tool),

@@ -39,10 +39,16 @@ class ToolDefinition(Model):
 
     name: str
     display_name: str
+    label: str = Field(description="A short name, for badges.")
     description: str
     placeholder: str
     category: str
-    config_schema: dict[str, Any] = Field(description="A JSON schema.")
+    config_schema: dict[str, Any] = Field(
+        description="A JSON schema. Properties have a `title`, and can have `x-heddle-input` (how "
+        "people fill them in: `collections`, `collection`, `rubric`, `file`, `model`, `secret` or "
+        "`multiline`) and `x-heddle-i18n` (translations by language; at the root those of the "
+        "tool's `title`, `description` and `label`)."
+    )
     version: str
     function_name: str = Field(description="The name by which models call the tool.")
     modes: list[Mode] = Field(description="The ways in which an assistant can bind the tool.")

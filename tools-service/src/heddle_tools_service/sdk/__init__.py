@@ -31,7 +31,9 @@ from heddle_runtime.frontend_payloads import Error, Response, Result, Status, To
 
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
+    Collections,
     Identifier,
+    Input,
     NoArguments,
     NoOptions,
     Query,
@@ -71,6 +73,7 @@ __all__ = [
     "Assistant",
     "CalledFunction",
     "Caller",
+    "Collections",
     "EarlierResult",
     "Environment",
     "Error",
@@ -81,6 +84,7 @@ __all__ = [
     "FunctionOffer",
     "HeldBackFunction",
     "Identifier",
+    "Input",
     "Mode",
     "NoArguments",
     "NoOptions",

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Concatenate
 
 from heddle_runtime.frontend_payloads import ToolOutput
@@ -20,6 +20,7 @@ from heddle_tools_service.routing import Example, Trigger
 from heddle_tools_service.sdk.calls import CALLED, Mode, OfferContext, ToolCall
 from heddle_tools_service.sdk.functions import Function, FunctionOffer
 from heddle_tools_service.sdk.results import ToolResult
+from heddle_tools_service.translations import Translations
 
 ModelT = TypeVar("ModelT", bound=ToolConfig)
 Outcome = ToolResult | Awaitable[ToolResult] | AsyncIterator[ToolOutput]
@@ -61,6 +62,10 @@ class Tool:
     end: bool = False
     """Whether a run of the routing agent ends with it."""
     examples: tuple[Example, ...] = ()
+    label: str = ""
+    """A short name, for badges. Empty: the title."""
+    translations: Translations = field(default_factory=dict)
+    """By language, the translations of titles and descriptions, and of the label."""
     obstacle: str = ""
     """Why it can never be called as the service is set up, and the remedy. Empty if it can."""
 
@@ -88,6 +93,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     trigger: Triggered | None = None,
     end: bool = False,
     examples: Sequence[Example] = (),
+    label: str = "",
+    translations: Translations | None = None,
 ) -> Callable[[Callable[Concatenate[ToolCall[ModelT, Any], ...], Outcome]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
 
@@ -113,6 +120,9 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             where it returns None, the agent decides.
         end: Whether a run of the routing agent ends with it: its text is the answer.
         examples: Requests that it is right for, which the agent shows models when they decide.
+        label: A short name for badges, at most 24 characters. Without it: the title.
+        translations: By language, the translation of each title, description and label, by the
+            English text: `{"es": {"Weather": "Tiempo"}}`. Texts without one stay English.
 
     Raises:
         TypeError: `config` or `arguments` is something else than such a class.
@@ -146,6 +156,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             trigger,
             end,
             tuple(examples),
+            label,
+            translations or {},
         )
 
     return decorate

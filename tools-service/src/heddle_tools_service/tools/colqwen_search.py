@@ -30,6 +30,7 @@ class ColqwenSearchConfig(ManualConfig):
     """Where to look, and how well pages must answer."""
 
     threshold: float = Field(
+        title="Least score",
         default=0.0,
         ge=0.0,
         le=1.0,
@@ -46,6 +47,7 @@ class ColqwenSearchArguments(SearchText):
 @tool(
     "colqwen_search",
     title="Page Search",
+    label="Pages",
     config=ColqwenSearchConfig,
     arguments=ColqwenSearchArguments,
     category="rag",

@@ -21,6 +21,7 @@ class CurrentFileConfig(WorkspaceConfig):
     """Which files, and how much of the one that is open."""
 
     lines: int = Field(
+        title="Lines",
         default=400,
         ge=0,
         le=2_000,
@@ -42,6 +43,7 @@ class _Open:
 @tool(
     "current_file",
     title="Current file",
+    label="Open file",
     config=CurrentFileConfig,
     slot="current_file",
     category="file",

@@ -31,7 +31,11 @@ class FastVectorSearchConfig(ManualPassagesConfig):
     """Where to look, and how much to bring."""
 
     limit: int = Field(
-        default=5, ge=1, le=_MAX_RESULTS, description="Maximum results where it fills a slot"
+        title="Results",
+        default=5,
+        ge=1,
+        le=_MAX_RESULTS,
+        description="Maximum results where it fills a slot",
     )
 
 
@@ -45,6 +49,7 @@ class FastVectorSearchArguments(SearchText):
 @tool(
     "fast_vector_search",
     title="Fast Vector Search",
+    label="Fast search",
     config=FastVectorSearchConfig,
     arguments=FastVectorSearchArguments,
     category="rag",

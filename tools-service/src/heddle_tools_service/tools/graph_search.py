@@ -18,8 +18,8 @@ from heddle_tools_service.capabilities.graph import (
 from heddle_tools_service.capabilities.passages import Passage, stored_attributes
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import (
+    Collections,
     Example,
-    Identifier,
     Source,
     ToolArguments,
     ToolCall,
@@ -57,15 +57,26 @@ _CAUTION = (
 class GraphConfig(ToolConfig):
     """Which graphs, and how much of them."""
 
-    collections: tuple[Identifier, ...] = Field(
+    collections: Collections = Field(
+        title="Collections",
         max_length=MAX_COLLECTIONS,
         description="Collections to ask; those that were made with a graph",
         examples=[["kb-1"]],
     )
-    themes: int = Field(default=5, ge=1, le=20, description="Themes to tell in the mode global")
-    paths: int = Field(default=3, ge=1, le=10, description="Ways to tell in the mode relationship")
+    themes: int = Field(
+        title="Themes", default=5, ge=1, le=20, description="Themes to tell in the mode global"
+    )
+    paths: int = Field(
+        title="Connections",
+        default=3,
+        ge=1,
+        le=10,
+        description="Ways to tell in the mode relationship",
+    )
     summarise: bool = Field(
-        default=True, description="Whether the small fast model, if there is one, sums up themes"
+        title="Summarise themes",
+        default=True,
+        description="Whether the small fast model, if there is one, sums up themes",
     )
 
 
@@ -93,6 +104,7 @@ class GraphQuestion(ToolArguments):
 @tool(
     "graph_search",
     title="Graph search",
+    label="Graph",
     config=GraphConfig,
     arguments=GraphQuestion,
     category="rag",

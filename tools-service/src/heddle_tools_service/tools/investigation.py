@@ -37,22 +37,33 @@ class DeepAnalysisConfig(KnowledgeBaseConfig):
     """Where to look, and how much work that may be."""
 
     top_k: int = Field(
-        default=5, ge=1, le=20, description="Number of results of each pass from each collection"
+        title="Results",
+        default=5,
+        ge=1,
+        le=20,
+        description="Number of results of each pass from each collection",
     )
     tools: tuple[AllowedSearch, ...] = Field(
+        title="Searches",
         default=("retrieve_documents", "hybrid_search"),
         min_length=1,
         description="The searches that may be made; hybrid_search looks at pages, too",
     )
-    max_passes: int = Field(default=6, ge=1, le=16, description="Maximum number of searches")
+    max_passes: int = Field(
+        title="Rounds", default=6, ge=1, le=16, description="Maximum number of searches"
+    )
     max_tokens: int = Field(
+        title="Tokens",
         default=1_000,
         ge=0,
         le=16_000,
         description="Maximum tokens that the small model writes in all; 0: it is not asked",
     )
-    max_passages: int = Field(default=12, ge=1, le=50, description="Maximum passages in the end")
+    max_passages: int = Field(
+        title="Passages", default=12, ge=1, le=50, description="Maximum passages in the end"
+    )
     fusion: Fusion = Field(
+        title="Joining of results",
         default="reciprocal_rank",
         description="How the rankings of the passes become one: by places or by scores",
     )

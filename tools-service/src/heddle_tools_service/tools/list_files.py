@@ -27,6 +27,7 @@ class ListFiles(ToolArguments):
 @tool(
     "list_files",
     title="List files",
+    label="List files",
     config=WorkspaceConfig,
     arguments=ListFiles,
     slot="files",

@@ -53,6 +53,7 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
 @tool(
     "mcp",
     title="MCP server",
+    label="MCP",
     config=McpConfig,
     offer=offered,
     slot="mcp",

@@ -17,6 +17,7 @@ class McpConfig(ToolConfig):
     """Which server, and what of it."""
 
     url: str = Field(
+        title="Address",
         default="",
         max_length=2_000,
         pattern=r"^$|^https?://[^\s/?#@\\]+(/[^\s?#\\]*)?$",
@@ -24,24 +25,28 @@ class McpConfig(ToolConfig):
         examples=["https://mcp.example.org/mcp"],
     )
     command: str = Field(
+        title="Command",
         default="",
         max_length=100,
         description="In place of the url: the name of a command that the operator allows "
         "(HEDDLE_TOOLS_MCP_COMMANDS).",
     )
     credential: str = Field(
+        title="Credential",
         default="",
         max_length=100,
         description="Name of what opens the server, among mcp_servers in the settings of the "
         "assistant's organisation. Only for the url that stands there.",
     )
     tools: tuple[str, ...] = Field(
+        title="Functions",
         default=(),
         max_length=100,
         description="The server's tools that the model may call, by the server's names.",
         examples=[["search"]],
     )
     pins: dict[str, str] = Field(
+        title="Accepted forms",
         default={},
         description="By a tool's name, the form in which it was accepted, as `heddle mcp pins` "
         "prints it. A tool that has none, or has changed since, is held back.",
@@ -50,7 +55,11 @@ class McpConfig(ToolConfig):
         ],
     )
     timeout: float = Field(
-        default=20.0, gt=0, le=300, description="Seconds that the server may take for a call."
+        title="Seconds for a call",
+        default=20.0,
+        gt=0,
+        le=300,
+        description="Seconds that the server may take for a call.",
     )
 
     @model_validator(mode="after")

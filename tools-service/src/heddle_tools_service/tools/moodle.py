@@ -39,6 +39,7 @@ class MoodleArguments(ToolArguments):
 @tool(
     "moodle",
     title="Moodle courses",
+    label="Courses",
     arguments=MoodleArguments,
     function="get_moodle_courses",
     slot="moodle",
@@ -74,6 +75,7 @@ class MoodleAssignmentsArguments(MoodleArguments):
 @tool(
     "moodle_assignments",
     title="Moodle assignments",
+    label="Assignments",
     arguments=MoodleAssignmentsArguments,
     function="get_moodle_assignments_status",
     slot="moodle_assignments",
@@ -113,7 +115,7 @@ def _iso(time: datetime | None) -> str | None:
     return time.isoformat() if time else None
 
 
-@tool("moodle_user", title="Moodle user", slot="moodle_user", category="lms")
+@tool("moodle_user", title="Moodle user", label="Moodle user", slot="moodle_user", category="lms")
 async def moodle_user(call: ToolCall[NoOptions], site: Moodle) -> ToolResult:
     """Puts the Moodle identifier of the person who asks into the prompt."""
     email = call.caller.subject

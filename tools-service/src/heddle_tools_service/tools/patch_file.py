@@ -94,6 +94,7 @@ class PatchFile(File):
 @tool(
     "patch_file",
     title="Patch file",
+    label="Patch file",
     config=WorkspaceConfig,
     arguments=PatchFile,
     slot="patch",

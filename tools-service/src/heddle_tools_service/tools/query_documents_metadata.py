@@ -17,8 +17,8 @@ from heddle_tools_service.capabilities.document_queries import (
 )
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import (
+    Collections,
     Example,
-    Identifier,
     ToolArguments,
     ToolCall,
     ToolConfig,
@@ -60,13 +60,17 @@ _BEGIN = re.compile(r"\b(?:SELECT|WITH)\b", re.IGNORECASE)
 class DocumentsConfig(ToolConfig):
     """Which documents, and how much of the answer."""
 
-    collections: tuple[Identifier, ...] = Field(
+    collections: Collections = Field(
+        title="Collections",
         max_length=MAX_COLLECTIONS,
         description="Collections whose documents can be asked about",
         examples=[["kb-1"]],
     )
-    max_rows: int = Field(default=50, ge=1, le=500, description="Rows of an answer at most")
+    max_rows: int = Field(
+        title="Rows", default=50, ge=1, le=500, description="Rows of an answer at most"
+    )
     allow_sql: bool = Field(
+        title="SQL of the model",
         default=True,
         description="Whether models may write the SQL themselves. It is checked like any other",
     )
@@ -95,6 +99,7 @@ class DocumentsQuestion(ToolArguments):
 @tool(
     "query_documents_metadata",
     title="Questions about documents",
+    label="Documents",
     config=DocumentsConfig,
     arguments=DocumentsQuestion,
     category="rag",

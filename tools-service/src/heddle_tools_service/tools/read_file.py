@@ -12,6 +12,7 @@ class ReadFileConfig(WorkspaceConfig):
     """Which files, and which one is read when no model asks."""
 
     file_path: str = Field(
+        title="File",
         default="",
         max_length=4_096,
         description="The file to read into the prompt. Only for the mode augment; in the mode "
@@ -35,6 +36,7 @@ class ReadFile(ToolArguments):
 @tool(
     "read_file",
     title="Read file",
+    label="Read file",
     config=ReadFileConfig,
     arguments=ReadFile,
     slot="file",

@@ -36,6 +36,7 @@ class RestoreFile(ToolArguments):
 @tool(
     "restore_file",
     title="Restore file",
+    label="Restore file",
     config=WorkspaceConfig,
     arguments=RestoreFile,
     slot="patch",

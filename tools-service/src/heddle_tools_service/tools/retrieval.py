@@ -15,7 +15,7 @@ from heddle_tools_service.capabilities.passages import (
     SearchOptions,
 )
 from heddle_tools_service.sdk import (
-    Identifier,
+    Collections,
     OfferContext,
     ToolArguments,
     ToolCall,
@@ -30,8 +30,10 @@ BALANCED = SearchOptions(vector_weight=0.5)
 RerankingOption = Annotated[
     Reranking,
     Field(
+        title="Reordering",
         description="What reorders the best passages: late_interaction compares words, for "
-        "collections with late interaction; model asks the reranking model of the knowledge service"
+        "collections with late interaction; model asks the reranking model of the knowledge "
+        "service",
     ),
 ]
 _NO_QUERY = "No user message found for query"
@@ -40,16 +42,25 @@ _NO_QUERY = "No user message found for query"
 class KnowledgeBaseConfig(ToolConfig):
     """Where to look, and how much to bring."""
 
-    collections: tuple[Identifier, ...] = Field(
+    collections: Collections = Field(
+        title="Collections",
         max_length=MAX_COLLECTIONS,
         description="List of collection IDs to query",
         examples=[["kb-1"]],
     )
     top_k: int = Field(
-        default=3, ge=1, le=20, description="Number of results to retrieve from each collection"
+        title="Results",
+        default=3,
+        ge=1,
+        le=20,
+        description="Number of results to retrieve from each collection",
     )
     threshold: float = Field(
-        default=0.0, ge=0.0, le=1.0, description="Similarity threshold; 0 lets everything pass"
+        title="Similarity",
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description="Similarity threshold; 0 lets everything pass",
     )
     reranking: RerankingOption = "none"
 
@@ -57,7 +68,8 @@ class KnowledgeBaseConfig(ToolConfig):
 class ManualConfig(ToolConfig):
     """Where to look."""
 
-    collections: tuple[Identifier, ...] = Field(
+    collections: Collections = Field(
+        title="Collections",
         default=(ASSET_MANUAL,),
         min_length=1,
         max_length=MAX_COLLECTIONS,

@@ -47,6 +47,7 @@ class RetrieveDocumentsArguments(Query):
 @tool(
     "retrieve_documents",
     title="Retrieve Documents",
+    label="Documents by date",
     config=KnowledgeBaseConfig,
     arguments=RetrieveDocumentsArguments,
     category="rag",

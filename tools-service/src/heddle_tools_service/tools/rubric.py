@@ -1,12 +1,13 @@
 """Puts an assessment rubric into the prompt."""
 
 import json
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
 from heddle_tools_service.capabilities.rubrics import Rubric, Rubrics
 from heddle_tools_service.sdk import (
+    Input,
     NoArguments,
     Source,
     ToolCall,
@@ -23,17 +24,20 @@ _MAX_LISTED = 3
 class RubricConfig(ToolConfig):
     """Which rubric, and in which form."""
 
-    rubric_id: str | int = Field(
-        description="ID of the rubric to use", examples=["550e8400-e29b-41d4-a716-446655440000"]
+    rubric_id: Annotated[str | int, Input("rubric")] = Field(
+        title="Rubric",
+        description="ID of the rubric to use",
+        examples=["550e8400-e29b-41d4-a716-446655440000"],
     )
     format: Literal["markdown", "json"] = Field(
-        default="markdown", description="Output format for the rubric"
+        title="Format", default="markdown", description="Output format for the rubric"
     )
 
 
 @tool(
     "rubric",
     title="Assessment Rubric",
+    label="Rubric",
     config=RubricConfig,
     arguments=NoArguments,
     slot="rubric",

@@ -38,6 +38,7 @@ class SearchFiles(ToolArguments):
 @tool(
     "search_files",
     title="Search files",
+    label="Search files",
     config=WorkspaceConfig,
     arguments=SearchFiles,
     slot="files",

@@ -27,6 +27,7 @@ Search query:""")
 @tool(
     "simple_rag",
     title="Knowledge Base RAG",
+    label="Knowledge",
     config=KnowledgeBaseConfig,
     category="rag",
     modes=("augment", "function"),
@@ -41,6 +42,7 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) ->
 @tool(
     "context_aware_rag",
     title="Context-Aware RAG",
+    label="Conversation",
     config=KnowledgeBaseConfig,
     category="rag",
     modes=("augment", "function"),
@@ -59,6 +61,7 @@ async def context_aware_rag(
 @tool(
     "hierarchical_rag",
     title="Hierarchical RAG",
+    label="Sections",
     config=KnowledgeBaseConfig,
     category="rag",
     modes=("augment", "function"),

@@ -1,9 +1,12 @@
 """Puts the beginning of one file into the prompt."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from heddle_tools_service.capabilities.files import Files
 from heddle_tools_service.sdk import (
+    Input,
     NoArguments,
     Source,
     ToolCall,
@@ -17,19 +20,25 @@ from heddle_tools_service.sdk import (
 class SingleFileConfig(ToolConfig):
     """Which file, and how much of it."""
 
-    file_path: str = Field(
+    file_path: Annotated[str, Input("file")] = Field(
+        title="File",
         max_length=4_096,
         description="Path to file, relative to the files' folder, its owner's folder first",
         examples=["1/notes.md"],
     )
     max_chars: int = Field(
-        default=50_000, ge=1, le=400_000, description="Maximum characters to read"
+        title="Characters",
+        default=50_000,
+        ge=1,
+        le=400_000,
+        description="Maximum characters to read",
     )
 
 
 @tool(
     "single_file",
     title="Single File Context",
+    label="File",
     config=SingleFileConfig,
     arguments=NoArguments,
     slot="file",

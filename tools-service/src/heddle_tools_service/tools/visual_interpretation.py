@@ -46,6 +46,7 @@ async def _available(call: ToolCall[ManualConfig]) -> bool:
 @tool(
     "visual_interpretation",
     title="Visual Interpretation",
+    label="Look at a page",
     config=ManualConfig,
     arguments=VisualInterpretationArguments,
     category="rag",

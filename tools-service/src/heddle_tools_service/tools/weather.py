@@ -30,6 +30,7 @@ class WeatherArguments(ToolArguments):
 @tool(
     "weather",
     title="Weather",
+    label="Weather",
     arguments=WeatherArguments,
     function="get_weather",
     slot="weather",

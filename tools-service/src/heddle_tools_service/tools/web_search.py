@@ -21,9 +21,11 @@ class WebSearchConfig(ToolConfig):
     """Whom to ask, and how much to bring."""
 
     provider: Literal["", "perplexity", "tavily", "brave", "searxng"] = Field(
-        default="", description="Whom to ask; empty: the first that is set up"
+        title="Provider", default="", description="Whom to ask; empty: the first that is set up"
     )
-    limit: int = Field(default=5, ge=1, le=20, description="Maximum number of results")
+    limit: int = Field(
+        title="Results", default=5, ge=1, le=20, description="Maximum number of results"
+    )
 
 
 async def _available(call: ToolCall[WebSearchConfig], web: WebSearch) -> bool:
@@ -34,6 +36,7 @@ async def _available(call: ToolCall[WebSearchConfig], web: WebSearch) -> bool:
 @tool(
     "web_search",
     title="Web Search",
+    label="Web",
     config=WebSearchConfig,
     slot="web",
     category="utilities",

@@ -9,13 +9,18 @@ class WordCountConfig(ToolConfig):
     """What an assistant's author can set."""
 
     minimum_length: int = Field(
-        default=1, ge=1, le=100, description="Length of the shortest word that counts."
+        title="Shortest word",
+        default=1,
+        ge=1,
+        le=100,
+        description="Length of the shortest word that counts.",
     )
 
 
 @tool(
     "word_count",
     title="Word count",
+    label="Word count",
     config=WordCountConfig,
     slot="word_count",
     modes=("augment", "function"),

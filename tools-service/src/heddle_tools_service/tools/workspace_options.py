@@ -15,11 +15,13 @@ class WorkspaceConfig(ToolConfig):
     """Which files."""
 
     folder: str = Field(
+        title="Folder",
         default="",
         max_length=4_096,
         description="The only folder of the workspace that the tool may touch; empty: all of it",
     )
     shared: bool = Field(
+        title="Shared workspace",
         default=False,
         description="Use the workspace that the people of an organisation share, instead of the "
         "one of the person who asks",

@@ -76,6 +76,7 @@ class Tool(_message.Message):
     END_FIELD_NUMBER: _builtins.int
     EXAMPLES_FIELD_NUMBER: _builtins.int
     ISOLATION_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     title: _builtins.str
@@ -87,6 +88,13 @@ class Tool(_message.Message):
     config_schema_json: _builtins.str
     """The JSON Schema (2020-12) of the configuration, as JSON text. Text because a
     `Struct` loses the order of properties, which forms and prompts show.
+
+    Properties can have a `title`, and two keywords for forms, which clients may ignore.
+    `x-heddle-input` is how people fill in the property: `collections`, `collection`, `rubric`,
+    `file` and `model` are chosen from a list, `secret` is not shown, and `multiline` is a long
+    text. `x-heddle-i18n` has translations by language, for example
+    `{"es": {"title": "Resultados", "description": "Número de resultados"}}`; at the root of the
+    schema, of the tool's own `title`, `description` and `label`.
     """
     version: _builtins.str
     """The version, for people."""
@@ -100,6 +108,8 @@ class Tool(_message.Message):
     """Whether this tool ends a run of the routing agent: its text is the answer."""
     isolation: Global___ToolIsolation.ValueType
     """Where the code of the tool runs."""
+    label: _builtins.str
+    """A short name for badges, at most 24 characters for Heddle's own tools. Never empty."""
     @_builtins.property
     def modes(self) -> _containers.RepeatedScalarFieldContainer[_assistant_pb2.Mode.ValueType]:
         """The ways in which the tool can be bound."""
@@ -130,10 +140,11 @@ class Tool(_message.Message):
         end: _builtins.bool = ...,
         examples: _abc.Iterable[Global___ToolExample] | None = ...,
         isolation: Global___ToolIsolation.ValueType = ...,
+        label: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "end", b"end", "examples", b"examples", "functions", b"functions", "isolation", b"isolation", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "end", b"end", "examples", b"examples", "functions", b"functions", "isolation", b"isolation", "label", b"label", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
