@@ -35,6 +35,7 @@ _CODES = {
     grpc.StatusCode.UNAUTHENTICATED: "401",
     grpc.StatusCode.FAILED_PRECONDITION: "failed",
 }
+_STATUSES = {"502": "failed"}
 _READING = re.compile(r"GET |\w+\.(Get|List|Search|Resolve|Describe|Query|Find|Embed|Run|Assess)")
 OPERATIONS = [*rest.ROUTES, *rpcs.RPCS][:: 1 if repetitions(4) > 1 else 4]
 """All, or each fourth with `make test`."""
@@ -105,7 +106,8 @@ class Matrix:
     def _answer(self, name: str, role: Role, things: Any) -> Answer:
         if name in rest.ROUTES:
             response = rest.send(self._clients[role], name, rest.ROUTES[name], things)
-            return str(response.status_code), response.text
+            status = str(response.status_code)
+            return _STATUSES.get(status, status), response.text
         try:
             fields = rpcs.RPCS[name].fields(things)
             responses = self._heddle.ask(name.partition(" ")[0], CALLERS[role], **fields)

@@ -23,7 +23,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from heddle_gateway import studio_pages
-from heddle_gateway.admin import assistants, audit, health, parts, rubrics, trials, usage
+from heddle_gateway.admin import (
+    assistants,
+    audit,
+    health,
+    parts,
+    rubrics,
+    tool_runs,
+    trials,
+    usage,
+)
 from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.fair_turns import FairTurns
@@ -89,7 +98,7 @@ _EXPOSED_HEADERS = (
 _MODULES = (
     *(completions, images, served_images, models),
     *(assistants, trials, rubrics, usage, audit),
-    *(parts, catalog, lamb_assistants, imports, creator_defaults),
+    *(parts, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),
     *(me, passwords, sign_in, identity_providers),

@@ -28,6 +28,15 @@ Request = Callable[[Any], dict[str, Any]]
 QUESTION = [{"role": "user", "content": "What holds a thread?"}]
 
 
+RUN_TOOL = OWN | {
+    "owner": "200 with the content",
+    "other user": "failed",
+    "member": "200 with the content",
+    "other organisation": "failed",
+}
+"""The tool fails, as for what does not exist."""
+
+
 @dataclass(frozen=True)
 class Route:
     """How to call a route with the identifiers of things, and what it answers to whom.
@@ -252,6 +261,13 @@ ROUTES: dict[str, Route] = {
     "POST /organizations/{slug}/users/{email}/password": Route(
         NOT_FOUND,
         lambda _: {"path": {"slug": "uni", "email": OWNER.subject}, "json": {}},
+    ),
+    "POST /lamb/v1/completions/tools/{name}/run": Route(
+        ALL, lambda _: {"path": {"name": "word_count"}, "json": {"question": "What is a shed?"}}
+    ),
+    "POST /lamb/v1/completions/tools/{name}/run with a rubric": Route(
+        RUN_TOOL,
+        lambda it: {"path": {"name": "rubric"}, "json": {"config": {"rubric_id": it.rubric}}},
     ),
     "GET /health/details": Route(REFUSED, lambda _: {}),
 }
