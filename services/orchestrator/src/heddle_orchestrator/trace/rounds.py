@@ -7,8 +7,6 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.errors import HeddleError
 
-from heddle_orchestrator.trace.texts import MAX_TEXT_CHARS
-
 
 @dataclass(slots=True)
 class Round:
@@ -26,7 +24,7 @@ class Round:
 
     @property
     def text(self) -> str:
-        """The text, or at least its first `MAX_TEXT_CHARS` characters."""
+        """The text."""
         return "".join(self._pieces)
 
     def take(self, events: Iterable[pb.RunEvent]) -> None:
@@ -34,8 +32,7 @@ class Round:
         for event in events:
             match event.WhichOneof("event"):
                 case "text_delta":
-                    if self.chars <= MAX_TEXT_CHARS:
-                        self._pieces.append(event.text_delta)
+                    self._pieces.append(event.text_delta)
                     self.chars += len(event.text_delta)
                 case "model_replaced":
                     self.replaced = event.model_replaced

@@ -11,7 +11,8 @@ MAX_TEXT_CHARS = 20_000
 def shortened(text: str) -> tuple[str, bool]:
     """Return the beginning of a text without secrets, and whether it was cut."""
     shown = redact(text)
-    return shown[:MAX_TEXT_CHARS], len(shown) > MAX_TEXT_CHARS
+    beginning = shown[:MAX_TEXT_CHARS]
+    return beginning, beginning != shown
 
 
 def redacted(text: str, positions: set[int]) -> tuple[str, dict[int, int] | None]:
