@@ -86,8 +86,8 @@ async def test_an_unsaved_assistant_answers_whole_and_streamed(
 
 async def test_an_invalid_assistant_is_refused_with_all_its_faults(heddle: Tenants) -> None:
     wrong = unsaved(
-        tools=[{"type": "weather", "config": {"days": "many"}}, {"type": "wether"}],
-        strategy="parallell",
+        tools=[{"type": "weather", "config": {"days": "many"}}, {"type": "barometer"}],
+        strategy="all_at_once",
         title=7,
     )
     response = await attempt(heddle, OWNER, wrong)

@@ -26,10 +26,9 @@ from heddle_gateway import studio_pages
 from heddle_gateway.admin import (
     assistants,
     audit,
+    components,
     health,
-    parts,
     rubrics,
-    tool_runs,
     trials,
     usage,
 )
@@ -61,6 +60,7 @@ from heddle_gateway.lamb import (
     imports,
     knowledge_base_files,
     knowledge_bases,
+    tool_runs,
 )
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
@@ -98,7 +98,7 @@ _EXPOSED_HEADERS = (
 _MODULES = (
     *(completions, images, served_images, models),
     *(assistants, trials, rubrics, usage, audit),
-    *(parts, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
+    *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),
     *(me, passwords, sign_in, identity_providers),

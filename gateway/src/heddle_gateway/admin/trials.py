@@ -42,7 +42,7 @@ async def try_assistant(state: State, request: RawRequest) -> None:
     An invalid assistant is refused before anything runs; the error names all its faults, for
     example `assistant.tools[0].config.top_k`.
 
-    The tools run with the rights of the caller, whoever owns the stored assistant. Only callers who
+    The tools run with the rights of the caller, not with those of the owner. Only callers who
     may create assistants may try them.
     """
     await completions.respond(state, request, "", read=_trial)

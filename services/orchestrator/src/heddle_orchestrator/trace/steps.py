@@ -16,7 +16,7 @@ from heddle_runtime.struct_codec import from_struct, to_struct
 from heddle_orchestrator.metering.prices import cost_micros
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.tools.bindings import BoundTool, is_unnamed, to_duration
-from heddle_orchestrator.trace.rounds import Round
+from heddle_orchestrator.trace.model_requests import Round
 from heddle_orchestrator.trace.texts import shortened
 
 PriceOf = Callable[[str], Awaitable[assistant_pb2.Price | None]]
