@@ -1,7 +1,7 @@
 """The trace of a run, for debugging an assistant. Built only for runs that ask for it.
 
-`model_requests` records the requests to models, `steps` lists what ran, `insertions` tells what filled the
-slots and where it is in the prompt, and `texts` replaces secrets.
+`model_requests` records the requests to models, `steps` lists what ran, `insertions` tells what
+filled the slots and where it is in the prompt, and `texts` replaces secrets.
 """
 
 from collections.abc import AsyncGenerator
