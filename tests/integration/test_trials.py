@@ -166,14 +166,16 @@ async def test_a_trace_of_a_stored_assistant_is_for_those_who_may_read_it(
     )
     body = {"model": f"lamb_assistant.{number}", "messages": QUESTION, "stream": stream}
 
-    async def asked_by(person: Identity, **more: Any) -> httpx.Response:
+    async def answer_to(person: Identity, **more: Any) -> httpx.Response:
         return await heddle.request(person, "POST", "/v1/chat/completions", json=body | more)
 
-    assert TITLE in trace_of(await asked_by(OWNER, trace=True), stream=stream)["steps"][0]["output"]
-    refused = await asked_by(COLLEAGUE, trace=True)
+    assert (
+        TITLE in trace_of(await answer_to(OWNER, trace=True), stream=stream)["steps"][0]["output"]
+    )
+    refused = await answer_to(COLLEAGUE, trace=True)
     assert refused.status_code == 403
     for person, more in ((OWNER, {}), (OWNER, {"trace": False}), (COLLEAGUE, {})):
-        assert '"trace"' not in (await asked_by(person, **more)).text
+        assert '"trace"' not in (await answer_to(person, **more)).text
 
 
 async def test_a_wrong_trace_header_is_refused(heddle: Tenants) -> None:

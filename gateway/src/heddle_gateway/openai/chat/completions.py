@@ -242,7 +242,7 @@ async def _stream(
         view,
         request.request_id,
         usage=chat_request.usage,
-        trace=chat_request.run.include_trace,
+        trace=chat_request.whole.run.include_trace,
         link=partial(served_images.link, state, request),
         legacy=chat_request.legacy,
     )
@@ -278,7 +278,7 @@ async def _whole(
         request.request_id,
         partial(served_images.link, state, request),
         legacy=chat_request.legacy,
-        trace=chat_request.run.include_trace,
+        trace=chat_request.whole.run.include_trace,
     )
     try:
         await run_whole(state, chat_request.whole, completion)
@@ -324,7 +324,7 @@ def _read_trace_header(request: RawRequest, chat_request: ChatRequest) -> None:
     value = request.header(TRACE_HEADER)
     if value not in _FLAGS:
         raise invalid(TRACE_HEADER, f"must be one of {', '.join(_FLAGS)}", "The header")
-    request_trace(chat_request.run, wanted=_FLAGS[value])
+    request_trace(chat_request.run, enabled=_FLAGS[value])
 
 
 def _view(request: RawRequest, default: EventView) -> EventView:

@@ -82,7 +82,7 @@ def parse_request(
         used.add("metadata")  # of Open WebUI's task
     if isinstance(chat.trace, bool):
         used.add("trace")  # else it is an object for the provider
-        request_trace(run, wanted=chat.trace)
+        request_trace(run, enabled=chat.trace)
     fill_options(run.options, chat, members, place, used)
     if chat.tools:
         run.functions.extend(functions(chat.tools, place / "tools"))
@@ -94,9 +94,9 @@ def parse_request(
     return ChatRequest(whole, model, stream, usage, task, debug, parts > 0, bool(chat.functions))
 
 
-def request_trace(run: RunCompletionRequest, *, wanted: bool) -> None:
+def request_trace(run: RunCompletionRequest, *, enabled: bool) -> None:
     """Add the trace of a run to its response, or leave it out."""
-    run.include_trace = run.include_trace_texts = wanted
+    run.include_trace = run.include_trace_texts = enabled
 
 
 def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:
