@@ -188,7 +188,7 @@ class Plugin:
 ConnectorT = TypeVar("ConnectorT", bound=Connector[Any])
 
 
-def connector(
+def connector(  # noqa: PLR0913 - each is a part of the description
     name: str,
     *,
     settings: type[BaseSettings] = NoSettings,
