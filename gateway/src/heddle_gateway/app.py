@@ -31,6 +31,7 @@ from heddle_gateway.admin import (
     rubrics,
     trials,
     usage,
+    versions,
 )
 from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
 from heddle_gateway.auth.browsers import Browsers
@@ -97,7 +98,7 @@ _EXPOSED_HEADERS = (
 )
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, trials, rubrics, usage, audit),
+    *(assistants, versions, trials, rubrics, usage, audit),
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),

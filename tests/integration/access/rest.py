@@ -81,6 +81,10 @@ def _assistant(**body: Any) -> Request:
     return request
 
 
+def _version(things: Things) -> dict[str, Any]:
+    return {"path": {"id": things.assistant, "number": 1}}
+
+
 def _replaced(things: Things) -> dict[str, Any]:
     model = {"connector": "bypass", "model": "simple-bypass"}
     return _assistant(name=unique(), model=model)(things)
@@ -183,6 +187,13 @@ ROUTES: dict[str, Route] = {
     "PUT /assistants/{id}/publish": Route(CHANGE, _assistant(published=False)),
     "GET /assistants/{id}/export": Route(OWN | {"owner": "200 with the prompt"}, _assistant()),
     "GET /assistants/{id}/usage": Route(OWN, _assistant()),
+    "POST /assistants/{id}/undelete": Route(CHANGE, _assistant()),
+    "GET /assistants/{id}/versions": Route(OWN, _assistant()),
+    "GET /assistants/{id}/versions/{number}": Route(
+        OWN | {"owner": "200 with the prompt"}, _version
+    ),
+    "GET /assistants/{id}/versions/{number}/diff": Route(OWN, _version),
+    "POST /assistants/{id}/versions/{number}/restore": Route(CHANGE, _version),
     "GET /creator/assistant/get_assistants": Route(
         LIST_OWN, lambda it: {"params": {"limit": 100, "seen": it.assistant}}
     ),

@@ -202,7 +202,14 @@ RPCS: dict[str, Rpc] = {
     ),
     "Assistant.UpdateAssistant": Rpc(CHANGE, lambda it: {"assistant": _assistant(it)}),
     "Assistant.DeleteAssistant": Rpc(CHANGE, _id("assistant")),
+    "Assistant.UndeleteAssistant": Rpc(CHANGE, _id("assistant")),
     "Assistant.PublishAssistant": Rpc(CHANGE, _id("assistant")),
+    "Version.ListVersions": Rpc(OWN, _id("assistant")),
+    "Version.GetVersion": Rpc(
+        OWN | {"owner": "200 with the prompt"}, lambda it: {"id": it.assistant, "number": 1}
+    ),
+    "Version.CompareVersions": Rpc(OWN, lambda it: {"id": it.assistant, "from_number": 1}),
+    "Version.RestoreVersion": Rpc(CHANGE, lambda it: {"id": it.assistant, "number": 1}),
     "Row.GetRow": Rpc(DESCRIBE, _row()),
     "Row.GetRow as stored": Rpc(OWN, _row(as_stored=True)),
     "Row.GetRow to change": Rpc(OWN, _row(to_change=True)),

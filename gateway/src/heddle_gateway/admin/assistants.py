@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.assistant.v1.versions_pb2 import RestoreVersionResponse
 from heddle_conversion.assistant_json import (
     FORMAT_VERSION,
     MALFORMED_MEMBER,
@@ -44,7 +45,12 @@ SAVE = {"Content-Disposition": "The name of the file."}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 AssistantJson = Annotated[dict[str, Any], DocumentedAs(AssistantBody)]
 StoredJson = Annotated[dict[str, Any], DocumentedAs(StoredAssistant)]
-_Response = pb.CreateAssistantResponse | pb.UpdateAssistantResponse | pb.GetAssistantResponse
+Response = (
+    pb.CreateAssistantResponse
+    | pb.UpdateAssistantResponse
+    | pb.GetAssistantResponse
+    | RestoreVersionResponse
+)
 routes = Routes("assistants")
 
 
@@ -133,7 +139,7 @@ async def get(api: Call, id_: AssistantId) -> StoredJson | AssistantSummary:
     response = await call(api.services.assistants.GetAssistant, request)
     assistant = response.assistant
     if may_inspect(caller().identity, assistant):
-        return _stored(api, response, published=response.published)
+        return stored(api, response, published=response.published)
     api.set_etag(response.etag)
     return AssistantSummary.of(
         assistant,
@@ -204,15 +210,31 @@ async def update(api: Call, id_: AssistantId, body: AssistantJson) -> StoredJson
     )
     response = await call(api.services.assistants.UpdateAssistant, request)
     refuse(errors, response.violations)
-    return _stored(api, response, published=response.published)
+    return stored(api, response, published=response.published)
 
 
 @routes.delete("/assistants/{id}", errors=(400, 404, 409), if_match=True)
 async def delete(api: Call, id_: AssistantId) -> Deleted:
-    """Delete an assistant. Its name can be used again."""
+    """Delete an assistant. Its name can be used again.
+
+    `POST /assistants/{id}/undelete` takes that back.
+    """
     request = pb.DeleteAssistantRequest(id=id_, etag=api.expected_etag())
     await call(api.services.assistants.DeleteAssistant, request)
     return Deleted(id=id_)
+
+
+@routes.post("/assistants/{id}/undelete", errors=(400, 404, 409), headers=ETAG)
+async def undelete(api: Call, id_: AssistantId) -> StoredJson:
+    """Take back the deletion of an assistant, which keeps its identifier.
+
+    Those may who could change it, for 30 days unless the operator sets another time. An assistant
+    that is not deleted stays as it is.
+    """
+    await call(api.services.assistants.UndeleteAssistant, pb.UndeleteAssistantRequest(id=id_))
+    request = pb.GetAssistantRequest(reference=f"{PREFIX}{id_}")
+    response = await call(api.services.assistants.GetAssistant, request)
+    return stored(api, response, published=response.published)
 
 
 @routes.put("/assistants/{id}/publish", errors=(404, 409), headers=ETAG)
@@ -254,11 +276,12 @@ def created(
 ) -> dict[str, Any]:
     """Return the response about a new assistant, with further warnings."""
     api.headers["location"] = f"/assistants/{response.assistant.id}"
-    stored = _stored(api, response, published=published)
-    return {**stored, WARNINGS_MEMBER: [*stored[WARNINGS_MEMBER], *faults(warnings)]}
+    members = stored(api, response, published=published)
+    return {**members, WARNINGS_MEMBER: [*members[WARNINGS_MEMBER], *faults(warnings)]}
 
 
-def _stored(api: Call, response: _Response, *, published: bool) -> dict[str, Any]:
+def stored(api: Call, response: Response, *, published: bool) -> dict[str, Any]:
+    """Return the response about a stored assistant, and set its ETag."""
     api.set_etag(response.etag)
     members = write_assistant(response.assistant, lambda text: msgspec.Raw(text.encode()))
     malformed: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """Error responses, in the form that OpenAI's clients understand."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
@@ -79,6 +79,8 @@ class ErrorResponse:
     """Whether the connection cannot be used again."""
     violations: tuple[Violation, ...] = ()
     """All invalid members of the request."""
+    conflict: Mapping[str, Any] | None = None
+    """The version that the object has now, if it changed since the client read it."""
 
     def with_request_id(self, request_id: str) -> "ErrorResponse":
         """Return the error with the request id in its message, for users of chat windows.
@@ -98,6 +100,8 @@ class ErrorResponse:
         error = {name: getattr(self, name) for name in members}
         if self.violations:
             error["violations"] = faults(self.violations)
+        if self.conflict:
+            error["conflict"] = self.conflict
         body: dict[str, Any] = {"error": error}
         if detail:
             body["detail"] = self.message
@@ -113,6 +117,8 @@ class ErrorResponse:
             headers.append((b"retry-after", str(math.ceil(seconds)).encode()))
         if not self.retry:
             headers.append((b"x-should-retry", b"false"))
+        if self.conflict:
+            headers.append((b"etag", f'"{self.conflict["etag"]}"'.encode()))
         if self.close:
             headers.append((b"connection", b"close"))
         return RawResponse(self.status, self.json(detail=detail), tuple(headers))
@@ -168,6 +174,7 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
         error.suggested_retry_after,
         retry=code not in _USED_UP and status not in _PERMANENT,
         violations=error.violations,
+        conflict=_conflict(metadata) if error.reason == "CONFLICT" else None,
     )
 
 
@@ -186,6 +193,17 @@ def faults(violations: Iterable[Violation]) -> list[dict[str, str]]:
     return [
         {"field": request_field(each.field), "description": each.description} for each in violations
     ]
+
+
+def _conflict(metadata: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the current version of the object of a conflict, None if the service says nothing."""
+    if "etag" not in metadata:
+        return None
+    return {
+        "etag": metadata["etag"],
+        "author": metadata["author"] or None,
+        "save_time": int(metadata["save_time"]),
+    }
 
 
 def _provider_error(error: HeddleError) -> ErrorResponse:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, TypeAdapter
 
 from heddle_gateway.http.headers import SESSION_COOKIE
-from heddle_gateway.http.models import Fault, Model, adapter, documented
+from heddle_gateway.http.models import Fault, Model, Seconds, adapter, documented
 from heddle_gateway.http.operations import Access, Operation
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -49,6 +49,14 @@ _TAGS = {
 }
 
 
+class Conflict(Model):
+    """The version that an object has now."""
+
+    etag: str = Field(description="Its ETag, without quotation marks; also in the header.")
+    author: str | None = Field(description="Who saved it; null if that is unknown.")
+    save_time: Seconds
+
+
 class ErrorDetail(Model):
     """An error."""
 
@@ -58,6 +66,9 @@ class ErrorDetail(Model):
     code: str | None
     violations: list[Fault] = Field(
         default=[], description="All invalid members of the request, if it is invalid."
+    )
+    conflict: Conflict | None = Field(
+        default=None, description="If an assistant changed since the client read it."
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc
+from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc, versions_pb2_grpc
 from heddle.audit.v1 import audit_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
@@ -34,6 +34,7 @@ from heddle_assistants.folder import FolderAssistants
 from heddle_assistants.folder_checks import FolderChecks
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import Batches
+from heddle_assistants.repository.deleting import Deletions
 from heddle_assistants.repository.migrating import Migrations
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
@@ -50,6 +51,10 @@ from heddle_assistants.usage.reports import Reports
 from heddle_assistants.usage.reservations import Reservations
 from heddle_assistants.usage.servicer import UsageServicer
 from heddle_assistants.validation import OrchestratorClient, Validation
+from heddle_assistants.versions import retention as version_retention
+from heddle_assistants.versions.retention import Retention
+from heddle_assistants.versions.servicer import VersionServicer
+from heddle_assistants.versions.store import Versions
 
 
 class AssistantsSettings(AccountSettings):
@@ -85,6 +90,26 @@ class AssistantsSettings(AccountSettings):
         le=36_500,
         description="Days after which events of the audit log are deleted. The deletion is an "
         "event too.",
+    )
+    versions: int = Field(
+        default=50,
+        ge=1,
+        le=10_000,
+        description="The most versions of an assistant that are stored. The oldest are deleted "
+        "every hour.",
+    )
+    version_days: int = Field(
+        default=400,
+        ge=1,
+        le=36_500,
+        description="Days after which versions of assistants are deleted. The newest stays.",
+    )
+    undelete_days: int = Field(
+        default=30,
+        ge=1,
+        le=36_500,
+        description="Days for which the deletion of an assistant can be taken back. Then its "
+        "versions are deleted.",
     )
     prices: Path | None = Field(
         default=None,
@@ -122,6 +147,8 @@ async def app(
         keys = encryption_keys(settings.database, settings)
         audit = await open_audit_log(database, keys, refuse=not settings.secrets_lost)
         await exits.enter_async_context(expiring(audit, settings.audit_days))
+        retention = Retention(settings.versions, settings.version_days, settings.undelete_days)
+        await exits.enter_async_context(version_retention.expiring(database, retention))
         rows, writer = Rows(database), Writer(audit)
         reader = Reader(rows, Migrations(audit, enabled=settings.migrate_on_read))
         folder = FolderAssistants(settings.assistants_dir, checks)
@@ -140,8 +167,13 @@ async def app(
                     Budgets(database, price_lookup),
                     validation,
                     OutputHosts(database),
+                    Deletions(audit, settings.undelete_days),
                 ),
                 {"database": database.check},
+            ),
+            bind(
+                versions_pb2_grpc.add_VersionServiceServicer_to_server,
+                VersionServicer(Versions(database, catalog, rows), catalog, writer, validation),
             ),
             bind(
                 rows_pb2_grpc.add_RowServiceServicer_to_server,

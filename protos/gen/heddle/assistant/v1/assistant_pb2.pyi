@@ -906,6 +906,50 @@ class DeleteAssistantResponse(_message.Message):
 Global___DeleteAssistantResponse: _TypeAlias = DeleteAssistantResponse  # noqa: Y015
 
 @_typing.final
+class UndeleteAssistantRequest(_message.Message):
+    """Request of `UndeleteAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The assistant's identifier."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndeleteAssistantRequest: _TypeAlias = UndeleteAssistantRequest  # noqa: Y015
+
+@_typing.final
+class UndeleteAssistantResponse(_message.Message):
+    """Response of `UndeleteAssistant`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """As of `GetAssistant`."""
+    def __init__(
+        self,
+        *,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndeleteAssistantResponse: _TypeAlias = UndeleteAssistantResponse  # noqa: Y015
+
+@_typing.final
 class PublishAssistantRequest(_message.Message):
     """Request of `PublishAssistant`."""
 

@@ -67,6 +67,11 @@ class AssistantServiceStub:
                 request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantRequest.SerializeToString,
                 response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantResponse.FromString,
                 _registered_method=True)
+        self.UndeleteAssistant = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/UndeleteAssistant',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UndeleteAssistantRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UndeleteAssistantResponse.FromString,
+                _registered_method=True)
         self.PublishAssistant = channel.unary_unary(
                 '/heddle.assistant.v1.AssistantService/PublishAssistant',
                 request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.SerializeToString,
@@ -116,7 +121,8 @@ class AssistantServiceServicer:
 
     def UpdateAssistant(self, request, context):
         """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
-        caller read it, like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
+        caller read it; the error's metadata have the `etag` that the assistant has now, `author`, who
+        saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
         faults that the stored assistant does not have; nothing is changed then. Replaces malformed
         metadata, too, and stores it as the assistant's original.
         Assistants from files cannot be changed: `PERMISSION_DENIED`.
@@ -128,6 +134,16 @@ class AssistantServiceServicer:
     def DeleteAssistant(self, request, context):
         """Deletes an assistant. Its row remains for the operator; its name is free again. Deleting a
         deleted assistant fails with `NOT_FOUND`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UndeleteAssistant(self, request, context):
+        """Takes back the deletion of an assistant: it is what it was, under its identifier. Those may who
+        could change it, for `HEDDLE_ASSISTANTS_UNDELETE_DAYS` after the deletion; for others and later
+        the call fails with `NOT_FOUND`. Fails with `ALREADY_EXISTS` if its owner has another assistant
+        with its name by now. Does nothing if the assistant is not deleted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,6 +183,11 @@ def add_AssistantServiceServicer_to_server(servicer, server):
                     servicer.DeleteAssistant,
                     request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantRequest.FromString,
                     response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantResponse.SerializeToString,
+            ),
+            'UndeleteAssistant': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndeleteAssistant,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UndeleteAssistantRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UndeleteAssistantResponse.SerializeToString,
             ),
             'PublishAssistant': grpc.unary_unary_rpc_method_handler(
                     servicer.PublishAssistant,
@@ -317,6 +338,33 @@ class AssistantService:
             '/heddle.assistant.v1.AssistantService/DeleteAssistant',
             heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantRequest.SerializeToString,
             heddle_dot_assistant_dot_v1_dot_assistant__pb2.DeleteAssistantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndeleteAssistant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/UndeleteAssistant',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.UndeleteAssistantRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.UndeleteAssistantResponse.FromString,
             options,
             channel_credentials,
             insecure,

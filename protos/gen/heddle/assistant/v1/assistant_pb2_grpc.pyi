@@ -59,7 +59,8 @@ class AssistantServiceStub:
     """
     UpdateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]
     """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
-    caller read it, like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
+    caller read it; the error's metadata have the `etag` that the assistant has now, `author`, who
+    saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
     faults that the stored assistant does not have; nothing is changed then. Replaces malformed
     metadata, too, and stores it as the assistant's original.
     Assistants from files cannot be changed: `PERMISSION_DENIED`.
@@ -67,6 +68,12 @@ class AssistantServiceStub:
     DeleteAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]
     """Deletes an assistant. Its row remains for the operator; its name is free again. Deleting a
     deleted assistant fails with `NOT_FOUND`.
+    """
+    UndeleteAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.UndeleteAssistantRequest, _assistant_pb2.UndeleteAssistantResponse]
+    """Takes back the deletion of an assistant: it is what it was, under its identifier. Those may who
+    could change it, for `HEDDLE_ASSISTANTS_UNDELETE_DAYS` after the deletion; for others and later
+    the call fails with `NOT_FOUND`. Fails with `ALREADY_EXISTS` if its owner has another assistant
+    with its name by now. Does nothing if the assistant is not deleted.
     """
     PublishAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]
     """Publishes an assistant to the organisation, or withdraws it."""
@@ -102,7 +109,8 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     """
     UpdateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]  # type: ignore[assignment]
     """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
-    caller read it, like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
+    caller read it; the error's metadata have the `etag` that the assistant has now, `author`, who
+    saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
     faults that the stored assistant does not have; nothing is changed then. Replaces malformed
     metadata, too, and stores it as the assistant's original.
     Assistants from files cannot be changed: `PERMISSION_DENIED`.
@@ -110,6 +118,12 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     DeleteAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]  # type: ignore[assignment]
     """Deletes an assistant. Its row remains for the operator; its name is free again. Deleting a
     deleted assistant fails with `NOT_FOUND`.
+    """
+    UndeleteAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.UndeleteAssistantRequest, _assistant_pb2.UndeleteAssistantResponse]  # type: ignore[assignment]
+    """Takes back the deletion of an assistant: it is what it was, under its identifier. Those may who
+    could change it, for `HEDDLE_ASSISTANTS_UNDELETE_DAYS` after the deletion; for others and later
+    the call fails with `NOT_FOUND`. Fails with `ALREADY_EXISTS` if its owner has another assistant
+    with its name by now. Does nothing if the assistant is not deleted.
     """
     PublishAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]  # type: ignore[assignment]
     """Publishes an assistant to the organisation, or withdraws it."""
@@ -166,7 +180,8 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.UpdateAssistantResponse, _abc.Awaitable[_assistant_pb2.UpdateAssistantResponse]]:
         """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
-        caller read it, like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
+        caller read it; the error's metadata have the `etag` that the assistant has now, `author`, who
+        saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
         faults that the stored assistant does not have; nothing is changed then. Replaces malformed
         metadata, too, and stores it as the assistant's original.
         Assistants from files cannot be changed: `PERMISSION_DENIED`.
@@ -180,6 +195,18 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_assistant_pb2.DeleteAssistantResponse, _abc.Awaitable[_assistant_pb2.DeleteAssistantResponse]]:
         """Deletes an assistant. Its row remains for the operator; its name is free again. Deleting a
         deleted assistant fails with `NOT_FOUND`.
+        """
+
+    @_abc_1.abstractmethod
+    def UndeleteAssistant(
+        self,
+        request: _assistant_pb2.UndeleteAssistantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.UndeleteAssistantResponse, _abc.Awaitable[_assistant_pb2.UndeleteAssistantResponse]]:
+        """Takes back the deletion of an assistant: it is what it was, under its identifier. Those may who
+        could change it, for `HEDDLE_ASSISTANTS_UNDELETE_DAYS` after the deletion; for others and later
+        the call fails with `NOT_FOUND`. Fails with `ALREADY_EXISTS` if its owner has another assistant
+        with its name by now. Does nothing if the assistant is not deleted.
         """
 
     @_abc_1.abstractmethod

@@ -17,7 +17,7 @@ from heddle_assistants.assistants.checking import document_of
 from heddle_assistants.assistants.output_hosts import OutputHosts
 from heddle_assistants.assistants.summaries import malformed, outline
 from heddle_assistants.field_checks import deprecated_connector, name_violations, refuse_nul
-from heddle_assistants.repository.deleting import delete
+from heddle_assistants.repository.deleting import Deletions, delete
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.paging import fitting
 from heddle_assistants.repository.reader import Reader, contract
@@ -40,6 +40,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         budgets: Budgets,
         validation: Validation,
         output_hosts: OutputHosts,
+        deletions: Deletions,
     ) -> None:
         self._catalog = catalog
         self._reader = reader
@@ -47,6 +48,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self._validation = validation
         self._budgets = budgets
         self._output_hosts = output_hosts
+        self._deletions = deletions
 
     async def GetAssistant(
         self, request: pb.GetAssistantRequest, context: Context
@@ -165,6 +167,14 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         await self._catalog.refuse_folder(request.id, caller().identity)
         await delete(self._writer, request.id, caller().identity, request.etag)
         return pb.DeleteAssistantResponse()
+
+    async def UndeleteAssistant(
+        self, request: pb.UndeleteAssistantRequest, context: Context
+    ) -> pb.UndeleteAssistantResponse:
+        """Take a deletion back."""
+        await self._catalog.refuse_folder(request.id, caller().identity)
+        row = await self._deletions.undo(request.id, caller().identity)
+        return pb.UndeleteAssistantResponse(etag=row.etag)
 
     async def PublishAssistant(
         self, request: pb.PublishAssistantRequest, context: Context

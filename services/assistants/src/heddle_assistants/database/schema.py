@@ -155,6 +155,21 @@ originals = Table(
 )
 """Documents before their migration, byte for byte, and what the migration made of each."""
 
+assistant_versions = Table(
+    "assistant_versions",
+    metadata,
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    _at("saved_at"),
+    _text("author"),
+    _text("action"),
+    _text("changed"),
+    _count("restored_number"),
+    Column("document", LargeBinary, nullable=False),
+)
+"""What assistants were after each change. `number` is the `revision` that the row had then,
+`changed` a JSON array of names, `document` what `snapshots.py` makes of the row."""
+
 rubrics = Table(
     "rubrics",
     metadata,

@@ -29,6 +29,7 @@ from heddle_assistants.imports.conflict_resolution import (
 )
 from heddle_assistants.imports.faults import note_faults
 from heddle_assistants.imports.kinds import KINDS, Kind
+from heddle_assistants.repository.saving import save_new
 from heddle_assistants.rows.messages import column_values
 from heddle_assistants.validation import Validation
 
@@ -100,6 +101,8 @@ class RowImport:
             else:
                 await insert_new(connection, kind, drafts)
                 new = [each for each in drafts if each.is_new]
+                if kind.table is assistants:
+                    await save_new(connection, "import", [each.id for each in new])
                 changes.extend(_changes(kind, new, slugs))
         if kind.table is assistants:
             await note_faults([draft for draft in drafts if draft.is_new], self._validation)

@@ -26,13 +26,13 @@ def members_of(row: Row) -> Members:
 
 
 def change_of(action: str, before: Row | None, after: Row | None) -> Change:
-    """Return the change of an assistant. A row out of use counts as none."""
+    """Return the change of an assistant. A deleted row counts as none."""
     row = after or before
     assert row is not None  # noqa: S101 - there is one of them
     return Change(
         f"assistant.{action}",
         str(row.id),
         row.organization,
-        None if before is None else members_of(before),
+        None if before is None or before.deleted else members_of(before),
         None if after is None or after.deleted else members_of(after),
     )

@@ -5,12 +5,14 @@ A row is written only if its revision and its metadata are what the caller read.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from heddle_conversion import Conversion, displayed_title, parse
 from heddle_runtime.audit import Change
 from heddle_runtime.errors import NotSetUpError
-from sqlalchemy import Row, Select, Text, bindparam, delete, func, select, type_coerce, update
+from sqlalchemy import Row as Record
+from sqlalchemy import Select, Text, bindparam, delete, func, select, type_coerce, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.batches import batch_change, ranges
 from heddle_assistants.audit.log import AuditLog
@@ -18,7 +20,8 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, originals
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.migrating import keeping, original
-from heddle_assistants.repository.row import BatchRow, row_version
+from heddle_assistants.repository.row import ROWS, BatchRow, Row, row_version
+from heddle_assistants.repository.saving import save_batch
 
 MAX_ROWS = 500
 _MAX_CHARACTERS = 8_000_000
@@ -112,7 +115,7 @@ class Batches:
                     }
                     for change in changes
                 ]
-                await connection.execute(_UPDATE, values)
+                await _write(connection, "migrate", values)
                 stored = [
                     original(row, change.conversion, change.text)
                     for row, change in zip(rows, changes, strict=True)
@@ -148,11 +151,23 @@ class Batches:
                     {"row_id": number, "new_metadata": text, "new_title": _title(text)}
                     for number, text in restored.items()
                 ]
-                await connection.execute(_UPDATE, values)
+                await _write(connection, "rollback", values)
                 query_of_originals = originals.c.assistant_id.in_(restored)
                 await connection.execute(delete(originals).where(query_of_originals))
                 changed.append(_change("rollback", list(restored), list(restored.values())))
         return list(restored)
+
+
+async def _write(
+    connection: AsyncConnection, action: str, values: Sequence[Mapping[str, Any]]
+) -> None:
+    """Write the metadata of rows that are locked, and their versions."""
+    texts = {each["row_id"]: each["new_metadata"] for each in values}
+    records = await connection.execute(ROWS.where(assistants.c.id.in_(texts)))
+    rows = [Row._make(each) for each in records]
+    await connection.execute(_UPDATE, values)
+    pairs = [(row, row._replace(metadata=texts[row.id], revision=row.revision + 1)) for row in rows]
+    await save_batch(connection, action, pairs)
 
 
 def _change(verb: str, ids: Sequence[int], texts: Sequence[str | None]) -> Change:
@@ -165,7 +180,7 @@ def _sizes(after: int) -> Select[int, int]:
     return query.order_by(assistants.c.id).limit(MAX_ROWS)
 
 
-def _fitting(sizes: Sequence[Row[int, int]]) -> list[int]:
+def _fitting(sizes: Sequence[Record[int, int]]) -> list[int]:
     ids: list[int] = []
     room = _MAX_CHARACTERS
     for number, size in sizes:

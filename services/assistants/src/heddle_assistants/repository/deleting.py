@@ -1,13 +1,32 @@
-"""Taking an assistant out of use, as LAMB does: the row stays, under another owner and name."""
+"""Deleting an assistant, as LAMB does, and taking that back.
+
+The row stays, under another owner and name. The version of the deletion has the former ones.
+"""
 
 import time
 
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import AlreadyExistsError
 from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import may_change
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database.schema import assistant_versions
 from heddle_assistants.repository.row import Row
-from heddle_assistants.repository.writer import Columns, Writer
+from heddle_assistants.repository.rows import locked_or_deleted
+from heddle_assistants.repository.saving import save
+from heddle_assistants.repository.snapshots import row_of_snapshot
+from heddle_assistants.repository.writer import (
+    Columns,
+    Writer,
+    no_assistant,
+    taken_names,
+    written,
+)
+
+_DAY = 86_400
 
 
 async def delete(writer: Writer, identifier: str, identity: Identity, etag: str) -> None:
@@ -24,6 +43,46 @@ async def delete(writer: Writer, identifier: str, identity: Identity, etag: str)
         await writer.change(identifier, identity, etag, named, action="delete")
     except AlreadyExistsError:  # two owners deleted assistants of one name in one second
         await writer.change(identifier, identity, etag, numbered, action="delete")
+
+
+class Deletions:
+    """Takes deletions back."""
+
+    def __init__(self, audit: AuditLog, days: int) -> None:
+        """Set up the time for which a deletion can be taken back, in days."""
+        self._audit = audit
+        self._seconds = days * _DAY
+
+    async def undo(self, identifier: str, identity: Identity) -> Row:
+        """Make a deleted assistant what it was; one that is not deleted stays as it is.
+
+        Raises:
+            AlreadyExistsError: The owner has another one of its name.
+            NotFoundError: There is none that `identity` could change, or the time has passed.
+        """
+        async with self._audit.writing() as (connection, changes):
+            row = await locked_or_deleted(connection, identifier)
+            former = None if row is None else await self._former(connection, row)
+            if row is None or former is None or not may_change(identity, former):
+                raise no_assistant(identifier)
+            columns = {"owner": former.owner, "name": former.name, "deleted_at": None}
+            with taken_names(former.name):
+                restored = await written(connection, row, columns)
+            await save(connection, changes, "undelete", row, restored)
+            return restored
+
+    async def _former(self, connection: AsyncConnection, row: Row) -> Row | None:
+        """Return what a row was before it was deleted, None if that is too long ago."""
+        if not row.deleted:
+            return row
+        if row.deleted_at is None or row.deleted_at < time.time() - self._seconds:
+            return None
+        query = select(assistant_versions.c.document).where(
+            assistant_versions.c.assistant_id == row.id,
+            assistant_versions.c.number == row.revision,
+        )
+        document = await connection.scalar(query)
+        return None if document is None else row_of_snapshot(row, document)
 
 
 def _out_of_use(name: str, now: int) -> Columns:

@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.inserting import Insertion, insertion
 from heddle_assistants.database.schema import assistants, originals
-from heddle_assistants.repository.audited import change_of
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.row import MigratedRow, Row
+from heddle_assistants.repository.saving import save
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Migrations:
         async with self._audit.writing() as (connection, changes):
             migrated = await migrate(connection, row, conversion)
             if migrated is not None:
-                changes.append(change_of("migrate", row, migrated))
+                await save(connection, changes, "migrate", row, migrated)
         if migrated is None:
             return None
         log_migration(row, conversion, migrated.metadata)

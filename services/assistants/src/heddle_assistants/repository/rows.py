@@ -73,14 +73,19 @@ class Rows:
 
 async def locked(connection: AsyncConnection, identifier: str) -> Row | None:
     """Return the row of an identifier, locked until the transaction ends."""
+    row = await locked_or_deleted(connection, identifier)
+    return None if row is None or row.deleted else row
+
+
+async def locked_or_deleted(connection: AsyncConnection, identifier: str) -> Row | None:
+    """Return the row of an identifier likewise, also one of a deleted assistant."""
     number = row_id(identifier)
     if number is None:
         return None
     query = ROWS.where(assistants.c.id == number)
     # SQLite has no such words and needs none: a writer is alone.
     record = (await connection.execute(query.with_for_update(of=assistants))).one_or_none()
-    row = None if record is None else Row._make(record)
-    return None if row is None or row.deleted else row
+    return None if record is None else Row._make(record)
 
 
 def _is_storable(text: str) -> bool:

@@ -21,13 +21,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import assistants
-from heddle_assistants.repository.audited import change_of
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.migrating import Stored, keep_malformed, migrate
 from heddle_assistants.repository.organizations import organization_id
 from heddle_assistants.repository.owners import owner_of_new
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import locked
+from heddle_assistants.repository.saving import last_save, save
 from heddle_assistants.usage.quotas import keep_quota
 
 Columns = Mapping[str, Any]
@@ -62,7 +62,7 @@ class Writer:
             PermissionDeniedError: `identity` may not make it for that owner.
         """
         now = int(time.time())
-        with _taken_names(columns["name"]):
+        with taken_names(columns["name"]):
             async with self._audit.writing() as (connection, changes):
                 owner, organization = await owner_of_new(connection, identity, columns["owner"])
                 values = {
@@ -80,7 +80,7 @@ class Writer:
                     number = await _inserted(connection, values)
                 row = await locked(connection, str(number))
                 assert row is not None  # noqa: S101 - this transaction made it
-                changes.append(change_of("create", None, row))
+                await save(connection, changes, "create", None, row)
         return Stored(row, {} if isinstance(document, str) else document)
 
     async def change(
@@ -106,26 +106,34 @@ class Writer:
             ConflictError: It changed since it was read.
             NotFoundError: There is none that `identity` may change.
         """
-        with _taken_names():
+        with taken_names():
             async with self._audit.writing() as (connection, changes):
                 before = await _held(connection, identifier, identity, etag)
-                row = await _written(connection, before, change(before))
-                changes.append(change_of(action, before, row))
+                row = await written(connection, before, change(before))
+                await save(connection, changes, action, before, row)
                 return row
 
     async def edit(
-        self, identifier: str, identity: Identity, etag: str, edit: Edit, *, repairs: bool = False
+        self,
+        identifier: str,
+        identity: Identity,
+        etag: str,
+        edit: Edit,
+        *,
+        repairs: bool = False,
+        restored: int = 0,
     ) -> Stored:
         """Change an assistant, likewise, and keep it in the newest format.
 
         With `repairs`, malformed metadata counts as empty, and is stored as the original.
+        `restored` is the number of the version that the edit restores.
 
         Raises:
             MalformedAssistantError: What is kept cannot be understood, and this repairs nothing.
             NewerFormatError: What is kept is of a newer format.
             PermissionDeniedError: `identity` may not change its quota.
         """
-        with _taken_names():
+        with taken_names():
             async with self._audit.writing() as (connection, changes):
                 before = await _held(connection, identifier, identity, etag)
                 held = before
@@ -146,8 +154,11 @@ class Writer:
                 if not same(document, conversion.metadata):
                     title = displayed_title(document)
                     columns = {**columns, "metadata": dump(document), "title": title}
-                row = await _written(connection, held, columns)
-                changes.append(change_of("update", before, row))
+                row = await written(connection, held, columns)
+                action = "restore" if restored else "update"
+                await save(
+                    connection, changes, action, before, row, converted=held, restored=restored
+                )
         if held is not before:
             log_migration(before, conversion, held.metadata)
         return Stored(row, document)
@@ -164,8 +175,15 @@ async def _held(connection: AsyncConnection, identifier: str, identity: Identity
     if row is None or not may_change(identity, row):
         raise no_assistant(identifier)
     if etag and etag != row.etag:
-        message = f"The assistant {identifier!r} changed since it was read. Read it again."
-        raise ConflictError(message, assistant=identifier)
+        author, saved_at = await last_save(connection, row)
+        by = f" by {author}" if author else ""
+        raise ConflictError(
+            f"The assistant {identifier!r} changed since it was read{by}. Read it again.",
+            assistant=identifier,
+            etag=row.etag,
+            author=author,
+            save_time=str(saved_at),
+        )
     return row
 
 
@@ -175,8 +193,8 @@ async def _inserted(connection: AsyncConnection, values: Columns) -> int:
     return number
 
 
-async def _written(connection: AsyncConnection, row: Row, columns: Columns) -> Row:
-    """Write what differs; nothing if nothing does."""
+async def written(connection: AsyncConnection, row: Row, columns: Columns) -> Row:
+    """Write the columns that differ, and return the row; write nothing if none does."""
     known = row._asdict()
     changed = {name: value for name, value in columns.items() if value != known.get(name)}
     if not changed:
@@ -188,7 +206,8 @@ async def _written(connection: AsyncConnection, row: Row, columns: Columns) -> R
 
 
 @contextmanager
-def _taken_names(name: str = "") -> Iterator[None]:
+def taken_names(name: str = "") -> Iterator[None]:
+    """Raise `AlreadyExistsError` if the block gives an assistant a name that its owner uses."""
     try:
         yield
     except IntegrityError:

@@ -1,0 +1,133 @@
+"""Stores a version and an event of the audit log with each change of an assistant."""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.audit import Change, field_changes
+from heddle_runtime.call_metadata import caller
+from sqlalchemy import insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.database.inserting import insertion
+from heddle_assistants.database.schema import assistant_versions, assistants
+from heddle_assistants.repository.audited import change_of
+from heddle_assistants.repository.row import ROWS, Row
+from heddle_assistants.repository.snapshots import snapshot
+
+INITIAL = "initial"
+_MIGRATE = "migrate"
+"""Changes the format only."""
+_METADATA = "metadata."
+_NAMES = {
+    "connector": "model.connector",
+    "model": "model.model",
+    "metadata._format_version": "",
+    "metadata.title": "title",
+}
+"""Names in events of the audit log, and those of the JSON form of an assistant."""
+_MEMBERS = {field.name for field in pb.Assistant.DESCRIPTOR.fields}
+
+
+async def save(
+    connection: AsyncConnection,
+    changes: list[Change],
+    action: str,
+    before: Row | None,
+    after: Row,
+    *,
+    converted: Row | None = None,
+    restored: int = 0,
+) -> None:
+    """Add a version and the change of an assistant, in the transaction that wrote the row.
+
+    Args:
+        connection: In the transaction.
+        changes: Of the audit log.
+        action: What was done.
+        before: None for a new assistant.
+        after: What was written. If the revision is that of `before`, nothing was.
+        converted: The row before in the newest format, if it was of another one.
+        restored: The number of the version that was restored.
+    """
+    change = change_of(action, before, after)
+    changes.append(change)
+    if before is None:
+        await connection.execute(insert(assistant_versions), [_version(after, action)])
+    elif before.revision != after.revision:
+        is_edit = not (before.deleted or after.deleted or action == _MIGRATE)
+        edit = change_of(action, converted, after) if converted else change
+        fields = changed_fields(edit) if is_edit else ()
+        values = _version(after, action, changed=fields, restored=restored)
+        if after.deleted:  # what can be restored is what it was
+            values["document"] = snapshot(before)
+        await _store(connection, [_initial(before), values])
+
+
+async def save_batch(
+    connection: AsyncConnection, action: str, pairs: Sequence[tuple[Row, Row]]
+) -> None:
+    """Add a version for each row of a batch, which has another format before and after."""
+    values = [
+        each for before, after in pairs for each in (_initial(before), _version(after, action))
+    ]
+    await _store(connection, values)
+
+
+async def save_new(connection: AsyncConnection, action: str, ids: Iterable[int]) -> None:
+    """Add the first version of each new row of a batch."""
+    records = await connection.execute(ROWS.where(assistants.c.id.in_(ids)))
+    values = [_version(Row._make(each), action) for each in records]
+    if values:
+        await connection.execute(insert(assistant_versions), values)
+
+
+async def last_save(connection: AsyncConnection, row: Row) -> tuple[str, int]:
+    """Return who saved a row last, empty if that is unknown, and when."""
+    columns = (assistant_versions.c.author, assistant_versions.c.saved_at)
+    query = select(*columns).where(
+        assistant_versions.c.assistant_id == row.id, assistant_versions.c.number == row.revision
+    )
+    record = (await connection.execute(query)).one_or_none()
+    return ("", row.updated_at) if record is None else (record.author, record.saved_at)
+
+
+def changed_fields(change: Change) -> list[str]:
+    """Return the fields of a change under their names in the JSON form."""
+    names = (_name(each.name) for each in field_changes(change))
+    return sorted({name for name in names if name})
+
+
+def _name(name: str) -> str:
+    if name in _NAMES:
+        return _NAMES[name]
+    member = name.removeprefix(_METADATA)
+    return member if member == name or member in _MEMBERS else f"extra.{member}"
+
+
+async def _store(connection: AsyncConnection, values: list[dict[str, Any]]) -> None:
+    # The state before has a version already, unless it was saved before there were versions.
+    query = insertion(connection, assistant_versions).on_conflict_do_nothing()
+    await connection.execute(query, values)
+
+
+def _initial(row: Row) -> dict[str, Any]:
+    return _version(row, INITIAL) | {"author": "", "saved_at": row.updated_at}
+
+
+def _version(
+    row: Row, action: str, *, changed: Sequence[str] = (), restored: int = 0
+) -> dict[str, Any]:
+    current = caller()
+    return {
+        "assistant_id": row.id,
+        "number": row.revision,
+        "saved_at": int(time.time()),
+        "author": current.identity.subject.replace("\0", "") if current.request_id else "",
+        "action": action,
+        "changed": json.dumps(changed) if changed else "",
+        "restored_number": restored,
+        "document": snapshot(row),
+    }

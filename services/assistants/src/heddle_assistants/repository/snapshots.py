@@ -1,0 +1,25 @@
+"""An assistant's row as a version stores it: compressed JSON of what can differ."""
+
+import json
+import zlib
+
+from heddle_conversion import dump
+
+from heddle_assistants.repository.row import Row
+
+_NOT_STORED = {"id", "organization", "created_at", "updated_at", "revision", "deleted_at"}
+_COLUMNS = [name for name in Row._fields if name not in _NOT_STORED]
+
+
+def snapshot(row: Row) -> bytes:
+    """Return what a version stores of a row."""
+    values = ((name, getattr(row, name)) for name in _COLUMNS)
+    return zlib.compress(
+        dump({name: value for name, value in values if value is not None}).encode()
+    )
+
+
+def row_of_snapshot(row: Row, document: bytes) -> Row:
+    """Return a row as it was in a version; `row` is what it is now."""
+    values = json.loads(zlib.decompress(document))
+    return row._replace(**{name: values.get(name) for name in _COLUMNS})

@@ -1,0 +1,86 @@
+"""Deletes old versions."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+from heddle_runtime.background import in_background
+from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, tuple_
+
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistant_versions as versions
+from heddle_assistants.database.schema import assistants
+
+log = structlog.get_logger(__name__)
+_HOUR = 3_600.0
+_DAY = 86_400
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Which versions stay. The newest of an assistant that is not deleted always does."""
+
+    count: int
+    """The most of one assistant."""
+    days: int
+    """After which a version is deleted."""
+    undelete_days: int
+    """After which all versions of a deleted assistant are."""
+
+
+@asynccontextmanager
+async def expiring(database: Database, retention: Retention) -> AsyncGenerator[None]:
+    """Delete old versions, now and every hour until the block ends."""
+    async with in_background(_run(database, retention)):
+        yield
+
+
+async def expire(database: Database, retention: Retention) -> None:
+    """Delete all versions that need not stay."""
+    while keys := await _expired(database, retention):
+        await _delete(database, keys)
+
+
+async def _run(database: Database, retention: Retention) -> None:
+    while True:
+        try:
+            await expire(database, retention)
+        except Exception:  # nothing awaits this task: an error must not end it
+            log.exception("old versions not deleted, will be retried")
+        await asyncio.sleep(_HOUR)
+
+
+async def _expired(database: Database, retention: Retention) -> Sequence[Row[int, int]]:
+    now = int(time.time())
+    newest_first = func.row_number().over(
+        partition_by=versions.c.assistant_id, order_by=versions.c.number.desc()
+    )
+    ranked = select(
+        versions.c.assistant_id, versions.c.number, versions.c.saved_at, newest_first.label("rank")
+    ).subquery()
+    old: ColumnElement[bool] = ranked.c.saved_at < now - retention.days * _DAY
+    query = (
+        select(ranked.c.assistant_id, ranked.c.number)
+        .join(assistants, assistants.c.id == ranked.c.assistant_id)
+        .where(
+            or_(
+                ranked.c.rank > retention.count,
+                and_(ranked.c.rank > 1, old),
+                assistants.c.deleted_at < now - retention.undelete_days * _DAY,
+            )
+        )
+        .limit(_BATCH)
+    )
+    # Reads what there is beside the writers, which wait for the deletion of a batch only.
+    async with database.reading() as connection:
+        return (await connection.execute(query)).all()
+
+
+async def _delete(database: Database, keys: Sequence[Row[int, int]]) -> None:
+    query = tuple_(versions.c.assistant_id, versions.c.number).in_([tuple(each) for each in keys])
+    async with database.writing() as connection:
+        await connection.execute(delete(versions).where(query))

@@ -1,0 +1,120 @@
+"""`heddle.assistant.v1.VersionService`."""
+
+import asyncio
+from typing import Any
+
+from heddle.assistant.v1 import versions_pb2 as pb
+from heddle.assistant.v1 import versions_pb2_grpc as pb_grpc
+from heddle_conversion import convert_row
+from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
+from heddle_runtime.paging import cut, page_size
+
+from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.assistants.summaries import malformed
+from heddle_assistants.repository.migrating import Stored
+from heddle_assistants.repository.paging import row_before
+from heddle_assistants.repository.reader import contract
+from heddle_assistants.repository.writer import Columns, Writer
+from heddle_assistants.usage.quotas import MEMBER as QUOTA
+from heddle_assistants.validation import Validation, messages
+from heddle_assistants.versions.differences import differences
+from heddle_assistants.versions.store import Version, Versions
+
+_RESTORED = (
+    *("name", "description", "system_prompt", "prompt_template"),
+    *("rag_endpoint", "rag_top_k", "rag_collections"),
+    *("pre_retrieval_endpoint", "post_retrieval_endpoint"),
+)
+
+
+class VersionServicer(pb_grpc.VersionServiceServicer):
+    """Translates between the contract and the stored versions."""
+
+    def __init__(
+        self, versions: Versions, catalog: Catalog, writer: Writer, validation: Validation
+    ) -> None:
+        self._versions = versions
+        self._catalog = catalog
+        self._writer = writer
+        self._validation = validation
+
+    async def ListVersions(
+        self, request: pb.ListVersionsRequest, context: Context
+    ) -> pb.ListVersionsResponse:
+        """List the versions of an assistant."""
+        size = page_size(request.page_size)
+        before = row_before(request.page_token)
+        newest = await self._versions.listed(request.id, caller().identity, before, size + 1)
+        shown, token = cut(newest, size, lambda each: str(each.number))
+        return pb.ListVersionsResponse(versions=shown, next_page_token=token)
+
+    async def GetVersion(
+        self, request: pb.GetVersionRequest, context: Context
+    ) -> pb.GetVersionResponse:
+        """Return one version."""
+        version = await self._version(request.id, request.number)
+        row = version.row
+        response = pb.GetVersionResponse(version=version.message, published=row.published)
+        try:
+            document = convert_row(row.id, row.metadata, row.legacy).metadata
+        except MalformedAssistantError as error:
+            known = malformed(row, error)
+            response.assistant.CopyFrom(known.assistant)
+            response.malformed_metadata = known.malformed_metadata
+        else:
+            response.assistant.CopyFrom(contract(Stored(row, document)))
+        return response
+
+    async def CompareVersions(
+        self, request: pb.CompareVersionsRequest, context: Context
+    ) -> pb.CompareVersionsResponse:
+        """Return what differs between two versions."""
+        before = await self._version(request.id, request.from_number, "from_number")
+        after = await self._versions.get(request.id, caller().identity, request.to_number)
+        return pb.CompareVersionsResponse(
+            from_version=before.message,
+            to_version=after.message,
+            # Long texts take a while to compare.
+            differences=await asyncio.to_thread(differences, before.row, after.row),
+        )
+
+    async def RestoreVersion(
+        self, request: pb.RestoreVersionRequest, context: Context
+    ) -> pb.RestoreVersionResponse:
+        """Make an assistant what it was."""
+        identity = caller().identity
+        await self._catalog.refuse_folder(request.id, identity)
+        version = (await self._version(request.id, request.number)).row
+        document = convert_row(version.id, version.metadata, version.legacy).metadata
+        findings = await self._validation.check(contract(Stored(version, document)), None, context)
+        findings.accept()
+        check_name = await self._catalog.name_check(identity)
+
+        def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
+            if version.name != stored.row.name:
+                check_name(version.name)
+            columns = {name: getattr(version, name) for name in _RESTORED}
+            return _with_quota_of(document, stored.document), columns
+
+        stored = await self._writer.edit(
+            request.id, identity, request.etag, edit, repairs=True, restored=request.number
+        )
+        return pb.RestoreVersionResponse(
+            assistant=contract(stored),
+            etag=stored.row.etag,
+            published=stored.row.published,
+            warnings=messages(findings.warnings),
+        )
+
+    async def _version(self, identifier: str, number: int, field: str = "number") -> Version:
+        if number <= 0:
+            violation = Violation(field, "must be above 0")
+            raise InvalidRequestError("The number of the version is not valid.", [violation])
+        return await self._versions.get(identifier, caller().identity, number)
+
+
+def _with_quota_of(document: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with the quota of another one."""
+    others = {name: value for name, value in document.items() if name != QUOTA}
+    return others | ({QUOTA: stored[QUOTA]} if QUOTA in stored else {})
