@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from gateway.library import METADATA, Library, library
-from heddle_assistants.database.schema import usage
+from heddle_assistants.database.schema import daily_usage, usage
+from heddle_assistants.usage.days import today
 from sqlalchemy import insert
 
 COUNTS: dict[str, Any] = {
@@ -104,3 +105,42 @@ async def test_an_administrator_changes_a_limit_in_lambs_editor_and_loses_nothin
     assert kept["extra"]["quota"] == {**quota, "cost_limit_usd": 7.25}
     used = (await shelf["ana"].get(f"/assistants/{number}/usage")).json()
     assert used["quota"]["limit_usd"] == 7.25
+
+
+async def test_usage_is_summed_up_and_unpriced_tokens_cost_nothing_known(shelf: Library) -> None:
+    number = await shelf.legacy()
+    counts = {**COUNTS, "unpriced_tokens": 107, "cost_picos": 0}
+    row = {"assistant_id": number, **MODEL, **counts, "day": today(), "organization_id": 1}
+    async with shelf.database.writing() as connection:
+        await connection.execute(insert(daily_usage).values(row))
+    params = {"by": "assistant,model,day"}
+    summary = (await shelf["ana"].get("/usage", params=params)).json()
+    day = summary["last_day"]
+    assert summary["sums"] == [
+        {
+            **MODEL,
+            **COUNTS,
+            "unpriced_tokens": 107,
+            "cost_usd": None,
+            "day": day,
+            "assistant_id": str(number),
+            "assistant_name": "7_tutor",
+            "organization": None,
+        }
+    ]
+    assert (await shelf["ben"].get("/usage", params=params)).json()["sums"] == []
+    earlier = {**params, "from": "2020-01-01", "to": "2020-01-02"}
+    assert (await shelf["ana"].get("/usage", params=earlier)).json()["sums"] == []
+    for wrong in ({"by": "moon"}, {"from": "yesterday"}, {"to": "2020-13-01"}):
+        response = await shelf["ana"].get("/usage", params=wrong)
+        assert response.status_code == 400
+        assert response.json()["error"]["param"]
+
+
+async def test_an_administrator_resets_the_usage(shelf: Library) -> None:
+    number = await shelf.legacy()
+    await consume(shelf, number, 5)
+    path = f"/assistants/{number}/usage/reset"
+    assert (await shelf["ana"].post(path)).status_code == 404
+    response = await shelf["head"].post(path)
+    assert (response.status_code, response.json()["models"]) == (200, [])

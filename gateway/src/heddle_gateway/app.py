@@ -27,6 +27,7 @@ from heddle_gateway.admin import (
     assistants,
     audit,
     components,
+    daily_usage,
     health,
     rubrics,
     trials,
@@ -98,7 +99,7 @@ _EXPOSED_HEADERS = (
 )
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, versions, trials, rubrics, usage, audit),
+    *(assistants, versions, trials, rubrics, usage, daily_usage, audit),
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),

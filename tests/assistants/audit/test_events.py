@@ -42,6 +42,7 @@ UNAUDITED = {
     ("audit/log.py", "writing"): "adds the events",
     ("database/upgrading.py", "upgrade"): "changes tables before there is a log",
     ("versions/retention.py", "_delete"): "deletes what the settings no longer keep",
+    ("usage/days.py", "expire"): "deletes what the settings no longer keep",
     ("usage/reservations.py", "reserve"): "counts what answers may consume; changes no setting",
     ("usage/recording.py", "record"): "counts what answers consume; changes no setting",
 }

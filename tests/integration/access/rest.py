@@ -164,6 +164,7 @@ ROUTES: dict[str, Route] = {
     "GET /assistants": Route(LIST, lambda it: {"params": {"text": it.assistant[:0]}}),
     "GET /assistants managed": Route(
         LIST_OWN,
+        NOT_FOUND,
         lambda it: {"params": {"selection": "managed", "text": it.assistant[:0]}},
     ),
     "GET /assistants/{id}": Route(DESCRIBE, _assistant()),
@@ -187,6 +188,8 @@ ROUTES: dict[str, Route] = {
     "PUT /assistants/{id}/publish": Route(CHANGE, _assistant(published=False)),
     "GET /assistants/{id}/export": Route(OWN | {"owner": "200 with the prompt"}, _assistant()),
     "GET /assistants/{id}/usage": Route(OWN, _assistant()),
+    "POST /assistants/{id}/usage/reset": Route(NOT_FOUND, _assistant()),
+    "GET /usage": Route(ALL, lambda it: {"params": {"by": "assistant", "assistant": it.assistant}}),
     "POST /assistants/{id}/undelete": Route(CHANGE, _assistant()),
     "GET /assistants/{id}/versions": Route(OWN, _assistant()),
     "GET /assistants/{id}/versions/{number}": Route(

@@ -291,6 +291,7 @@ RPCS: dict[str, Rpc] = {
     "Usage.GetPrice": Rpc(REFUSED, lambda _: {"model": MODEL, "organization": "uni"}),
     "Usage.GetUsage": Rpc(OWN, _id("assistant")),
     "Usage.ListUsage": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.assistant else {}),
+    "Usage.SummarizeUsage": Rpc(ALL, _id("assistant", "assistant_id")),
     "Usage.ResetUsage": Rpc(NOT_FOUND, _id("assistant")),
     # Audit log
     "Audit.ListAuditEvents": Rpc(

@@ -11,7 +11,7 @@ from heddle_gateway.openai.chat.completions import AssistantId
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 
-_MICROS = 1_000_000
+MICROS = 1_000_000
 Count = Annotated[int, Field(ge=0)]
 Dollars = Annotated[float, Field(ge=0, description="US dollars.")]
 routes = Routes("assistants")
@@ -67,10 +67,20 @@ async def get(api: Call, id_: AssistantId) -> Usage:
     usage = (await call(api.services.usage.GetUsage, pb.GetUsageRequest(id=id_))).usage
     return Usage(
         assistant_id=usage.assistant_id,
-        cost_usd=usage.cost_micros / _MICROS,
+        cost_usd=usage.cost_micros / MICROS,
         quota=_quota(usage.quota) if usage.HasField("quota") else None,
         models=[_model(each) for each in usage.models],
     )
+
+
+@routes.post("/assistants/{id}/usage/reset", errors=(404,))
+async def reset(api: Call, id_: AssistantId) -> Usage:
+    """Count the usage of an assistant anew, as quotas do. Only for administrators.
+
+    The usage of days, `/usage`, stays.
+    """
+    await call(api.services.usage.ResetUsage, pb.ResetUsageRequest(id=id_))
+    return await get(api, id_)
 
 
 def _model(usage: pb.ModelUsage) -> ModelUsage:
@@ -79,14 +89,14 @@ def _model(usage: pb.ModelUsage) -> ModelUsage:
         connector=usage.model.connector,
         model=usage.model.model,
         unpriced_tokens=usage.unpriced_tokens,
-        cost_usd=usage.cost_micros / _MICROS,
+        cost_usd=usage.cost_micros / MICROS,
     )
 
 
 def _quota(quota: assistant_pb2.Quota) -> Quota:
     return Quota(
-        limit_usd=quota.limit_micros / _MICROS,
-        spent_usd=quota.spent_micros / _MICROS,
+        limit_usd=quota.limit_micros / MICROS,
+        spent_usd=quota.spent_micros / MICROS,
         exceeded=quota.spent_micros >= quota.limit_micros,
         priced=quota.HasField("price"),
         problem=quota.problem or None,

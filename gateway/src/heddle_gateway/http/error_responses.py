@@ -53,6 +53,8 @@ _PARAMS = {
     "functions": "tools",
     "metadata_json": "metadata",
     "content_json": "content",
+    "first_day": "from",
+    "last_day": "to",
     "rag_top_k": "RAG_Top_k",
     "rag_collections": "RAG_collections",
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc, versions_pb2_grpc
@@ -26,13 +27,13 @@ from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.output_hosts import OutputHosts
 from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.audit.retention import expiring
 from heddle_assistants.audit.servicer import AuditServicer
 from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_assistants.folder import FolderAssistants
 from heddle_assistants.folder_checks import FolderChecks
 from heddle_assistants.imports.rows import RowImport
+from heddle_assistants.periodic import DAY, HOUR, repeating
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.repository.deleting import Deletions
 from heddle_assistants.repository.migrating import Migrations
@@ -44,6 +45,7 @@ from heddle_assistants.rows.servicer import RowServicer
 from heddle_assistants.rubrics.servicer import RubricServicer
 from heddle_assistants.rubrics.store import Rubrics
 from heddle_assistants.usage.budgets import Budgets
+from heddle_assistants.usage.days import DailyUsage
 from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.prices import prices_of_file
 from heddle_assistants.usage.recording import Recording
@@ -51,8 +53,7 @@ from heddle_assistants.usage.reports import Reports
 from heddle_assistants.usage.reservations import Reservations
 from heddle_assistants.usage.servicer import UsageServicer
 from heddle_assistants.validation import OrchestratorClient, Validation
-from heddle_assistants.versions import retention as version_retention
-from heddle_assistants.versions.retention import Retention
+from heddle_assistants.versions.retention import Retention, expire
 from heddle_assistants.versions.servicer import VersionServicer
 from heddle_assistants.versions.store import Versions
 
@@ -111,6 +112,13 @@ class AssistantsSettings(AccountSettings):
         description="Days for which the deletion of an assistant can be taken back. Then its "
         "versions are deleted.",
     )
+    usage_days: int = Field(
+        default=800,
+        ge=1,
+        le=36_500,
+        description="Days after which the usage of a day is deleted. The sums of assistants, which "
+        "quotas count, stay.",
+    )
     prices: Path | None = Field(
         default=None,
         description="A JSON file with what models cost, in US dollars for a million tokens: "
@@ -146,9 +154,15 @@ async def app(
         await upgrade(database)
         keys = encryption_keys(settings.database, settings)
         audit = await open_audit_log(database, keys, refuse=not settings.secrets_lost)
-        await exits.enter_async_context(expiring(audit, settings.audit_days))
+        daily_usage = DailyUsage(database, settings.usage_days)
         retention = Retention(settings.versions, settings.version_days, settings.undelete_days)
-        await exits.enter_async_context(version_retention.expiring(database, retention))
+        for work, pause, rows_named in (
+            (partial(audit.expire, settings.audit_days), DAY, "events of the audit log"),
+            (partial(expire, database, retention), HOUR, "versions of assistants"),
+            (daily_usage.expire, DAY, "daily usage"),
+        ):
+            failure = f"old {rows_named} not deleted, will be retried"
+            await exits.enter_async_context(repeating(work, pause, failure))
         rows, writer = Rows(database), Writer(audit)
         reader = Reader(rows, Migrations(audit, enabled=settings.migrate_on_read))
         folder = FolderAssistants(settings.assistants_dir, checks)
@@ -194,6 +208,7 @@ async def app(
                     Reservations(database, price_lookup),
                     Reports(database, audit, catalog, rows, price_lookup),
                     price_lookup,
+                    daily_usage,
                 ),
             ),
             bind(

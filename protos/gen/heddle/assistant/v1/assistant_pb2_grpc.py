@@ -122,9 +122,10 @@ class AssistantServiceServicer:
     def UpdateAssistant(self, request, context):
         """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
         caller read it; the error's metadata have the `etag` that the assistant has now, `author`, who
-        saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
-        faults that the stored assistant does not have; nothing is changed then. Replaces malformed
-        metadata, too, and stores it as the assistant's original.
+        saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like
+        `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for faults that the stored
+        assistant does not have; nothing is changed then. Replaces malformed metadata, too, and stores
+        it as the assistant's original.
         Assistants from files cannot be changed: `PERMISSION_DENIED`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

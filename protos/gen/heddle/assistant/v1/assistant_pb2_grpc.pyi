@@ -60,9 +60,10 @@ class AssistantServiceStub:
     UpdateAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]
     """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
     caller read it; the error's metadata have the `etag` that the assistant has now, `author`, who
-    saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
-    faults that the stored assistant does not have; nothing is changed then. Replaces malformed
-    metadata, too, and stores it as the assistant's original.
+    saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like
+    `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for faults that the stored
+    assistant does not have; nothing is changed then. Replaces malformed metadata, too, and stores
+    it as the assistant's original.
     Assistants from files cannot be changed: `PERMISSION_DENIED`.
     """
     DeleteAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]
@@ -110,9 +111,10 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     UpdateAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.UpdateAssistantRequest, _assistant_pb2.UpdateAssistantResponse]  # type: ignore[assignment]
     """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
     caller read it; the error's metadata have the `etag` that the assistant has now, `author`, who
-    saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
-    faults that the stored assistant does not have; nothing is changed then. Replaces malformed
-    metadata, too, and stores it as the assistant's original.
+    saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like
+    `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for faults that the stored
+    assistant does not have; nothing is changed then. Replaces malformed metadata, too, and stores
+    it as the assistant's original.
     Assistants from files cannot be changed: `PERMISSION_DENIED`.
     """
     DeleteAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.DeleteAssistantRequest, _assistant_pb2.DeleteAssistantResponse]  # type: ignore[assignment]
@@ -181,9 +183,10 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_assistant_pb2.UpdateAssistantResponse, _abc.Awaitable[_assistant_pb2.UpdateAssistantResponse]]:
         """Replaces an assistant. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
         caller read it; the error's metadata have the `etag` that the assistant has now, `author`, who
-        saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for
-        faults that the stored assistant does not have; nothing is changed then. Replaces malformed
-        metadata, too, and stores it as the assistant's original.
+        saved it last, if known, and `save_time`, when, in seconds since 1970. Fails like
+        `CreateAssistant` if its name changes, and with `INVALID_ARGUMENT` for faults that the stored
+        assistant does not have; nothing is changed then. Replaces malformed metadata, too, and stores
+        it as the assistant's original.
         Assistants from files cannot be changed: `PERMISSION_DENIED`.
         """
 

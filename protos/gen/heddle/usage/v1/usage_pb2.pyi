@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from heddle.assistant.v1 import assistant_pb2 as _assistant_pb2
 import builtins as _builtins
 import sys
@@ -19,6 +20,38 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _UsageDimension:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _UsageDimensionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_UsageDimension.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    USAGE_DIMENSION_UNSPECIFIED: _UsageDimension.ValueType  # 0
+    """Refused."""
+    USAGE_DIMENSION_DAY: _UsageDimension.ValueType  # 1
+    """Days of UTC."""
+    USAGE_DIMENSION_ASSISTANT: _UsageDimension.ValueType  # 2
+    """Assistants."""
+    USAGE_DIMENSION_MODEL: _UsageDimension.ValueType  # 3
+    """Connectors and their models."""
+    USAGE_DIMENSION_ORGANIZATION: _UsageDimension.ValueType  # 4
+    """Organisations."""
+
+class UsageDimension(_UsageDimension, metaclass=_UsageDimensionEnumTypeWrapper):
+    """What sums of usage are split by."""
+
+USAGE_DIMENSION_UNSPECIFIED: UsageDimension.ValueType  # 0
+"""Refused."""
+USAGE_DIMENSION_DAY: UsageDimension.ValueType  # 1
+"""Days of UTC."""
+USAGE_DIMENSION_ASSISTANT: UsageDimension.ValueType  # 2
+"""Assistants."""
+USAGE_DIMENSION_MODEL: UsageDimension.ValueType  # 3
+"""Connectors and their models."""
+USAGE_DIMENSION_ORGANIZATION: UsageDimension.ValueType  # 4
+"""Organisations."""
+Global___UsageDimension: _TypeAlias = UsageDimension  # noqa: Y015
 
 @_typing.final
 class Counts(_message.Message):
@@ -463,6 +496,146 @@ class ListUsageResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListUsageResponse: _TypeAlias = ListUsageResponse  # noqa: Y015
+
+@_typing.final
+class SummarizeUsageRequest(_message.Message):
+    """Request of `SummarizeUsage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BY_FIELD_NUMBER: _builtins.int
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    LAST_DAY_FIELD_NUMBER: _builtins.int
+    ASSISTANT_ID_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    first_day: _builtins.str
+    """The first day, `YYYY-MM-DD`. If empty, 29 days before the last one."""
+    last_day: _builtins.str
+    """The last day, likewise. If empty, today."""
+    assistant_id: _builtins.str
+    """Only this assistant."""
+    organization: _builtins.str
+    """Only assistants of the organisation with this slug."""
+    page_size: _builtins.int
+    """The most sums to return, at most 1000. If 0, at most 100."""
+    page_token: _builtins.str
+    """The `next_page_token` of the preceding response, with an otherwise equal request. Usage that is
+    recorded between two calls can move sums from one page to another.
+    """
+    @_builtins.property
+    def by(self) -> _containers.RepeatedScalarFieldContainer[Global___UsageDimension.ValueType]:
+        """What to split by, in the order of the sums. Without any, the response is one sum."""
+
+    def __init__(
+        self,
+        *,
+        by: _abc.Iterable[Global___UsageDimension.ValueType] | None = ...,
+        first_day: _builtins.str = ...,
+        last_day: _builtins.str = ...,
+        assistant_id: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_id", b"assistant_id", "by", b"by", "first_day", b"first_day", "last_day", b"last_day", "organization", b"organization", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SummarizeUsageRequest: _TypeAlias = SummarizeUsageRequest  # noqa: Y015
+
+@_typing.final
+class UsageSum(_message.Message):
+    """A sum of usage. Fields of dimensions that the request does not split by are empty."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DAY_FIELD_NUMBER: _builtins.int
+    ASSISTANT_ID_FIELD_NUMBER: _builtins.int
+    ASSISTANT_NAME_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    COUNTS_FIELD_NUMBER: _builtins.int
+    UNPRICED_TOKENS_FIELD_NUMBER: _builtins.int
+    COST_MICROS_FIELD_NUMBER: _builtins.int
+    day: _builtins.str
+    """The day, `YYYY-MM-DD`."""
+    assistant_id: _builtins.str
+    """The assistant's identifier."""
+    assistant_name: _builtins.str
+    """The assistant's name now."""
+    organization: _builtins.str
+    """The slug of the organisation."""
+    unpriced_tokens: _builtins.int
+    """Tokens without a price. Their costs are not counted."""
+    cost_micros: _builtins.int
+    """What the others cost, in millionths of a US dollar, rounded up."""
+    @_builtins.property
+    def model(self) -> _assistant_pb2.ModelRef:
+        """The connector and the model."""
+
+    @_builtins.property
+    def counts(self) -> Global___Counts:
+        """How much."""
+
+    def __init__(
+        self,
+        *,
+        day: _builtins.str = ...,
+        assistant_id: _builtins.str = ...,
+        assistant_name: _builtins.str = ...,
+        model: _assistant_pb2.ModelRef | None = ...,
+        organization: _builtins.str = ...,
+        counts: Global___Counts | None = ...,
+        unpriced_tokens: _builtins.int = ...,
+        cost_micros: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "model", b"model"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_id", b"assistant_id", "assistant_name", b"assistant_name", "cost_micros", b"cost_micros", "counts", b"counts", "day", b"day", "model", b"model", "organization", b"organization", "unpriced_tokens", b"unpriced_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UsageSum: _TypeAlias = UsageSum  # noqa: Y015
+
+@_typing.final
+class SummarizeUsageResponse(_message.Message):
+    """Response of `SummarizeUsage`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUMS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    LAST_DAY_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """The token of the next page. Empty on the last page."""
+    first_day: _builtins.str
+    """The first day that counts, `YYYY-MM-DD`."""
+    last_day: _builtins.str
+    """The last day that counts."""
+    @_builtins.property
+    def sums(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsageSum]:
+        """One page of sums, ordered by the dimensions. Empty if there was no usage."""
+
+    def __init__(
+        self,
+        *,
+        sums: _abc.Iterable[Global___UsageSum] | None = ...,
+        next_page_token: _builtins.str = ...,
+        first_day: _builtins.str = ...,
+        last_day: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first_day", b"first_day", "last_day", b"last_day", "next_page_token", b"next_page_token", "sums", b"sums"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SummarizeUsageResponse: _TypeAlias = SummarizeUsageResponse  # noqa: Y015
 
 @_typing.final
 class ResetUsageRequest(_message.Message):

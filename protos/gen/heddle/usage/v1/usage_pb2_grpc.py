@@ -69,6 +69,11 @@ class UsageServiceStub:
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListUsageRequest.SerializeToString,
                 response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListUsageResponse.FromString,
                 _registered_method=True)
+        self.SummarizeUsage = channel.unary_unary(
+                '/heddle.usage.v1.UsageService/SummarizeUsage',
+                request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.SummarizeUsageRequest.SerializeToString,
+                response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.SummarizeUsageResponse.FromString,
+                _registered_method=True)
         self.ResetUsage = channel.unary_unary(
                 '/heddle.usage.v1.UsageService/ResetUsage',
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ResetUsageRequest.SerializeToString,
@@ -140,6 +145,16 @@ class UsageServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SummarizeUsage(self, request, context):
+        """Sums up the usage of days, of the assistants that the caller may change; for an administrator
+        those of the organisation. Includes deleted assistants. Days are those of UTC on which the usage
+        was recorded. `ResetUsage` changes nothing here. `HEDDLE_ASSISTANTS_USAGE_DAYS` says how long
+        days are stored.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ResetUsage(self, request, context):
         """Resets the usage of an assistant to zero. Only for administrators. Usage that services have not
         recorded yet is added afterwards.
@@ -175,6 +190,11 @@ def add_UsageServiceServicer_to_server(servicer, server):
                     servicer.ListUsage,
                     request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListUsageRequest.FromString,
                     response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListUsageResponse.SerializeToString,
+            ),
+            'SummarizeUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.SummarizeUsage,
+                    request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.SummarizeUsageRequest.FromString,
+                    response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.SummarizeUsageResponse.SerializeToString,
             ),
             'ResetUsage': grpc.unary_unary_rpc_method_handler(
                     servicer.ResetUsage,
@@ -327,6 +347,33 @@ class UsageService:
             '/heddle.usage.v1.UsageService/ListUsage',
             heddle_dot_usage_dot_v1_dot_usage__pb2.ListUsageRequest.SerializeToString,
             heddle_dot_usage_dot_v1_dot_usage__pb2.ListUsageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SummarizeUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.usage.v1.UsageService/SummarizeUsage',
+            heddle_dot_usage_dot_v1_dot_usage__pb2.SummarizeUsageRequest.SerializeToString,
+            heddle_dot_usage_dot_v1_dot_usage__pb2.SummarizeUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -73,6 +73,12 @@ class UsageServiceStub:
     """Lists the usage of assistants, ordered by id, without assistants that consumed nothing.
     Includes deleted assistants.
     """
+    SummarizeUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.SummarizeUsageRequest, _usage_pb2.SummarizeUsageResponse]
+    """Sums up the usage of days, of the assistants that the caller may change; for an administrator
+    those of the organisation. Includes deleted assistants. Days are those of UTC on which the usage
+    was recorded. `ResetUsage` changes nothing here. `HEDDLE_ASSISTANTS_USAGE_DAYS` says how long
+    days are stored.
+    """
     ResetUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ResetUsageRequest, _usage_pb2.ResetUsageResponse]
     """Resets the usage of an assistant to zero. Only for administrators. Usage that services have not
     recorded yet is added afterwards.
@@ -122,6 +128,12 @@ class UsageServiceAsyncStub(UsageServiceStub):
     ListUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.ListUsageRequest, _usage_pb2.ListUsageResponse]  # type: ignore[assignment]
     """Lists the usage of assistants, ordered by id, without assistants that consumed nothing.
     Includes deleted assistants.
+    """
+    SummarizeUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.SummarizeUsageRequest, _usage_pb2.SummarizeUsageResponse]  # type: ignore[assignment]
+    """Sums up the usage of days, of the assistants that the caller may change; for an administrator
+    those of the organisation. Includes deleted assistants. Days are those of UTC on which the usage
+    was recorded. `ResetUsage` changes nothing here. `HEDDLE_ASSISTANTS_USAGE_DAYS` says how long
+    days are stored.
     """
     ResetUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.ResetUsageRequest, _usage_pb2.ResetUsageResponse]  # type: ignore[assignment]
     """Resets the usage of an assistant to zero. Only for administrators. Usage that services have not
@@ -199,6 +211,18 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_usage_pb2.ListUsageResponse, _abc.Awaitable[_usage_pb2.ListUsageResponse]]:
         """Lists the usage of assistants, ordered by id, without assistants that consumed nothing.
         Includes deleted assistants.
+        """
+
+    @_abc_1.abstractmethod
+    def SummarizeUsage(
+        self,
+        request: _usage_pb2.SummarizeUsageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_usage_pb2.SummarizeUsageResponse, _abc.Awaitable[_usage_pb2.SummarizeUsageResponse]]:
+        """Sums up the usage of days, of the assistants that the caller may change; for an administrator
+        those of the organisation. Includes deleted assistants. Days are those of UTC on which the usage
+        was recorded. `ResetUsage` changes nothing here. `HEDDLE_ASSISTANTS_USAGE_DAYS` says how long
+        days are stored.
         """
 
     @_abc_1.abstractmethod

@@ -284,6 +284,26 @@ usage = Table(
 """What assistants consumed. Costs are in millionths of a millionth of a US dollar: that is what one
 token costs if a million cost a millionth, so sums are exact however they were recorded."""
 
+daily_usage = Table(
+    "daily_usage",
+    metadata,
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("connector", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    _of_organization(),
+    _amount("requests"),
+    _amount("usage_unknown"),
+    _amount("prompt_tokens"),
+    _amount("cached_tokens"),
+    _amount("completion_tokens"),
+    _amount("unpriced_tokens"),
+    _amount("cost_picos"),
+    Index(None, "organization_id", "day"),
+    Index(None, "day"),
+)
+"""What assistants consumed on each day of UTC, counted from 1970. Costs are as in `usage`."""
+
 usage_reservations = Table(
     "usage_reservations",
     metadata,

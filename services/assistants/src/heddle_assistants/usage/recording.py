@@ -10,7 +10,7 @@ import structlog
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
 from heddle_runtime.errors import MalformedAssistantError
-from sqlalchemy import case, delete, select, update
+from sqlalchemy import Table, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.assistants.catalog import Catalog
@@ -18,11 +18,13 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.inserting import Insertion, insertion
 from heddle_assistants.database.schema import (
     assistants,
+    daily_usage,
     organizations,
     usage,
     usage_recorders,
     usage_reservations,
 )
+from heddle_assistants.usage.days import today
 from heddle_assistants.usage.entries import COUNTS, Entry, entries_of
 from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.prices import cost_of, price_of
@@ -40,6 +42,7 @@ _AMOUNTS = [column.name for column in usage.c if not column.primary_key]
 class _Known(NamedTuple):
     """What has to be known of an assistant to count for it."""
 
+    organization_id: int
     organization: str
     metadata: str | None
 
@@ -72,7 +75,8 @@ class Recording:
                 if entry.number > before
             ]
             if rows := _rows(new):
-                await connection.execute(_adding(connection), rows)
+                await connection.execute(_adding(connection, usage), rows)
+                await connection.execute(_adding(connection, daily_usage), _daily(rows, known))
             if settled := request.settled_reservations[:]:
                 ended = usage_reservations.c.reservation.in_(settled)
                 await connection.execute(delete(usage_reservations).where(ended))
@@ -83,7 +87,12 @@ class Recording:
 
     async def _known(self, numbers: Sequence[int]) -> Mapping[int, _Known]:
         query = (
-            select(assistants.c.id, organizations.c.slug, assistants.c.metadata)
+            select(
+                assistants.c.id,
+                assistants.c.organization_id,
+                organizations.c.slug,
+                assistants.c.metadata,
+            )
             .join(organizations, assistants.c.organization_id == organizations.c.id)
             .where(assistants.c.id.in_(numbers), await self._catalog.in_sight())
         )
@@ -162,11 +171,21 @@ def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:
     ]
 
 
-def _adding(connection: AsyncConnection) -> Insertion:
-    """Return the statement that adds rows to those that are kept."""
-    query = insertion(connection, usage)
+def _daily(rows: Iterable[Mapping[str, Any]], known: Mapping[int, _Known]) -> list[dict[str, Any]]:
+    """Return what to add to the usage of today."""
+    day = today()
+    return [
+        {**row, "day": day, "organization_id": known[row["assistant_id"]].organization_id}
+        for row in rows
+    ]
+
+
+def _adding(connection: AsyncConnection, table: Table) -> Insertion:
+    """Return the statement that adds rows to those of a table."""
+    query = insertion(connection, table)
     more = query.excluded
-    sums = {name: usage.c[name] + more[name] for name in _AMOUNTS}
-    full = usage.c.cost_picos > MOST_PICOS - more.cost_picos
+    sums = {name: table.c[name] + more[name] for name in _AMOUNTS}
+    full = table.c.cost_picos > MOST_PICOS - more.cost_picos
     sums["cost_picos"] = case((full, MOST_PICOS), else_=sums["cost_picos"])
-    return query.on_conflict_do_update(index_elements=_KEYS, set_=sums)
+    keys = [column.name for column in table.primary_key]
+    return query.on_conflict_do_update(index_elements=keys, set_=sums)

@@ -3,10 +3,11 @@
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1 import usage_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.paging import cut, page_size
+from heddle_runtime.paging import cut, page_size, write_token
 from heddle_runtime.permissions import require_service
 
 from heddle_assistants.repository.paging import row_before
+from heddle_assistants.usage.days import DailyUsage, period_of
 from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.prices import price_of
 from heddle_assistants.usage.recording import Recording
@@ -23,11 +24,13 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         reservations: Reservations,
         reports: Reports,
         prices: PriceLookup,
+        daily: DailyUsage,
     ) -> None:
         self._recording = recording
         self._reservations = reservations
         self._reports = reports
         self._prices = prices
+        self._daily = daily
 
     async def RecordUsage(
         self, request: pb.RecordUsageRequest, context: Context
@@ -68,6 +71,21 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         )
         shown, token = cut(usages, size, lambda each: each.assistant_id)
         return pb.ListUsageResponse(assistants=shown, next_page_token=token)
+
+    async def SummarizeUsage(
+        self, request: pb.SummarizeUsageRequest, context: Context
+    ) -> pb.SummarizeUsageResponse:
+        """Sum up the usage of days."""
+        size = page_size(request.page_size)
+        skip = row_before(request.page_token)
+        period = period_of(request)
+        sums = await self._daily.sums(caller().identity, request, period, skip, size + 1)
+        return pb.SummarizeUsageResponse(
+            sums=sums[:size],
+            next_page_token=write_token(str(skip + size)) if len(sums) > size else "",
+            first_day=period.first.isoformat(),
+            last_day=period.last.isoformat(),
+        )
 
     async def ResetUsage(
         self, request: pb.ResetUsageRequest, context: Context

@@ -1,21 +1,15 @@
 """Deletes old versions."""
 
-import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import structlog
-from heddle_runtime.background import in_background
 from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, tuple_
 
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistant_versions as versions
 from heddle_assistants.database.schema import assistants
 
-log = structlog.get_logger(__name__)
-_HOUR = 3_600.0
 _DAY = 86_400
 _BATCH = 500
 
@@ -32,26 +26,10 @@ class Retention:
     """After which all versions of a deleted assistant are."""
 
 
-@asynccontextmanager
-async def expiring(database: Database, retention: Retention) -> AsyncGenerator[None]:
-    """Delete old versions, now and every hour until the block ends."""
-    async with in_background(_run(database, retention)):
-        yield
-
-
 async def expire(database: Database, retention: Retention) -> None:
     """Delete all versions that need not stay."""
     while keys := await _expired(database, retention):
         await _delete(database, keys)
-
-
-async def _run(database: Database, retention: Retention) -> None:
-    while True:
-        try:
-            await expire(database, retention)
-        except Exception:  # nothing awaits this task: an error must not end it
-            log.exception("old versions not deleted, will be retried")
-        await asyncio.sleep(_HOUR)
 
 
 async def _expired(database: Database, retention: Retention) -> Sequence[Row[int, int]]:

@@ -1,0 +1,163 @@
+"""The usage of days: sums for charts, and how long they are stored."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle.usage.v1 import usage_pb2 as pb
+from heddle_conversion.identifiers import row_id
+from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.identity import Identity
+from heddle_runtime.validation import UNKNOWN_MEMBER
+from sqlalchemy import Column, ColumnElement, Row, delete, func, select
+
+from heddle_assistants.access import ASSISTANTS
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import assistants, daily_usage, organizations
+from heddle_assistants.usage.entries import COUNTS
+from heddle_assistants.usage.prices import MICROS
+
+_DAY_SECONDS = 86_400
+_DEFAULT_DAYS = timedelta(days=29)
+_FIRST = date(1970, 1, 1)
+_COLUMNS: dict[int, Sequence[Column[Any]]] = {
+    pb.USAGE_DIMENSION_DAY: (daily_usage.c.day,),
+    pb.USAGE_DIMENSION_ASSISTANT: (daily_usage.c.assistant_id, assistants.c.name),
+    pb.USAGE_DIMENSION_MODEL: (daily_usage.c.connector, daily_usage.c.model),
+    pb.USAGE_DIMENSION_ORGANIZATION: (organizations.c.slug,),
+}
+_SUMS = [func.sum(daily_usage.c[name]).label(name) for name in (*COUNTS, "unpriced_tokens")]
+
+
+def today() -> int:
+    """Return the number of the current day of UTC, counted from 1970."""
+    return int(time.time()) // _DAY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days from the first to the last."""
+
+    first: date
+    last: date
+
+
+def period_of(request: pb.SummarizeUsageRequest) -> Period:
+    """Return the days of a request.
+
+    Raises:
+        InvalidRequestError: A day cannot be read, or the first one is after the last one.
+    """
+    last = _day(request.last_day, "last_day") or datetime.now(UTC).date()
+    first = _day(request.first_day, "first_day") or max(_FIRST, last - _DEFAULT_DAYS)
+    if first > last:
+        raise _invalid("first_day", "must not be after last_day")
+    return Period(first, last)
+
+
+class DailyUsage:
+    """Reads and deletes the usage of days."""
+
+    def __init__(self, database: Database, days: int) -> None:
+        """Set up for how many days usage is stored."""
+        self._database = database
+        self._days = days
+
+    async def sums(
+        self,
+        identity: Identity,
+        request: pb.SummarizeUsageRequest,
+        period: Period,
+        skip: int,
+        limit: int,
+    ) -> list[pb.UsageSum]:
+        """Return sums of the assistants that `identity` may change, ordered by the dimensions.
+
+        Args:
+            identity: Who asks.
+            request: The dimensions and filters.
+            period: The days.
+            skip: How many sums to leave out at the beginning.
+            limit: The most to return.
+
+        Raises:
+            InvalidRequestError: A dimension is not known.
+        """
+        columns = [column for each in dict.fromkeys(request.by) for column in _columns(each)]
+        query = (
+            select(*columns, *_SUMS, func.sum(daily_usage.c.cost_picos).label("cost_picos"))
+            .select_from(daily_usage)
+            .join(assistants, assistants.c.id == daily_usage.c.assistant_id)
+            .join(organizations, organizations.c.id == daily_usage.c.organization_id)
+            .where(*_conditions(identity, request, period))
+            .having(func.count() > 0)
+        )
+        if columns:
+            query = query.group_by(*columns).order_by(*columns)
+        if "\0" in request.organization:  # which PostgreSQL neither keeps nor compares
+            return []
+        async with self._database.reading() as connection:
+            rows = await connection.execute(query.limit(limit).offset(skip))
+            return [_message(row) for row in rows]
+
+    async def expire(self) -> None:
+        """Delete the usage of days that are too long ago."""
+        async with self._database.writing() as connection:
+            old = daily_usage.c.day < today() - self._days
+            await connection.execute(delete(daily_usage).where(old))
+
+
+def _columns(dimension: int) -> Sequence[Column[Any]]:
+    if dimension not in _COLUMNS:
+        raise _invalid("by", UNKNOWN_MEMBER)
+    return _COLUMNS[dimension]
+
+
+def _conditions(
+    identity: Identity, request: pb.SummarizeUsageRequest, period: Period
+) -> list[ColumnElement[bool]]:
+    days = ((each - _FIRST).days for each in (period.first, period.last))
+    conditions = [daily_usage.c.day.between(*days), ASSISTANTS.changeable(identity)]
+    if request.assistant_id:
+        number = row_id(request.assistant_id)
+        conditions.append(daily_usage.c.assistant_id == (number or 0))
+    if request.organization:
+        conditions.append(organizations.c.slug == request.organization)
+    return conditions
+
+
+def _message(row: Row[*tuple[Any, ...]]) -> pb.UsageSum:
+    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
+    message = pb.UsageSum(
+        counts=pb.Counts(**{name: int(values[name]) for name in COUNTS}),
+        unpriced_tokens=int(values["unpriced_tokens"]),
+        cost_micros=-(-int(values["cost_picos"]) // MICROS),
+        assistant_id=str(values.get("assistant_id", "")),
+        assistant_name=values.get("name", ""),
+        organization=values.get("slug", ""),
+    )
+    if "day" in values:
+        message.day = (_FIRST + timedelta(days=values["day"])).isoformat()
+    if "model" in values:
+        model = assistant_pb2.ModelRef(connector=values["connector"], model=values["model"])
+        message.model.CopyFrom(model)
+    return message
+
+
+def _day(text: str, field: str) -> date | None:
+    if not text:
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = None
+    if day is None or day < _FIRST or len(text) != len("YYYY-MM-DD"):
+        raise _invalid(field, "must be a day since 1970, YYYY-MM-DD")
+    return day
+
+
+def _invalid(field: str, what: str) -> InvalidRequestError:
+    return InvalidRequestError("The request is not valid.", [Violation(field, what)])
