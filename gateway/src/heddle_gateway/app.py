@@ -30,6 +30,7 @@ from heddle_gateway.admin import (
     daily_usage,
     health,
     rubrics,
+    sharing,
     trials,
     usage,
     versions,
@@ -99,7 +100,7 @@ _EXPOSED_HEADERS = (
 )
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, versions, trials, rubrics, usage, daily_usage, audit),
+    *(assistants, versions, sharing, trials, rubrics, usage, daily_usage, audit),
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),

@@ -12,6 +12,8 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
+    sharing_pb2,
+    sharing_pb2_grpc,
     versions_pb2,
     versions_pb2_grpc,
 )
@@ -54,7 +56,15 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "tools": (tool_pb2,),
     "knowledge": (knowledge_pb2, files_pb2),
     "connector": (connector_pb2,),
-    "assistants": (assistant_pb2, versions_pb2, account_pb2, rubric_pb2, usage_pb2, audit_pb2),
+    "assistants": (
+        assistant_pb2,
+        sharing_pb2,
+        versions_pb2,
+        account_pb2,
+        rubric_pb2,
+        usage_pb2,
+        audit_pb2,
+    ),
     "migration": (record_pb2,),
 }
 SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
@@ -90,6 +100,7 @@ class ServiceClients:
         self.files = files_pb2_grpc.FileServiceStub(knowledge)
         self.connectors = connector_pb2_grpc.ConnectorServiceStub(connector)
         self.assistants = assistant_pb2_grpc.AssistantServiceStub(assistants)
+        self.sharing = sharing_pb2_grpc.SharingServiceStub(assistants)
         self.versions = versions_pb2_grpc.VersionServiceStub(assistants)
         self.records = record_pb2_grpc.RecordServiceStub(migration)
         self.accounts = account_pb2_grpc.AccountServiceStub(assistants)

@@ -42,7 +42,7 @@ async def test_usage_is_split_by_day_assistant_and_model(
     one, other = await keep(database), await keep(database, name="b")
     elsewhere = await keep(database, organization="college", owner="eve@college.example")
     recorder = priced.as_(SERVICE)
-    used = {"prompt_tokens": 1_000_000, "completion_tokens": 10}
+    used: dict[str, Any] = {"prompt_tokens": 1_000_000, "completion_tokens": 10}
     entries = [
         entry(1, one, **used),
         entry(2, one, OTHER, **used),

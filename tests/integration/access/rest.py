@@ -190,6 +190,9 @@ ROUTES: dict[str, Route] = {
     "GET /assistants/{id}/usage": Route(OWN, _assistant()),
     "POST /assistants/{id}/usage/reset": Route(NOT_FOUND, _assistant()),
     "GET /usage": Route(ALL, lambda it: {"params": {"by": "assistant", "assistant": it.assistant}}),
+    "GET /assistants/{id}/sharing": Route(OWN, _assistant()),
+    "PUT /assistants/{id}/sharing": Route(CHANGE, _assistant(visibility="private")),
+    "POST /assistants/{id}/owner": Route(CHANGE, _assistant(owner=OWNER.subject)),
     "POST /assistants/{id}/undelete": Route(CHANGE, _assistant()),
     "GET /assistants/{id}/versions": Route(OWN, _assistant()),
     "GET /assistants/{id}/versions/{number}": Route(

@@ -204,6 +204,11 @@ RPCS: dict[str, Rpc] = {
     "Assistant.DeleteAssistant": Rpc(CHANGE, _id("assistant")),
     "Assistant.UndeleteAssistant": Rpc(CHANGE, _id("assistant")),
     "Assistant.PublishAssistant": Rpc(CHANGE, _id("assistant")),
+    "Sharing.GetSharing": Rpc(OWN, _id("assistant")),
+    "Sharing.UpdateSharing": Rpc(CHANGE, lambda it: {"id": it.assistant, "sharing": {}}),
+    "Sharing.TransferAssistant": Rpc(
+        CHANGE, lambda it: {"id": it.assistant, "owner": OWNER.subject}
+    ),
     "Version.ListVersions": Rpc(OWN, _id("assistant")),
     "Version.GetVersion": Rpc(
         OWN | {"owner": "200 with the prompt"}, lambda it: {"id": it.assistant, "number": 1}

@@ -18,14 +18,12 @@ from heddle_conversion.assistant_json import (
     WARNINGS_MEMBER,
     write_assistant,
 )
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.permissions import may_inspect
 from pydantic import Field
 
 from heddle_gateway.admin.assistant_bodies import checked, merged, read_body, refuse
 from heddle_gateway.admin.assistant_schema import AssistantBody, StoredAssistant
 from heddle_gateway.admin.exports import exported, exported_malformed
-from heddle_gateway.auth.permissions import check_may_inspect
+from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.error_responses import faults, invalid
 from heddle_gateway.http.models import (
     Deleted,
@@ -138,7 +136,7 @@ async def get(api: Call, id_: AssistantId) -> StoredJson | AssistantSummary:
     request = pb.GetAssistantRequest(reference=f"{PREFIX}{id_}")
     response = await call(api.services.assistants.GetAssistant, request)
     assistant = response.assistant
-    if may_inspect(caller().identity, assistant):
+    if response.readable:
         return stored(api, response, published=response.published)
     api.set_etag(response.etag)
     return AssistantSummary.of(
@@ -255,7 +253,7 @@ async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     reference = f"{PREFIX}{id_}"
     request = pb.GetAssistantRequest(reference=reference)
     response = await call(api.services.assistants.GetAssistant, request)
-    check_may_inspect(response.assistant, reference)
+    check_readable(reference, readable=response.readable)
     api.save_as(filename(id_))
     if response.HasField("malformed_metadata"):
         return exported_malformed(response)

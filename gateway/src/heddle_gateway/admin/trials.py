@@ -6,7 +6,7 @@ from pydantic import Field
 
 from heddle_gateway.admin.assistant_bodies import checked, merged, read_body
 from heddle_gateway.admin.assistant_schema import AssistantBody
-from heddle_gateway.auth.permissions import check_may_create, check_may_inspect
+from heddle_gateway.auth.permissions import check_may_create, check_readable
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat import completions
@@ -91,4 +91,4 @@ async def _check_charged(state: State, identifier: str) -> None:
     reference = f"{PREFIX}{identifier}"
     request = pb.GetAssistantRequest(reference=reference)
     response = await call(state.services.assistants.GetAssistant, request)
-    check_may_inspect(response.assistant, reference)
+    check_readable(reference, readable=response.readable)

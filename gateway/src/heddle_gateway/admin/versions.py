@@ -198,9 +198,13 @@ def _version(version: pb.AssistantVersion) -> Version:
 def _difference(difference: pb.FieldDifference) -> Difference:
     before = json.loads(difference.before_json) if difference.HasField("before_json") else None
     after = json.loads(difference.after_json) if difference.HasField("after_json") else None
-    if not difference.HasField("before_json"):
-        kind = "added"
-    else:
-        kind = "changed" if difference.HasField("after_json") else "removed"
     pieces = [TextPiece(kind=_KINDS[each.kind], text=each.text) for each in difference.pieces]
-    return Difference(field=difference.field, kind=kind, before=before, after=after, pieces=pieces)
+    return Difference(
+        field=difference.field, kind=_kind(difference), before=before, after=after, pieces=pieces
+    )
+
+
+def _kind(difference: pb.FieldDifference) -> Literal["changed", "added", "removed"]:
+    if not difference.HasField("before_json"):
+        return "added"
+    return "changed" if difference.HasField("after_json") else "removed"

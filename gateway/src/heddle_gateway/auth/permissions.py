@@ -2,16 +2,16 @@
 
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import NotFoundError, PermissionDeniedError
-from heddle_runtime.permissions import Owned, may_inspect, may_own
+from heddle_runtime.permissions import may_own
 
 
-def check_may_inspect(it: Owned, reference: str) -> None:
+def check_readable(reference: str, *, readable: bool) -> None:
     """Answer about an assistant that the caller may not read as if there were none.
 
     Raises:
         NotFoundError: The caller may not read it.
     """
-    if not may_inspect(caller().identity, it):
+    if not readable:
         raise NotFoundError(f"No assistant is named {reference!r}.", assistant=reference)
 
 

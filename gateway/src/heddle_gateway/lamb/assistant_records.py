@@ -13,7 +13,6 @@ from typing import Any
 from heddle.migration.v1.record_pb2 import Record
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_change
 from heddle_runtime.redaction import redact_personal
 
 from heddle_gateway.admin.exports import without_owner, without_secrets
@@ -144,10 +143,9 @@ def _creator_prefix(name: str) -> str:
     return match[0] if match else ""
 
 
-def to_lamb(record: Record, identity: Identity) -> dict[str, Any]:
-    """Return a record as LAMB returns it to `identity`."""
+def to_lamb(record: Record, identity: Identity, *, changeable: bool) -> dict[str, Any]:
+    """Return a record as LAMB returns it to `identity`, who may change it or not."""
     metadata = record.metadata_json if record.HasField("metadata_json") else None
-    changeable = may_change(identity, record)
     members: dict[str, Any] = {
         "id": lamb_id(record.id),
         "owner": record.owner,

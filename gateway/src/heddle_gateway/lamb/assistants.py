@@ -12,7 +12,7 @@ from heddle_runtime.errors import AlreadyExistsError
 from pydantic import BeforeValidator, Field
 
 from heddle_gateway.admin.assistants import SAVE, filename
-from heddle_gateway.auth.permissions import check_may_inspect
+from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.error_responses import faults
 from heddle_gateway.http.models import DocumentedAs, Fault, Model, identifier_text
 from heddle_gateway.lamb import assistant_records as records
@@ -158,7 +158,7 @@ async def list_assistants(api: Call, query: RecordQuery) -> LambAssistantList:
         page = await call(method, request)
         stored += page.records
     identity = caller().identity
-    assistants = [records.to_lamb(each, identity) for each in stored]
+    assistants = [records.to_lamb(each, identity, changeable=True) for each in stored]
     return LambAssistantList(assistants=assistants, total_count=total)
 
 
@@ -226,8 +226,9 @@ async def delete(api: Call, id_: AssistantId) -> Message:
 @routes.get(f"{_PREFIX}/export/{{id}}", errors=(400, 404, 422), headers=SAVE)
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     """Get an assistant as a file that can be imported elsewhere."""
-    record = (await _record(api, id_)).record
-    check_may_inspect(record, id_)
+    response = await _record(api, id_)
+    record = response.record
+    check_readable(id_, readable=response.changeable)
     api.save_as(filename(id_))
     return records.exported(record)
 
@@ -256,4 +257,5 @@ async def _record(api: Call, identifier: str) -> record_pb2.GetRecordResponse:
 def _view(api: Call, response: record_pb2.GetRecordResponse) -> dict[str, Any]:
     api.set_etag(response.etag)
     api.headers["cache-control"] = "no-cache, no-store, must-revalidate"
-    return records.to_lamb(response.record, caller().identity)
+    identity = caller().identity
+    return records.to_lamb(response.record, identity, changeable=response.changeable)

@@ -50,7 +50,11 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
             response = await self._rows.GetRow(row_request, **call_options(context))
         except grpc.aio.AioRpcError as error:
             response = await self._malformed_row(request.id, error, context)
-        return pb.GetRecordResponse(record=record_of_row(response.row), etag=response.etag)
+        return pb.GetRecordResponse(
+            record=record_of_row(response.row),
+            etag=response.etag,
+            changeable=response.changeable,
+        )
 
     async def ListRecords(
         self, request: pb.ListRecordsRequest, context: Context

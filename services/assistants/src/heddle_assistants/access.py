@@ -1,13 +1,16 @@
 """The rules of `heddle_runtime.permissions` as conditions of queries."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from heddle_runtime.identity import ORGANIZATION_ADMIN, SERVICE, Identity, home
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.permissions import Publishable, may_administer, may_change, may_inspect
+from heddle_runtime.permissions import may_use as may_use_published
 from sqlalchemy import Column, ColumnElement, and_, or_, select, true
 
-from heddle_assistants.database.schema import assistants, organizations, rubrics
+from heddle_assistants.database.schema import assistant_users, assistants, organizations, rubrics
+from heddle_assistants.repository.row import Shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +52,60 @@ class OwnedRows:
         return self.organization_id == query.scalar_subquery()
 
 
-ASSISTANTS = OwnedRows(assistants.c.owner, assistants.c.published, assistants.c.organization_id)
+@dataclass(frozen=True, slots=True)
+class SharedRows(OwnedRows):
+    """The columns of a table whose rows are shared with single users, too."""
+
+    id: Column[Any]
+
+    def editable(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of rows that `identity` may edit."""
+        editing = self._shared(identity, assistant_users.c.may_edit)
+        return or_(self.changeable(identity), editing)
+
+    def offered(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of rows that are published or shared, and `identity` may use."""
+        return or_(OwnedRows.offered(self, identity), self._shared(identity))
+
+    def readable(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of rows that `identity` may read."""
+        return or_(OwnedRows.readable(self, identity), self._shared(identity))
+
+    def _shared(self, identity: Identity, *also: ColumnElement[bool]) -> ColumnElement[bool]:
+        mine = assistant_users.c.email == identity.subject
+        query = select(assistant_users.c.assistant_id).where(mine, *also)
+        return and_(self.id.in_(query), self._at_home(identity))
+
+
+class SharedThing(Publishable, Protocol):
+    """An assistant, which can be shared with single users."""
+
+    @property
+    def shares(self) -> Shares:
+        """Whom it is shared with."""
+
+
+def may_edit(identity: Identity, it: SharedThing) -> bool:
+    """Return whether `identity` may change the content of an assistant."""
+    return may_change(identity, it) or _is_at_home_in(identity, it, it.shares.editors)
+
+
+def may_see(identity: Identity, it: SharedThing) -> bool:
+    """Return whether `identity` may read how an assistant works."""
+    return may_inspect(identity, it) or _is_at_home_in(identity, it, it.shares.editors)
+
+
+def may_use(identity: Identity, it: SharedThing) -> bool:
+    """Return whether `identity` may use an assistant."""
+    users = it.shares.users | it.shares.editors
+    return may_use_published(identity, it) or _is_at_home_in(identity, it, users)
+
+
+def _is_at_home_in(identity: Identity, it: SharedThing, users: AbstractSet[str]) -> bool:
+    return bool(users) and identity.subject in users and it.organization == home(identity)
+
+
+ASSISTANTS = SharedRows(
+    assistants.c.owner, assistants.c.published, assistants.c.organization_id, assistants.c.id
+)
 RUBRICS = OwnedRows(rubrics.c.owner_email, rubrics.c.is_public, rubrics.c.organization_id)

@@ -5,7 +5,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc, versions_pb2_grpc
+from heddle.assistant.v1 import (
+    assistant_pb2_grpc,
+    rows_pb2_grpc,
+    sharing_pb2_grpc,
+    versions_pb2_grpc,
+)
 from heddle.audit.v1 import audit_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
@@ -44,6 +49,8 @@ from heddle_assistants.rows.batch_servicer import RowBatchServicer
 from heddle_assistants.rows.servicer import RowServicer
 from heddle_assistants.rubrics.servicer import RubricServicer
 from heddle_assistants.rubrics.store import Rubrics
+from heddle_assistants.sharing.servicer import SharingServicer
+from heddle_assistants.sharing.store import SharedAssistants
 from heddle_assistants.usage.budgets import Budgets
 from heddle_assistants.usage.days import DailyUsage
 from heddle_assistants.usage.price_lookup import PriceLookup
@@ -188,6 +195,10 @@ async def app(
             bind(
                 versions_pb2_grpc.add_VersionServiceServicer_to_server,
                 VersionServicer(Versions(database, catalog, rows), catalog, writer, validation),
+            ),
+            bind(
+                sharing_pb2_grpc.add_SharingServiceServicer_to_server,
+                SharingServicer(catalog, rows, SharedAssistants(database, audit)),
             ),
             bind(
                 rows_pb2_grpc.add_RowServiceServicer_to_server,

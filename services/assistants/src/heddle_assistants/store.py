@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import Violation
 
+from heddle_assistants.repository.row import NOBODY, Shares
+
 _ID_PREFIX = "lamb_assistant."
 _NAME_PREFIX = "LAMB:"
 
@@ -18,6 +20,8 @@ class StoredAssistant:
     published: bool
     warnings: list[Violation] = field(default_factory=list)
     """Faults of a file; some are found later, in the background."""
+    shares: Shares = NOBODY
+    """Whom it is shared with besides."""
 
     @property
     def owner(self) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle_runtime.call_metadata import Context, caller, new_call_options, remaining
@@ -22,7 +22,15 @@ ID_PREFIX = "lamb_assistant."
 _MAX_CACHED = 1024
 _TIMEOUT_SECONDS = 10.0
 _Key = tuple[str, Identity]
-CachedAssistant = tuple[assistant_pb2.Assistant, Budget | None]
+
+
+class CachedAssistant(NamedTuple):
+    """An assistant that the caller may use."""
+
+    assistant: assistant_pb2.Assistant
+    budget: Budget | None
+    readable: bool
+    """Whether the caller may read it, with the traces of its runs."""
 
 
 class CachedAssistants:
@@ -50,8 +58,8 @@ class CachedAssistants:
         """
         key = (reference, caller().identity)
         cached = await self._cache.get(key, partial(self._read, reference), remaining(context))
-        if cached[1] is not None:
-            cached[1].check()
+        if cached.budget is not None:
+            cached.budget.check()
         return cached
 
     async def _read(self, reference: str) -> CachedAssistant:
@@ -66,7 +74,8 @@ class CachedAssistants:
                 request, **new_call_options(_TIMEOUT_SECONDS)
             )
         quota = budget(response, self._meter, started)
-        return limited_to(response.assistant, response.organization_output_hosts), quota
+        assistant = limited_to(response.assistant, response.organization_output_hosts)
+        return CachedAssistant(assistant, quota, response.readable)
 
 
 def limited_to(assistant: assistant_pb2.Assistant, hosts: str) -> assistant_pb2.Assistant:

@@ -147,22 +147,29 @@ class Completions:
         return whole
 
     async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
-        budget = None
+        budget, readable = None, True
         match request.WhichOneof("target"):
             case "assistant":
                 assistant = owned_by_caller(request.assistant)
                 if request.charged_to:
                     reference = f"{ID_PREFIX}{request.charged_to}"
-                    charged, budget = await self.assistants.get(reference, context)
+                    charged, budget, _ = await self.assistants.get(reference, context)
                     assistant = limited_to(assistant, charged.output_hosts)
             case "assistant_reference":
                 reference = request.assistant_reference
-                assistant, budget = await self.assistants.get(reference, context)
+                assistant, budget, readable = await self.assistants.get(reference, context)
             case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
         has_quota = budget is not None
-        return plan(request, assistant, self.tool_timeout, context, has_quota=has_quota)
+        return plan(
+            request,
+            assistant,
+            self.tool_timeout,
+            context,
+            has_quota=has_quota,
+            readable=readable,
+        )
 
     def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
         seconds = remaining(context, _MAX_GRANT_SECONDS)

@@ -8,9 +8,8 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
-from heddle_runtime.permissions import may_change, may_inspect
 
 from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
@@ -142,6 +141,7 @@ def plan(
     context: Context,
     *,
     has_quota: bool = False,
+    readable: bool = False,
 ) -> Plan:
     """Return the plan of a run.
 
@@ -151,6 +151,7 @@ def plan(
         tool_timeout: Seconds for a tool whose binding sets no timeout.
         context: Of the run.
         has_quota: Whether the assistant that the run is charged to has a quota.
+        readable: Whether the caller may read the assistant, so that the run can have a trace.
 
     Raises:
         InvalidRequestError: The assistant is not valid.
@@ -163,7 +164,7 @@ def plan(
     processor = _named(
         "prompt_processor", assistant.prompt_processor or prompts.DEFAULT, PROMPT_PROCESSORS
     )
-    traced = _traced(request, assistant)
+    traced = _traced(request, assistant, readable=readable)
     if traced != assistant.verbose:  # tools and connectors see in it whether the run is traced
         assistant = assistant_pb2.Assistant.FromString(assistant.SerializeToString())
         assistant.verbose = traced
@@ -183,12 +184,14 @@ def plan(
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),
         traced,
-        traced and _shows_texts(request, assistant),
+        traced and readable and request.include_trace and request.include_trace_texts,
         has_quota,
     )
 
 
-def _traced(request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant) -> bool:
+def _traced(
+    request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant, *, readable: bool
+) -> bool:
     """Return whether a run has a trace, which contains the prompt.
 
     Raises:
@@ -196,17 +199,11 @@ def _traced(request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant
     """
     if not (request.include_trace or assistant.verbose):
         return False
-    if may_inspect(caller().identity, assistant):
+    if readable:
         return True
     if request.include_trace:
         raise PermissionDeniedError("Only those who may read the assistant get a trace of its run.")
     return False
-
-
-def _shows_texts(request: pb.RunCompletionRequest, assistant: assistant_pb2.Assistant) -> bool:
-    """Return whether the caller asks for the texts of a trace, and may change the assistant."""
-    wants_texts = request.include_trace and request.include_trace_texts
-    return wants_texts and may_change(caller().identity, assistant)
 
 
 def _named(field: str, name: str, known: Mapping[str, ValueT]) -> ValueT:

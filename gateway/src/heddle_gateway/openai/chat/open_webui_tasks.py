@@ -9,7 +9,6 @@ from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, Mo
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
 from heddle_runtime.call_metadata import CALLER, caller
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.permissions import may_inspect
 
 from heddle_gateway.openai.chat.task_model import task_assistant
 from heddle_gateway.services import call
@@ -42,11 +41,11 @@ async def prompt_request(state: State, request: RunCompletionRequest) -> RunComp
         HeddleError: The assistant is not available.
     """
     get = GetAssistantRequest(reference=request.assistant_reference)
-    assistant = (await call(state.services.assistants.GetAssistant, get)).assistant
-    if not may_inspect(caller().identity, assistant):
+    response = await call(state.services.assistants.GetAssistant, get)
+    if not response.readable:
         raise PermissionDeniedError("Only those who may read the assistant see its prompt.")
     bypass = Assistant()
-    bypass.CopyFrom(assistant)
+    bypass.CopyFrom(response.assistant)
     bypass.model.CopyFrom(_BYPASS)
     _take_over(state)
     return RunCompletionRequest(

@@ -88,7 +88,7 @@ class _SelectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Selection.V
     SELECTION_UNSPECIFIED: _Selection.ValueType  # 0
     """`SELECTION_USABLE`."""
     SELECTION_USABLE: _Selection.ValueType  # 1
-    """The published ones that the caller may use."""
+    """The published ones that the caller may use, and those that are shared with the caller."""
     SELECTION_OWN: _Selection.ValueType  # 2
     """Those that the caller owns, published or not."""
     SELECTION_MANAGED: _Selection.ValueType  # 3
@@ -100,7 +100,7 @@ class Selection(_Selection, metaclass=_SelectionEnumTypeWrapper):
 SELECTION_UNSPECIFIED: Selection.ValueType  # 0
 """`SELECTION_USABLE`."""
 SELECTION_USABLE: Selection.ValueType  # 1
-"""The published ones that the caller may use."""
+"""The published ones that the caller may use, and those that are shared with the caller."""
 SELECTION_OWN: Selection.ValueType  # 2
 """Those that the caller owns, published or not."""
 SELECTION_MANAGED: Selection.ValueType  # 3
@@ -446,6 +446,7 @@ class GetAssistantResponse(_message.Message):
     WARNINGS_FIELD_NUMBER: _builtins.int
     MALFORMED_METADATA_FIELD_NUMBER: _builtins.int
     ORGANIZATION_OUTPUT_HOSTS_FIELD_NUMBER: _builtins.int
+    READABLE_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Changes with every change of the assistant."""
     published: _builtins.bool
@@ -457,6 +458,10 @@ class GetAssistantResponse(_message.Message):
     organization_output_hosts: _builtins.str
     """The setting `output_hosts` of the assistant's organisation. Empty if the organisation has none,
     or if the caller is no service.
+    """
+    readable: _builtins.bool
+    """Whether the caller, or `user` if the request has one, may read the assistant: its prompts, its
+    tools and its traces.
     """
     @_builtins.property
     def assistant(self) -> Global___Assistant:
@@ -482,10 +487,11 @@ class GetAssistantResponse(_message.Message):
         warnings: _abc.Iterable[_error_details_pb2.BadRequest.FieldViolation] | None = ...,
         malformed_metadata: _builtins.str | None = ...,
         organization_output_hosts: _builtins.str = ...,
+        readable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "malformed_metadata", b"malformed_metadata", "quota", b"quota"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "etag", b"etag", "malformed_metadata", b"malformed_metadata", "organization_output_hosts", b"organization_output_hosts", "published", b"published", "quota", b"quota", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "etag", b"etag", "malformed_metadata", b"malformed_metadata", "organization_output_hosts", b"organization_output_hosts", "published", b"published", "quota", b"quota", "readable", b"readable", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__malformed_metadata: _TypeAlias = _typing.Literal["malformed_metadata"]  # noqa: Y015
     _WhichOneofArgType__malformed_metadata: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata"]  # noqa: Y015

@@ -28,9 +28,11 @@ if _version_not_supported:
 class AssistantServiceStub:
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one, and see what a list shows of it: not
-    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant, and
+    so may users who may edit it (`SharingService`), but these may not delete or publish it. Other
+    members of the organisation may use a published one, or one that is shared with them, and see what
+    a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
+    `admin` may do everything.
     Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -82,9 +84,11 @@ class AssistantServiceStub:
 class AssistantServiceServicer:
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one, and see what a list shows of it: not
-    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant, and
+    so may users who may edit it (`SharingService`), but these may not delete or publish it. Other
+    members of the organisation may use a published one, or one that is shared with them, and see what
+    a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
+    `admin` may do everything.
     Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -206,9 +210,11 @@ def add_AssistantServiceServicer_to_server(servicer, server):
 class AssistantService:
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one, and see what a list shows of it: not
-    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant, and
+    so may users who may edit it (`SharingService`), but these may not delete or publish it. Other
+    members of the organisation may use a published one, or one that is shared with them, and see what
+    a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
+    `admin` may do everything.
     Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.

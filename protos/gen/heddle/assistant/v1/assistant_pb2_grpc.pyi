@@ -29,9 +29,11 @@ GRPC_VERSION: str
 class AssistantServiceStub:
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one, and see what a list shows of it: not
-    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant, and
+    so may users who may edit it (`SharingService`), but these may not delete or publish it. Other
+    members of the organisation may use a published one, or one that is shared with them, and see what
+    a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
+    `admin` may do everything.
     Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -83,9 +85,11 @@ class AssistantServiceStub:
 class AssistantServiceAsyncStub(AssistantServiceStub):
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one, and see what a list shows of it: not
-    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant, and
+    so may users who may edit it (`SharingService`), but these may not delete or publish it. Other
+    members of the organisation may use a published one, or one that is shared with them, and see what
+    a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
+    `admin` may do everything.
     Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -133,9 +137,11 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
 class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     """Stores assistants. For callers who may not see an assistant, it does not exist.
 
-    The owner and the administrators of the owner's organisation may read and change an assistant;
-    other members of the organisation may use a published one, and see what a list shows of it: not
-    its prompts, its model, its tools or its quota. Callers with the scope `admin` may do everything.
+    The owner and the administrators of the owner's organisation may read and change an assistant, and
+    so may users who may edit it (`SharingService`), but these may not delete or publish it. Other
+    members of the organisation may use a published one, or one that is shared with them, and see what
+    a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
+    `admin` may do everything.
     Assistants from files belong to the operator: all members may use the published ones.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.

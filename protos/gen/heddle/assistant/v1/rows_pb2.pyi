@@ -284,8 +284,11 @@ class GetRowResponse(_message.Message):
 
     ROW_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    CHANGEABLE_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Changes with every change of the assistant."""
+    changeable: _builtins.bool
+    """Whether the caller may read all of it and change it."""
     @_builtins.property
     def row(self) -> Global___AssistantRow:
         """The row."""
@@ -295,10 +298,11 @@ class GetRowResponse(_message.Message):
         *,
         row: Global___AssistantRow | None = ...,
         etag: _builtins.str = ...,
+        changeable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["row", b"row"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "row", b"row"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changeable", b"changeable", "etag", b"etag", "row", b"row"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

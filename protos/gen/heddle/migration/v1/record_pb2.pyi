@@ -197,8 +197,11 @@ class GetRecordResponse(_message.Message):
 
     RECORD_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    CHANGEABLE_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Changes with every change of the assistant."""
+    changeable: _builtins.bool
+    """Whether the caller may read all of it and change it."""
     @_builtins.property
     def record(self) -> Global___Record:
         """The record."""
@@ -208,10 +211,11 @@ class GetRecordResponse(_message.Message):
         *,
         record: Global___Record | None = ...,
         etag: _builtins.str = ...,
+        changeable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "record", b"record"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changeable", b"changeable", "etag", b"etag", "record", b"record"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

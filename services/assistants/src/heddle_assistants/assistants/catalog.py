@@ -12,11 +12,11 @@ from heddle_runtime.errors import (
     Violation,
 )
 from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_use, owns
+from heddle_runtime.permissions import owns
 from heddle_runtime.validation import UNKNOWN_MEMBER
 from sqlalchemy import ColumnElement, and_, true
 
-from heddle_assistants.access import ASSISTANTS
+from heddle_assistants.access import ASSISTANTS, may_use
 from heddle_assistants.assistants.summaries import summary_of_row, summary_of_stored
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.folder import Contents, FolderAssistants
@@ -31,7 +31,7 @@ _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
     pb.SELECTION_UNSPECIFIED: ASSISTANTS.offered,
     pb.SELECTION_USABLE: ASSISTANTS.offered,
     pb.SELECTION_OWN: ASSISTANTS.owned,
-    pb.SELECTION_MANAGED: ASSISTANTS.changeable,
+    pb.SELECTION_MANAGED: ASSISTANTS.editable,
 }
 
 

@@ -10,8 +10,9 @@ from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from heddle_runtime.identity import Identity
 from heddle_runtime.paging import page_size, read_token, write_token
-from heddle_runtime.permissions import may_inspect, require_service
+from heddle_runtime.permissions import require_service
 
+from heddle_assistants.access import may_see
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.checking import document_of
 from heddle_assistants.assistants.output_hosts import OutputHosts
@@ -71,11 +72,13 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             if row is None:
                 raise
             return malformed(row, error)
-        response = pb.GetAssistantResponse(etag=stored.etag, published=stored.published)
+        response = pb.GetAssistantResponse(
+            etag=stored.etag, published=stored.published, readable=may_see(user, stored)
+        )
         if request.HasField("user"):
             hosts = await self._output_hosts.of(stored.organization)
             response.organization_output_hosts = hosts
-        if may_inspect(identity, stored):
+        if may_see(identity, stored):
             response.assistant.CopyFrom(stored.assistant)
             response.warnings.extend(messages(stored.warnings))
             if (quota := await self._budgets.of(stored.assistant)) is not None:

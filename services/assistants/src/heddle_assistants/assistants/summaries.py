@@ -34,6 +34,7 @@ def malformed(row: Row, error: MalformedAssistantError) -> pb.GetAssistantRespon
         etag=row.etag,
         published=row.published,
         malformed_metadata=text(row.metadata),
+        readable=True,
         warnings=messages(error.violations),
     )
 

@@ -133,6 +133,7 @@ assistants = Table(
     _at("updated_at"),
     _count("revision", 1),
     _at("deleted_at", optional=True),
+    _text("sharing"),
     UniqueConstraint("organization_id", "name", "owner"),
     # Each ends in the id, by which lists are paged.
     Index(None, "organization_id", "id"),
@@ -141,7 +142,18 @@ assistants = Table(
     Index(None, "name", "id"),
     sqlite_autoincrement=True,
 )
-"""`metadata` is LAMB's `api_callback`, byte for byte; `owner` is an email."""
+"""`metadata` is LAMB's `api_callback`, byte for byte; `owner` is an email. `sharing` repeats the
+rows of `assistant_users`, so that reading one assistant needs one row."""
+
+assistant_users = Table(
+    "assistant_users",
+    metadata,
+    Column("email", Text, primary_key=True),
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    _flag("may_edit"),
+    Index(None, "assistant_id"),
+)
+"""Whom assistants are shared with. `sharing/store.py` writes both."""
 
 originals = Table(
     "originals",

@@ -6,8 +6,8 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import StoredColumns, convert_row, to_contract
 from heddle_runtime.errors import MalformedAssistantError, UnavailableError
 from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_change, may_inspect, may_use
 
+from heddle_assistants.access import may_edit, may_see, may_use
 from heddle_assistants.repository.migrating import Migrations, Stored
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
@@ -63,7 +63,7 @@ class Reader:
             NotFoundError: There is no assistant that `identity` may change.
         """
         row = await self._rows.get(identifier)
-        if row is None or not may_change(identity, row):
+        if row is None or not may_edit(identity, row):
             raise no_assistant(identifier)
         try:
             return row, Stored(row, convert_row(row.id, row.metadata, row.legacy).metadata)
@@ -73,13 +73,13 @@ class Reader:
     async def malformed(self, identifier: str, identity: Identity) -> Row | None:
         """Return the row of a malformed assistant, None if `identity` may not read it."""
         row = await self._rows.get(identifier)
-        return row if row is not None and may_inspect(identity, row) else None
+        return row if row is not None and may_see(identity, row) else None
 
     async def _settled(self, row: Row, identity: Identity) -> Stored | None:
         try:
             return await self._migrations.settled(row)
         except MalformedAssistantError as error:
-            if may_inspect(identity, row):
+            if may_see(identity, row):
                 raise
             # The violations quote the assistant.
             message = f"The assistant {row.id} cannot be used. Ask its owner to repair it."
@@ -96,7 +96,9 @@ class Reader:
 
 def stored_assistant(stored: Stored) -> StoredAssistant:
     """Return a stored assistant as the contract tells it."""
-    return StoredAssistant(contract(stored), stored.row.etag, published=stored.row.published)
+    return StoredAssistant(
+        contract(stored), stored.row.etag, stored.row.published, shares=stored.row.shares
+    )
 
 
 def contract(stored: Stored) -> pb.Assistant:

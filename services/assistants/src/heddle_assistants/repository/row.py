@@ -1,6 +1,7 @@
 """One assistant as the database keeps it."""
 
 import hashlib
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from heddle_conversion import LegacyColumns, newest
@@ -8,6 +9,35 @@ from heddle_conversion.identifiers import DELETED_OWNER
 from sqlalchemy import and_, select
 
 from heddle_assistants.database.schema import assistants, organizations
+
+
+class Shares(NamedTuple):
+    """Users of the organisation whom an assistant is shared with."""
+
+    users: AbstractSet[str] = frozenset()
+    """Those who may use it and not edit it."""
+    editors: AbstractSet[str] = frozenset()
+
+    @classmethod
+    def of(cls, text: str) -> "Shares":
+        """Return what the column `sharing` says."""
+        if not text:
+            return NOBODY
+        each = text.split(" ")
+        return cls(
+            frozenset(item.removeprefix(_USE) for item in each if item.startswith(_USE)),
+            frozenset(item.removeprefix(_EDIT) for item in each if item.startswith(_EDIT)),
+        )
+
+    @property
+    def text(self) -> str:
+        """What the column `sharing` says. An e-mail address has no space."""
+        items = (*map(_USE.__add__, self.users), *map(_EDIT.__add__, self.editors))
+        return " ".join(sorted(items))
+
+
+_USE, _EDIT = "use:", "edit:"
+NOBODY = Shares()
 
 
 class Row(NamedTuple):
@@ -37,6 +67,13 @@ class Row(NamedTuple):
     updated_at: int
     revision: int
     deleted_at: int | None
+    sharing: str = ""
+    """Whom it is shared with; see `Shares`."""
+
+    @property
+    def shares(self) -> Shares:
+        """Whom it is shared with."""
+        return Shares.of(self.sharing)
 
     @property
     def etag(self) -> str:

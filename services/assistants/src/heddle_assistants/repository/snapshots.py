@@ -22,4 +22,5 @@ def snapshot(row: Row) -> bytes:
 def row_of_snapshot(row: Row, document: bytes) -> Row:
     """Return a row as it was in a version; `row` is what it is now."""
     values = json.loads(zlib.decompress(document))
+    values.setdefault("sharing", "")
     return row._replace(**{name: values.get(name) for name in _COLUMNS})

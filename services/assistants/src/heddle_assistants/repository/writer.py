@@ -12,6 +12,7 @@ from heddle_runtime.errors import (
     ConflictError,
     MalformedAssistantError,
     NotFoundError,
+    PermissionDeniedError,
 )
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import may_change
@@ -19,6 +20,7 @@ from sqlalchemy import delete, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.access import may_edit
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.repository.journal import log_migration
@@ -104,11 +106,12 @@ class Writer:
         Raises:
             AlreadyExistsError: The owner has another one of the new name.
             ConflictError: It changed since it was read.
-            NotFoundError: There is none that `identity` may change.
+            NotFoundError: There is none that `identity` may edit.
+            PermissionDeniedError: `identity` is not its owner.
         """
         with taken_names():
             async with self._audit.writing() as (connection, changes):
-                before = await _held(connection, identifier, identity, etag)
+                before = await held_row(connection, identifier, identity, etag, owned=True)
                 row = await written(connection, before, change(before))
                 await save(connection, changes, action, before, row)
                 return row
@@ -135,7 +138,7 @@ class Writer:
         """
         with taken_names():
             async with self._audit.writing() as (connection, changes):
-                before = await _held(connection, identifier, identity, etag)
+                before = await held_row(connection, identifier, identity, etag)
                 held = before
                 try:
                     conversion = convert_row(before.id, before.metadata, before.legacy)
@@ -170,10 +173,35 @@ def no_assistant(identifier: str) -> NotFoundError:
     return NotFoundError(f"No assistant is named {known!r}.", assistant=known)
 
 
-async def _held(connection: AsyncConnection, identifier: str, identity: Identity, etag: str) -> Row:
+async def held_row(
+    connection: AsyncConnection,
+    identifier: str,
+    identity: Identity,
+    etag: str,
+    *,
+    owned: bool = False,
+) -> Row:
+    """Return the row that `identity` may edit, locked until the transaction ends.
+
+    Args:
+        connection: In the transaction.
+        identifier: Which one.
+        identity: Who changes it.
+        etag: Of what was read. If empty, that does not matter.
+        owned: Whether only its owner and administrators may.
+
+    Raises:
+        ConflictError: It changed since it was read.
+        NotFoundError: There is none.
+        PermissionDeniedError: `identity` may edit it, and only its owner may do this.
+    """
     row = await locked(connection, identifier)
-    if row is None or not may_change(identity, row):
+    if row is None or not may_edit(identity, row):
         raise no_assistant(identifier)
+    if owned and not may_change(identity, row):
+        raise PermissionDeniedError(
+            "Only the owner of the assistant and administrators may do this.", assistant=identifier
+        )
     if etag and etag != row.etag:
         author, saved_at = await last_save(connection, row)
         by = f" by {author}" if author else ""

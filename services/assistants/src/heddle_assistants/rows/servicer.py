@@ -10,10 +10,9 @@ from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from heddle_runtime.identity import Identity
 from heddle_runtime.paging import page_size, write_token
-from heddle_runtime.permissions import Owned, may_change, may_inspect, may_use
 from sqlalchemy import and_
 
-from heddle_assistants.access import ASSISTANTS
+from heddle_assistants.access import ASSISTANTS, SharedThing, may_edit, may_see, may_use
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.checking import violations_of
 from heddle_assistants.field_checks import (
@@ -67,7 +66,7 @@ class RowServicer(pb_grpc.RowServiceServicer):
         if request.to_change:
             await self._catalog.refuse_folder(request.id, identity)
         elif folder_assistant := await self._catalog.in_folder(request.id):
-            allowed = may_inspect if request.as_stored else may_use
+            allowed = may_see if request.as_stored else may_use
             if not allowed(identity, folder_assistant):
                 raise no_assistant(request.id)
             message = folder_message(folder_assistant)
@@ -78,12 +77,12 @@ class RowServicer(pb_grpc.RowServiceServicer):
                 raise no_assistant(request.id)
             return _shown(stored_message(stored), stored.row.etag, identity, stored.row)
         row = await self._rows.get(request.id)
-        if row is None or not (may_change if request.to_change else may_inspect)(identity, row):
+        if row is None or not (may_edit if request.to_change else may_see)(identity, row):
             raise no_assistant(request.id)
         if request.as_stored:
-            return pb.GetRowResponse(row=row_message(row, row.metadata), etag=row.etag)
+            return _shown(row_message(row, row.metadata), row.etag, identity, row)
         converted = Stored(row, convert_row(row.id, row.metadata, row.legacy).metadata)
-        return pb.GetRowResponse(row=stored_message(converted), etag=row.etag)
+        return _shown(stored_message(converted), row.etag, identity, row)
 
     async def ListRows(self, request: pb.ListRowsRequest, context: Context) -> pb.ListRowsResponse:
         """List rows as they are stored."""
@@ -92,7 +91,7 @@ class RowServicer(pb_grpc.RowServiceServicer):
         if request.skip < 0:
             violation = Violation("skip", "must not be negative")
             raise InvalidRequestError("The request is not valid.", [violation])
-        where = and_(await self._catalog.in_sight(), ASSISTANTS.changeable(caller().identity))
+        where = and_(await self._catalog.in_sight(), ASSISTANTS.editable(caller().identity))
         rows = await self._rows.after(after, size + 1, where, skip=request.skip)
         page = fitting(row_message(row, row.metadata) for row in rows[:size])
         return pb.ListRowsResponse(
@@ -189,10 +188,12 @@ def _row_violation(violation: Violation) -> Violation:
     return Violation(f"row.metadata.{path}".rstrip("."), violation.description)
 
 
-def _shown(row: pb.AssistantRow, etag: str, identity: Identity, it: Owned) -> pb.GetRowResponse:
-    if not may_inspect(identity, it):
+def _shown(
+    row: pb.AssistantRow, etag: str, identity: Identity, it: SharedThing
+) -> pb.GetRowResponse:
+    if not may_see(identity, it):
         outline_row(row)
-    return pb.GetRowResponse(row=row, etag=etag)
+    return pb.GetRowResponse(row=row, etag=etag, changeable=may_edit(identity, it))
 
 
 def _columns(row: pb.AssistantRow) -> dict[str, Any]:

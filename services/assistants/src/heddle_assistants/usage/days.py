@@ -119,8 +119,8 @@ def _columns(dimension: int) -> Sequence[Column[Any]]:
 def _conditions(
     identity: Identity, request: pb.SummarizeUsageRequest, period: Period
 ) -> list[ColumnElement[bool]]:
-    days = ((each - _FIRST).days for each in (period.first, period.last))
-    conditions = [daily_usage.c.day.between(*days), ASSISTANTS.changeable(identity)]
+    first, last = (period.first - _FIRST).days, (period.last - _FIRST).days
+    conditions = [daily_usage.c.day.between(first, last), ASSISTANTS.editable(identity)]
     if request.assistant_id:
         number = row_id(request.assistant_id)
         conditions.append(daily_usage.c.assistant_id == (number or 0))

@@ -10,12 +10,12 @@ from heddle_conversion import convert_row
 from heddle_runtime.audit import Change
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
 from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_administer_in, may_change, may_use
+from heddle_runtime.permissions import may_administer_in
 from sqlalchemy import Row as UsageRow
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.access import ASSISTANTS
+from heddle_assistants.access import ASSISTANTS, may_edit, may_use
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
@@ -57,7 +57,7 @@ class Reports:
             NotFoundError: There is none that `identity` may change, or it comes from a file.
         """
         row = await self._row(identifier, identity)
-        if row is None or not may_change(identity, row):
+        if row is None or not may_edit(identity, row):
             raise no_assistant(identifier)
         async with self._database.reading() as connection:
             used = await _used(connection, [row.id])
@@ -77,7 +77,7 @@ class Reports:
         query = ROWS.where(
             assistants.c.id > after,
             assistants.c.id.in_(select(usage.c.assistant_id)),
-            ASSISTANTS.changeable(identity),
+            ASSISTANTS.editable(identity),
         )
         if "\0" in organization:  # which PostgreSQL neither keeps nor compares
             return []

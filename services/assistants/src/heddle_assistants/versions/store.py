@@ -7,10 +7,10 @@ from heddle.assistant.v1 import versions_pb2 as pb
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_change
 from sqlalchemy import Row as Record
 from sqlalchemy import select
 
+from heddle_assistants.access import may_edit
 from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistant_versions as versions
@@ -91,7 +91,7 @@ class Versions:
         if await self._catalog.in_folder(identifier) is not None:
             raise no_assistant(identifier)
         row = await self._rows.get(identifier)
-        if row is None or not may_change(identity, row):
+        if row is None or not may_edit(identity, row):
             raise no_assistant(identifier)
         return row
 
