@@ -29,6 +29,7 @@ from heddle_gateway.admin import (
     components,
     daily_usage,
     health,
+    questions,
     rubrics,
     sharing,
     trials,
@@ -100,7 +101,7 @@ _EXPOSED_HEADERS = (
 )
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, versions, sharing, trials, rubrics, usage, daily_usage, audit),
+    *(assistants, versions, sharing, questions, trials, rubrics, usage, daily_usage, audit),
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),

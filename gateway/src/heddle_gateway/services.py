@@ -12,6 +12,8 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
+    questions_pb2,
+    questions_pb2_grpc,
     sharing_pb2,
     sharing_pb2_grpc,
     versions_pb2,
@@ -58,6 +60,7 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "connector": (connector_pb2,),
     "assistants": (
         assistant_pb2,
+        questions_pb2,
         sharing_pb2,
         versions_pb2,
         account_pb2,
@@ -100,6 +103,7 @@ class ServiceClients:
         self.files = files_pb2_grpc.FileServiceStub(knowledge)
         self.connectors = connector_pb2_grpc.ConnectorServiceStub(connector)
         self.assistants = assistant_pb2_grpc.AssistantServiceStub(assistants)
+        self.questions = questions_pb2_grpc.QuestionServiceStub(assistants)
         self.sharing = sharing_pb2_grpc.SharingServiceStub(assistants)
         self.versions = versions_pb2_grpc.VersionServiceStub(assistants)
         self.records = record_pb2_grpc.RecordServiceStub(migration)

@@ -6,7 +6,7 @@ from typing import Any
 from boundaries.rows.forms import Check
 from google.protobuf.duration_pb2 import Duration
 from heddle.account.v1 import account_pb2
-from heddle.assistant.v1 import assistant_pb2
+from heddle.assistant.v1 import assistant_pb2, questions_pb2, sharing_pb2, versions_pb2
 from heddle.audit.v1 import audit_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, settings_text
@@ -15,9 +15,12 @@ from heddle_assistants.assistants import checking, servicer
 from heddle_assistants.audit import recorded
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.imports import conflict_resolution
+from heddle_assistants.questions.store import check as check_questions
 from heddle_assistants.rows import batch_servicer
 from heddle_assistants.rubrics import content
+from heddle_assistants.sharing.store import shares_of
 from heddle_assistants.usage import entries, prices, recording, reservations
+from heddle_assistants.versions.text_pieces import text_pieces
 from heddle_conversion import columns, contract_tools, identifiers, json_text
 from heddle_migration_service.batch_jobs import servicer as batch_jobs
 from heddle_migration_service.records import view
@@ -69,6 +72,22 @@ def _tool(**fields: Any) -> assistant_pb2.ToolBinding:
     return assistant_pb2.ToolBinding(**{"tool": "t", **fields})
 
 
+def _questions(count: int = 1, **fields: str) -> None:
+    check_questions([questions_pb2.SavedQuestion(**{"text": "a", **fields})] * count)
+
+
+def _shared(users: int) -> None:
+    addresses = [f"u{number}@uni.example" for number in range(users)]
+    shares_of(sharing_pb2.Sharing(users_who_may_use=addresses))
+
+
+def _compared(parts: int) -> bool:
+    """Return whether texts of so many parts are compared as a whole."""
+    common = "." * (parts - 1)
+    pieces = text_pieces(f"{common}x", f"{common}y")
+    return all(each.kind != versions_pb2.TextPiece.KIND_EQUAL for each in pieces)
+
+
 _ASSISTANTS, _CONVERSION = "heddle_assistants", "heddle_conversion"
 _USAGE = f"{_ASSISTANTS}.usage"
 _SIGN_IN = "heddle_assistants.accounts.sign_in"
@@ -95,6 +114,11 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
     f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
     f"{_ASSISTANTS}.repository.batches.MAX_ROWS": lambda n: batch_servicer._require_size(n, "ids"),
+    f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
+    f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
+    f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),
+    f"{_ASSISTANTS}.sharing.store.MAX_USERS": _shared,
+    f"{_ASSISTANTS}.versions.text_pieces.MAX_PARTS": _compared,
     f"{_ASSISTANTS}.rubrics.content.LARGEST": lambda n: _rubric(n) and None,
     f"{_USAGE}.entries.MOST": lambda n: (
         _reported(entries=[_used(number + 1) for number in range(n)]) and None

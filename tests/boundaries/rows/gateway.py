@@ -7,6 +7,7 @@ from typing import Any
 
 from boundaries.rows.forms import Check
 from gateway.test_connection_protocol import serving
+from heddle_gateway.admin import versions
 from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import multipart
@@ -84,10 +85,17 @@ async def _waiting(count: int) -> bool:
 
 
 _OPENAI = "heddle_gateway.openai"
+
+
+def _version(number: int) -> None:
+    versions._number(str(number))
+
+
 ROWS: dict[str, Check] = {
     "heddle_gateway.login.pages.MAX_RETURN_CHARACTERS": lambda n: (
         not is_place_here("/" + "a" * (n - 1))
     ),
+    "heddle_gateway.admin.versions._MAX_NUMBER": _version,
     "heddle_gateway.auth.impersonation._MAX_BYTES": lambda n: impersonation._check(
         b"x-openwebui-user-email", [b"x" * n]
     ),

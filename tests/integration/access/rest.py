@@ -164,7 +164,6 @@ ROUTES: dict[str, Route] = {
     "GET /assistants": Route(LIST, lambda it: {"params": {"text": it.assistant[:0]}}),
     "GET /assistants managed": Route(
         LIST_OWN,
-        NOT_FOUND,
         lambda it: {"params": {"selection": "managed", "text": it.assistant[:0]}},
     ),
     "GET /assistants/{id}": Route(DESCRIBE, _assistant()),
@@ -190,6 +189,9 @@ ROUTES: dict[str, Route] = {
     "GET /assistants/{id}/usage": Route(OWN, _assistant()),
     "POST /assistants/{id}/usage/reset": Route(NOT_FOUND, _assistant()),
     "GET /usage": Route(ALL, lambda it: {"params": {"by": "assistant", "assistant": it.assistant}}),
+    "GET /assistants/{id}/questions": Route(OWN, _assistant()),
+    "PUT /assistants/{id}/questions": Route(CHANGE, _assistant(questions=[])),
+    "DELETE /assistants/{id}/questions": Route(CHANGE, _assistant()),
     "GET /assistants/{id}/sharing": Route(OWN, _assistant()),
     "PUT /assistants/{id}/sharing": Route(CHANGE, _assistant(visibility="private")),
     "POST /assistants/{id}/owner": Route(CHANGE, _assistant(owner=OWNER.subject)),

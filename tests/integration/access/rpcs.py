@@ -204,6 +204,8 @@ RPCS: dict[str, Rpc] = {
     "Assistant.DeleteAssistant": Rpc(CHANGE, _id("assistant")),
     "Assistant.UndeleteAssistant": Rpc(CHANGE, _id("assistant")),
     "Assistant.PublishAssistant": Rpc(CHANGE, _id("assistant")),
+    "Question.GetQuestions": Rpc(OWN, _id("assistant")),
+    "Question.UpdateQuestions": Rpc(CHANGE, _id("assistant")),
     "Sharing.GetSharing": Rpc(OWN, _id("assistant")),
     "Sharing.UpdateSharing": Rpc(CHANGE, lambda it: {"id": it.assistant, "sharing": {}}),
     "Sharing.TransferAssistant": Rpc(

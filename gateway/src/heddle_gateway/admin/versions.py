@@ -47,9 +47,7 @@ class Version(Model):
         "it: `7-3` is version 3 of the assistant 7."
     )
     save_time: Timestamp
-    author: str | None = Field(
-        description="Who saved it; null if that is unknown, or if nobody called for it."
-    )
+    author: str | None = Field(description="Who saved it; null if that is unknown.")
     action: str = Field(
         description="`create`, `update`, `publish`, `unpublish`, `share`, `hand_over`, `delete`, "
         "`undelete`, `restore`, `import`, `migrate` or `rollback`; `initial` for the state before "

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heddle.assistant.v1 import (
     assistant_pb2_grpc,
+    questions_pb2_grpc,
     rows_pb2_grpc,
     sharing_pb2_grpc,
     versions_pb2_grpc,
@@ -39,6 +40,8 @@ from heddle_assistants.folder import FolderAssistants
 from heddle_assistants.folder_checks import FolderChecks
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.periodic import DAY, HOUR, repeating
+from heddle_assistants.questions.servicer import QuestionServicer
+from heddle_assistants.questions.store import QuestionStore
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.repository.deleting import Deletions
 from heddle_assistants.repository.migrating import Migrations
@@ -199,6 +202,10 @@ async def app(
             bind(
                 sharing_pb2_grpc.add_SharingServiceServicer_to_server,
                 SharingServicer(catalog, rows, SharedAssistants(database, audit)),
+            ),
+            bind(
+                questions_pb2_grpc.add_QuestionServiceServicer_to_server,
+                QuestionServicer(QuestionStore(database, audit, catalog, rows)),
             ),
             bind(
                 rows_pb2_grpc.add_RowServiceServicer_to_server,

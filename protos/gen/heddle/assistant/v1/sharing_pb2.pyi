@@ -28,7 +28,7 @@ class _VisibilityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Visibility
     VISIBILITY_UNSPECIFIED: _Visibility.ValueType  # 0
     """In requests: unchanged."""
     VISIBILITY_PRIVATE: _Visibility.ValueType  # 1
-    """Nobody else."""
+    """No other user."""
     VISIBILITY_ORGANIZATION: _Visibility.ValueType  # 2
     """All of the organisation: the assistant is published."""
 
@@ -38,7 +38,7 @@ class Visibility(_Visibility, metaclass=_VisibilityEnumTypeWrapper):
 VISIBILITY_UNSPECIFIED: Visibility.ValueType  # 0
 """In requests: unchanged."""
 VISIBILITY_PRIVATE: Visibility.ValueType  # 1
-"""Nobody else."""
+"""No other user."""
 VISIBILITY_ORGANIZATION: Visibility.ValueType  # 2
 """All of the organisation: the assistant is published."""
 Global___Visibility: _TypeAlias = Visibility  # noqa: Y015

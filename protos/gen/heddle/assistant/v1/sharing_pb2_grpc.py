@@ -32,8 +32,8 @@ class SharingServiceStub:
     read all of it, with its versions and its usage, change it and restore versions. They may not
     delete, publish, share or hand it over, nor change its quota.
 
-    The tools of an assistant read what its owner may read, whoever uses or edits it. So whoever may
-    edit it can read the owner's collections and rubrics through it.
+    The tools of an assistant read what its owner may read, for every user. So users who may edit it
+    can read the owner's collections and rubrics through it.
 
     Assistants from files cannot be shared. Metadata and errors of calls:
     `heddle.call.v1.CallMetadata`.
@@ -69,8 +69,8 @@ class SharingServiceServicer:
     read all of it, with its versions and its usage, change it and restore versions. They may not
     delete, publish, share or hand it over, nor change its quota.
 
-    The tools of an assistant read what its owner may read, whoever uses or edits it. So whoever may
-    edit it can read the owner's collections and rubrics through it.
+    The tools of an assistant read what its owner may read, for every user. So users who may edit it
+    can read the owner's collections and rubrics through it.
 
     Assistants from files cannot be shared. Metadata and errors of calls:
     `heddle.call.v1.CallMetadata`.
@@ -135,8 +135,8 @@ class SharingService:
     read all of it, with its versions and its usage, change it and restore versions. They may not
     delete, publish, share or hand it over, nor change its quota.
 
-    The tools of an assistant read what its owner may read, whoever uses or edits it. So whoever may
-    edit it can read the owner's collections and rubrics through it.
+    The tools of an assistant read what its owner may read, for every user. So users who may edit it
+    can read the owner's collections and rubrics through it.
 
     Assistants from files cannot be shared. Metadata and errors of calls:
     `heddle.call.v1.CallMetadata`.

@@ -116,8 +116,7 @@ class Catalog:
         if not may_use(identity, stored):
             raise no_assistant(identifier)
         raise PermissionDeniedError(
-            f"The assistant {identifier!r} comes from a file. Whoever runs the service changes it "
-            "there.",
+            f"The assistant {identifier!r} comes from a file. Only the operator changes it there.",
             assistant=identifier,
         )
 
@@ -178,7 +177,7 @@ class Catalog:
 def _of_folder(
     contents: Contents, identity: Identity, selection: int
 ) -> Iterator[pb.AssistantSummary]:
-    if selection == pb.SELECTION_MANAGED:  # nobody changes these here
+    if selection == pb.SELECTION_MANAGED:  # no caller changes these
         return
     for stored in contents.by_id.values():
         if selection == pb.SELECTION_OWN:

@@ -182,6 +182,15 @@ assistant_versions = Table(
 """What assistants were after each change. `number` is the `revision` that the row had then,
 `changed` a JSON array of names, `document` what `snapshots.py` makes of the row."""
 
+saved_questions = Table(
+    "saved_questions",
+    metadata,
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    _count("revision"),
+    _text("questions"),
+)
+"""Questions of authors: `questions` is a JSON array of titles and texts."""
+
 rubrics = Table(
     "rubrics",
     metadata,

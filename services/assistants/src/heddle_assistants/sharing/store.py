@@ -14,13 +14,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistant_users, organizations, users
+from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.repository.organizations import is_user_of
 from heddle_assistants.repository.row import Row, Shares
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.writer import Columns, held_row, taken_names, written
 
 MAX_USERS = 200
-_MAX_ADDRESS = 320
 
 
 class SharedAssistants:
@@ -116,7 +116,7 @@ def _addresses(addresses: Iterable[str]) -> frozenset[str]:
 
 
 def _fault(address: str) -> bool:
-    if not 0 < len(address) <= _MAX_ADDRESS or "@" not in address:
+    if "@" not in address or not may_be_user(address):
         return True
     return any(each.isspace() or each == "\0" for each in address)
 

@@ -1,4 +1,4 @@
-"""Keeping what was consumed: each entry once, and sums that are exact whoever adds to them."""
+"""Recording usage: each entry counts once, and sums are exact with several recorders."""
 
 import time
 from collections import Counter, defaultdict

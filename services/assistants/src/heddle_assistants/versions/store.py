@@ -21,7 +21,6 @@ from heddle_assistants.repository.snapshots import row_of_snapshot
 from heddle_assistants.repository.writer import no_assistant
 
 _COLUMNS = [column for column in versions.c if column is not versions.c.document]
-_MAX_NUMBER = 2**31 - 1
 
 
 class Version(NamedTuple):
@@ -74,8 +73,6 @@ class Versions:
         """
         row = await self._row(identifier, identity)
         number = number or row.revision
-        if not 0 < number <= _MAX_NUMBER:
-            raise _no_version(identifier, number)
         query = select(versions).where(
             versions.c.assistant_id == row.id, versions.c.number == number
         )

@@ -1,0 +1,1 @@
+"""`heddle.assistant.v1.QuestionService`."""

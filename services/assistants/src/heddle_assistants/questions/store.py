@@ -1,0 +1,127 @@
+"""Stores the saved questions of assistants."""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from heddle.assistant.v1 import questions_pb2 as pb
+from heddle_runtime.audit import Change
+from heddle_runtime.errors import ConflictError, InvalidRequestError, Violation
+from heddle_runtime.identity import Identity
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.access import may_edit
+from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.inserting import insertion
+from heddle_assistants.database.schema import saved_questions
+from heddle_assistants.repository.row import Row
+from heddle_assistants.repository.rows import Rows
+from heddle_assistants.repository.writer import held_row, no_assistant
+
+MAX_QUESTIONS = 100
+MAX_TEXT = 10_000
+MAX_TITLE = 200
+
+
+class Questions(NamedTuple):
+    """The questions of an assistant."""
+
+    assistant: int
+    items: list[list[str]]
+    """Title and text of each."""
+    revision: int
+
+    @property
+    def etag(self) -> str:
+        """What changes whenever the questions do."""
+        return f"{self.assistant}-questions-{self.revision}"
+
+
+class QuestionStore:
+    """Reads and replaces questions for those who may edit the assistant."""
+
+    def __init__(self, database: Database, audit: AuditLog, catalog: Catalog, rows: Rows) -> None:
+        self._database = database
+        self._audit = audit
+        self._catalog = catalog
+        self._rows = rows
+
+    async def get(self, identifier: str, identity: Identity) -> Questions:
+        """Return the questions of an assistant.
+
+        Raises:
+            NotFoundError: There is none in the database that `identity` may edit.
+        """
+        await self._refuse_folder(identifier)
+        row = await self._rows.get(identifier)
+        if row is None or not may_edit(identity, row):
+            raise no_assistant(identifier)
+        async with self._database.reading() as connection:
+            return await _stored(connection, row)
+
+    async def replace(
+        self, identifier: str, identity: Identity, etag: str, questions: Sequence[pb.SavedQuestion]
+    ) -> Questions:
+        """Replace the questions of an assistant; the same questions change nothing.
+
+        Raises:
+            ConflictError: They changed since they were read.
+            InvalidRequestError: There are too many, or one is empty or too long.
+            NotFoundError: There is none in the database that `identity` may edit.
+        """
+        check(questions)
+        await self._refuse_folder(identifier)
+        items = [[each.title, each.text] for each in questions]
+        async with self._audit.writing() as (connection, changes):
+            row = await held_row(connection, identifier, identity, "")
+            before = await _stored(connection, row)
+            if etag and etag != before.etag:
+                message = "The questions changed since they were read. Read them again."
+                raise ConflictError(message, assistant=identifier)
+            if items == before.items:
+                return before
+            values = {"revision": before.revision + 1, "questions": json.dumps(items)}
+            query = insertion(connection, saved_questions).values(assistant_id=row.id, **values)
+            keys = ["assistant_id"]
+            await connection.execute(query.on_conflict_do_update(index_elements=keys, set_=values))
+            members = {"questions": before.items}, {"questions": items}
+            changes.append(Change("questions.update", str(row.id), row.organization, *members))
+        return Questions(row.id, items, before.revision + 1)
+
+    async def _refuse_folder(self, identifier: str) -> None:
+        if await self._catalog.in_folder(identifier) is not None:
+            raise no_assistant(identifier)
+
+
+def check(questions: Sequence[pb.SavedQuestion]) -> None:
+    """Refuse questions that are too many, empty or too long.
+
+    Raises:
+        InvalidRequestError: They are; the violations name each.
+    """
+    violations = []
+    if len(questions) > MAX_QUESTIONS:
+        violations.append(Violation("questions", f"must have at most {MAX_QUESTIONS} items"))
+    for index, question in enumerate(questions):
+        place = f"questions[{index}]"
+        if not question.text.strip():
+            violations.append(Violation(f"{place}.text", "must not be empty"))
+        if len(question.text) > MAX_TEXT:
+            what = f"must have at most {MAX_TEXT} characters"
+            violations.append(Violation(f"{place}.text", what))
+        if len(question.title) > MAX_TITLE:
+            what = f"must have at most {MAX_TITLE} characters"
+            violations.append(Violation(f"{place}.title", what))
+    if violations:
+        raise InvalidRequestError("The questions are not valid.", violations)
+
+
+async def _stored(connection: AsyncConnection, row: Row) -> Questions:
+    query = select(saved_questions).where(saved_questions.c.assistant_id == row.id)
+    record = (await connection.execute(query)).one_or_none()
+    if record is None:
+        return Questions(row.id, [], 0)
+    return Questions(row.id, json.loads(record.questions or "[]"), record.revision)
