@@ -1,6 +1,7 @@
 """Versions: each save is one, with its author, and can be compared and restored."""
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -22,8 +23,6 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity import Identity
 from heddle_runtime.struct_codec import to_struct
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 
 BOB = Identity("bob@uni.example", "uni")
@@ -329,12 +328,13 @@ async def test_old_versions_are_deleted_and_the_newest_stays(
     assert await count(database) == 1
 
 
-@given(st.text("ab \n.", max_size=40), st.text("ab \n.", max_size=40))
-def test_pieces_are_both_texts(before: str, after: str) -> None:
-    pieces = text_pieces(before, after)
-    kinds = pb.TextPiece
-    assert "".join(p.text for p in pieces if p.kind != kinds.KIND_ADDED) == before
-    assert "".join(p.text for p in pieces if p.kind != kinds.KIND_REMOVED) == after
+def test_pieces_are_both_texts() -> None:
+    texts = ["".join(each) for size in range(4) for each in product("ab \n", repeat=size)]
+    for before, after in product(texts, repeat=2):
+        pieces = text_pieces(before, after)
+        old = [each.text for each in pieces if each.kind != pb.TextPiece.KIND_ADDED]
+        new = [each.text for each in pieces if each.kind != pb.TextPiece.KIND_REMOVED]
+        assert ("".join(old), "".join(new)) == (before, after)
 
 
 @pytest.mark.parametrize(
