@@ -225,13 +225,17 @@ async def test_a_long_chain_is_verified_in_parts(
 
 
 async def test_a_database_of_the_first_release_gets_the_log(empty_database_url: str) -> None:
-    later = ("sessions", "passwords", "sign_in_attempts")
-    tables = (*later, "audit_events", "audit_chain", "audit_keys", "audit_recorders")
+    tables = (
+        *("sessions", "passwords", "sign_in_attempts"),
+        *("assistant_versions", "daily_usage", "assistant_users", "saved_questions"),
+        *("audit_events", "audit_chain", "audit_keys", "audit_recorders"),
+    )
     async with open_database(empty_database_url) as database:
         await upgrade(database)
         async with database.writing() as connection:
             for table in tables:
                 await connection.execute(text(f"DROP TABLE {table}"))
+            await connection.execute(text("ALTER TABLE assistants DROP COLUMN sharing"))
             await connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
         await upgrade(database)
         log = await open_audit_log(database, KEYS)
