@@ -93,7 +93,7 @@ def started(image: Image, name: str, folder: Path) -> Iterator[str]:
             target = folder / variable
             target.mkdir(exist_ok=True)
             settings[variable] = str(target)
-    (line,) = (found.text for found in stages()[1] if found.name == "CMD")
+    (line,) = (each.text for each in stages()[-1] if each.name == "CMD")
     log = folder / "log"
     with (
         log.open("wb") as output,

@@ -252,7 +252,7 @@ async def test_the_header_comes_before_the_cookie(bench: Bench) -> None:
     sent = {"authorization": f"Bearer {KEY}", "origin": "https://any.example"}
     chat = await bench.client.post("/v1/chat/completions", json=CHAT, headers=sent)
     assert chat.status_code == 200
-    assert bench.callers == [Identity("operator", scopes=("admin",))]
+    assert bench.callers == [Identity("operator", scopes=("admin",), key_id="settings")]
 
 
 async def test_two_tokens_are_none(bench: Bench) -> None:

@@ -82,7 +82,10 @@ async def test_builtin_tools_are_described_as_in_their_golden_files(folder: Path
                 for function in golden["functions"]
             ]
             assert tool == {
-                **{key: golden[key] for key in ("name", "description", "category", "version")},
+                **{
+                    key: golden[key]
+                    for key in ("name", "label", "description", "category", "version")
+                },
                 "display_name": golden["title"],
                 "placeholder": golden["default_slot"],
                 "config_schema": golden["config_schema_json"],

@@ -329,5 +329,5 @@ async def test_names_that_no_index_holds_are_refused(database: Database, lamb: L
         "rubrics": (0, 0, 1),
         "kb_registry": (0, 0, 1),
     }
-    assert "longer than" in report.error("assistants", 1)
+    assert "2,000 bytes" in report.error("assistants", 1)
     assert said.plain() == report.plain()

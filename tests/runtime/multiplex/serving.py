@@ -7,7 +7,7 @@ import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,10 +139,10 @@ class Hand:
 
 
 @asynccontextmanager
-async def by_hand(server: Serving) -> AsyncIterator[Hand]:
-    """Open a pipe to `server`."""
+async def by_hand(server: Serving, metadata: Sequence[tuple[str, str]] = ()) -> AsyncIterator[Hand]:
+    """Open a stream to `server`."""
     async with grpc.aio.insecure_channel(server.address, options=OPTIONS) as connection:
-        stream = multiplex_pb2_grpc.MultiplexServiceStub(connection).Carry()
+        stream = multiplex_pb2_grpc.MultiplexServiceStub(connection).Carry(metadata=metadata)
         assert await stream.read() == multiplex_pb2.CarryResponse()
         yield Hand(stream)
         stream.cancel()

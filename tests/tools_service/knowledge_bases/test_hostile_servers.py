@@ -40,7 +40,7 @@ async def test_an_identifier_that_cannot_be_one_is_not_sent(
     store: KnowledgeStore, server: KnowledgeBaseServer, collection: str
 ) -> None:
     async with serving_with(store, server) as client:
-        with pytest.raises(ToolFailedError, match="its identifier cannot be one"):
+        with pytest.raises(ToolFailedError, match="its identifier must have 1 to 256 characters"):
             await client.run("simple_rag", {"collections": [collection]}, ASKED)
 
     assert server.paths == []
