@@ -117,7 +117,7 @@ async def test_requests_go_on_when_all_clocks_jump(clocks: Clocks) -> None:
             asking = [asyncio.create_task(works(client)) for _ in range(10)]
             clocks.set(hours, *MODULES)
             await asyncio.gather(*asking)  # tokens signed before a jump may be refused
-            # A stream whose token is refused opens again after a second. Until then calls are plain:
+            # A stream whose token is refused opens a second later. Calls are plain until then;
             # gRPC computes their deadlines by this clock, but compares them with the machine's.
             async with asyncio.timeout(5):
                 while not await works(client):
