@@ -94,7 +94,7 @@ async def test_without_tokens_the_model_is_not_asked() -> None:
 async def test_a_slow_model_leaves_time_to_tell_what_was_found() -> None:
     model = ScriptedModel([wish("more")], delay=60)
 
-    found = await analysis(model=model, seconds=0.5)
+    found = await analysis(model=model, seconds=3)
 
     assert "A shed is a gap." in found.result.text
     assert found.result.warnings == ["The small fast model took too long for the analysis."]

@@ -58,6 +58,9 @@ CHANGE: dict[str, Call] = {
     "DeleteAssistant": lambda caller, number: caller.ask(
         caller.assistants.DeleteAssistant, pb.DeleteAssistantRequest(id=number)
     ),
+    "UndeleteAssistant": lambda caller, number: caller.ask(
+        caller.assistants.UndeleteAssistant, pb.UndeleteAssistantRequest(id=number)
+    ),
 }
 RESET: dict[str, Call] = {"ResetUsage": lambda caller, number: caller.reset(number)}
 RECORD: dict[str, Call] = {

@@ -11,7 +11,7 @@ import pytest
 from assistants.serving import ADMIN, Caller, Service, serving
 from assistants.stored import everything, keep
 from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.schema import assistants, originals
+from heddle_assistants.database.schema import assistant_versions, assistants, originals
 from heddle_conversion.json_text import same
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -88,8 +88,8 @@ def test_migrated_and_taken_back_a_document_is_what_it_was(
 
 async def _there_and_back(database: Database, admin: Caller, texts: list[str]) -> None:
     async with database.writing() as connection:
-        await connection.execute(delete(originals))
-        await connection.execute(delete(assistants))
+        for table in (originals, assistant_versions, assistants):
+            await connection.execute(delete(table))
     for number, text in enumerate(texts):
         await keep(database, name=f"a{number}", metadata=text)
     before = await everything(database)
