@@ -2,6 +2,21 @@
 
 const PREFIX = "heddle.draft.";
 
+/** Return the draft with a name, null if there is none. */
+export function readDraft<T>(name: string): T | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(PREFIX + name) ?? "null") as T | null;
+  } catch {
+    return null;
+  }
+}
+
+/** Store a draft; null deletes it. */
+export function writeDraft(name: string, draft: object | null): void {
+  if (draft === null) sessionStorage.removeItem(PREFIX + name);
+  else sessionStorage.setItem(PREFIX + name, JSON.stringify(draft));
+}
+
 /** Return the values of a form as state: those of the draft, or the first ones without one.
  *
  * Drafts live in the tab. `discard` ends one, after the server has stored it.
@@ -12,14 +27,10 @@ export class Draft<T extends Record<string, unknown>> {
   readonly #first: T;
 
   constructor(name: string, first: T) {
-    this.#name = PREFIX + name;
+    this.#name = name;
     this.#first = first;
-    this.values = { ...first, ...this.#stored() };
-    $effect(() => {
-      const text = JSON.stringify(this.values);
-      if (text === JSON.stringify(this.#first)) sessionStorage.removeItem(this.#name);
-      else sessionStorage.setItem(this.#name, text);
-    });
+    this.values = { ...first, ...readDraft<Partial<T>>(name) };
+    $effect(() => writeDraft(name, this.changed ? this.values : null));
   }
 
   /** Whether something was typed. */
@@ -29,14 +40,6 @@ export class Draft<T extends Record<string, unknown>> {
 
   discard(): void {
     this.values = { ...this.#first };
-    sessionStorage.removeItem(this.#name);
-  }
-
-  #stored(): Partial<T> {
-    try {
-      return JSON.parse(sessionStorage.getItem(this.#name) ?? "{}") as Partial<T>;
-    } catch {
-      return {};
-    }
+    writeDraft(this.#name, null);
   }
 }

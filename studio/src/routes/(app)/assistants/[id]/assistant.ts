@@ -1,0 +1,64 @@
+/** The assistant of the editor: its JSON form, and what of it differs. */
+
+import { api, versioned } from "#lib/api/client.ts";
+import type { components, paths } from "#lib/api/schema.d.ts";
+
+type Json<T> = T extends { content: { "application/json": infer Content } } ? Content : never;
+type Answer = Json<paths["/assistants/{id}"]["get"]["responses"]["200"]>;
+/** What a caller sees who may use but not read the assistant. */
+export type Summary = components["schemas"]["AssistantSummary"];
+export type Stored = Exclude<Answer, Summary>;
+export type Binding = components["schemas"]["ToolBinding"];
+export type Report = components["schemas"]["ValidationReport"];
+export type Fault = components["schemas"]["Fault"];
+
+/** The unsaved assistant, as `POST /assistants` and `POST /assistants/try` take it. */
+export type Assistant = Omit<Stored, "warnings" | "malformed_metadata">;
+export type Member = keyof Assistant;
+
+/** An assistant as the server has it. */
+export interface Version {
+  content: Stored;
+  etag: string;
+}
+
+/** Members that an edit does not change: other routes do, or nothing does. */
+const FIXED: ReadonlySet<string> = new Set([
+  "_format_version",
+  "id",
+  "owner",
+  "organization",
+  "published",
+  "created",
+]);
+
+export const isReadable = (answer: Answer): answer is Stored => "model" in answer;
+
+/** Return what the form edits of a stored assistant. */
+export function editable(stored: Stored): Assistant {
+  const { warnings: _, malformed_metadata: __, ...assistant } = structuredClone(stored);
+  return assistant;
+}
+
+/** Return whether two JSON values are equal. */
+export function same(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const left = Object.entries(one).filter(([, value]) => value !== undefined);
+  const right = new Map(Object.entries(other).filter(([, value]) => value !== undefined));
+  return left.length === right.size && left.every(([name, value]) => same(value, right.get(name)));
+}
+
+/** Return the members that an edit changed. */
+export function changes(before: Assistant, after: Assistant): Member[] {
+  const members = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<Member>;
+  return [...members].filter((each) => !FIXED.has(each) && !same(before[each], after[each]));
+}
+
+/** Fetch an assistant. */
+export const fetchAssistant = (
+  id: string,
+  signal?: AbortSignal,
+): Promise<{ content: Answer; etag: string }> =>
+  versioned(api.GET("/assistants/{id}", { params: { path: { id } }, ...(signal && { signal }) }));
