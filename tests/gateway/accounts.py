@@ -125,7 +125,8 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
         async with open_database(url) as database:
             await upgrade(database)
             audit = await open_audit_log(database, encryption_keys(url, settings))
-            yield [await account_service(database, audit, url, settings)]
+            async with account_service(database, audit, url, settings) as binding:
+                yield [binding]
 
     async with running(bindings(), settings) as service:
         yield service

@@ -35,7 +35,7 @@ _CODES = {
     grpc.StatusCode.UNAUTHENTICATED: "401",
     grpc.StatusCode.FAILED_PRECONDITION: "failed",
 }
-_STATUSES = {"502": "failed"}
+_STATUSES = {"201": "200", "502": "failed"}
 _READING = re.compile(r"GET |\w+\.(Get|List|Search|Resolve|Describe|Query|Find|Embed|Run|Assess)")
 OPERATIONS = [*rest.ROUTES, *rpcs.RPCS][:: 1 if repetitions(4) > 1 else 4]
 """All, or each fourth with `make test`."""

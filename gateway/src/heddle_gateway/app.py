@@ -29,11 +29,16 @@ from heddle_gateway.admin import (
     components,
     daily_usage,
     health,
+    keys,
+    organizations,
+    prices,
     questions,
+    quotas,
     rubrics,
     sharing,
     trials,
     usage,
+    users,
     versions,
 )
 from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
@@ -102,6 +107,7 @@ _EXPOSED_HEADERS = (
 _MODULES = (
     *(completions, images, served_images, models),
     *(assistants, versions, sharing, questions, trials, rubrics, usage, daily_usage, audit),
+    *(organizations, users, keys, prices, quotas),
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),

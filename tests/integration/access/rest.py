@@ -81,6 +81,11 @@ def _assistant(**body: Any) -> Request:
     return request
 
 
+def _user(**body: Any) -> Request:
+    path = {"slug": "uni", "email": OWNER.subject}
+    return lambda _: {"path": path, **({"json": body} if body else {})}
+
+
 def _version(things: Things) -> dict[str, Any]:
     return {"path": {"id": things.assistant, "number": 1}}
 
@@ -281,6 +286,27 @@ ROUTES: dict[str, Route] = {
         NOT_FOUND,
         lambda _: {"path": {"slug": "uni", "email": OWNER.subject}, "json": {}},
     ),
+    "GET /organizations": Route(ALL, lambda _: {}),
+    "GET /organizations/{slug}": Route(NOT_FOUND, lambda _: {"path": {"slug": "uni"}}),
+    "PUT /organizations/{slug}": Route(
+        NOT_FOUND, lambda _: {"path": {"slug": "uni"}, "json": {"name": "stolen"}}
+    ),
+    "GET /organizations/{slug}/users": Route(NOT_FOUND, lambda _: {"path": {"slug": "uni"}}),
+    "GET /organizations/{slug}/users/{email}": Route(NOT_FOUND, _user()),
+    "PUT /organizations/{slug}/users/{email}": Route(NOT_FOUND, _user(role="admin")),
+    "DELETE /organizations/{slug}/users/{email}": Route(NOT_FOUND, _user()),
+    "GET /organizations/{slug}/prices": Route(NOT_FOUND, lambda _: {"path": {"slug": "uni"}}),
+    "PUT /organizations/{slug}/prices": Route(
+        NOT_FOUND, lambda _: {"path": {"slug": "uni"}, "json": {"prices": {}}}
+    ),
+    "GET /keys": Route(LIST_OWN, lambda it: {"params": {"text": it.key[:0]}}),
+    "POST /keys": Route(
+        OWN | {"other user": "403", "member": "403"},
+        lambda _: {"json": {"name": unique(), "organization": "uni", "user": OWNER.subject}},
+    ),
+    "DELETE /keys/{id}": Route(OWN, lambda it: {"path": {"id": it.key}}),
+    "GET /usage/assistants": Route(ALL, lambda it: {"params": {"organization": it.assistant[:0]}}),
+    "PUT /assistants/{id}/quota": Route(CHANGE, _assistant(limit_usd=None)),
     "POST /lamb/v1/completions/tools/{name}/run": Route(
         ALL, lambda _: {"path": {"name": "word_count"}, "json": {"question": "What is a shed?"}}
     ),

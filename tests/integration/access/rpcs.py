@@ -134,6 +134,10 @@ def _page(it: Things) -> dict[str, Any]:
     return {"document": it.document, "collection": it.paged, "page": 1}
 
 
+def _user(_: Things) -> dict[str, Any]:
+    return {"organization": "uni", "email": OWNER.subject}
+
+
 def _document(it: Things) -> dict[str, Any]:
     return {"document": it.document, "collection": it.paged}
 
@@ -163,6 +167,9 @@ RPCS: dict[str, Rpc] = {
     "Account.PutUser": Rpc(
         NOT_FOUND, lambda _: {"email": OWNER.subject, "organization": "uni", "disabled": True}
     ),
+    "Account.GetUser": Rpc(NOT_FOUND, _user),
+    "Account.ListUsers": Rpc(NOT_FOUND, lambda _: {"organization": "uni"}),
+    "Account.DeleteUser": Rpc(NOT_FOUND, _user),
     "Account.SignIn": Rpc(REFUSED, lambda _: {"email": OWNER.subject, "password": "x"}),
     "Account.SignInWithProvider": Rpc(
         REFUSED, lambda _: {"email": OWNER.subject, "provider": "sso"}
@@ -299,6 +306,7 @@ RPCS: dict[str, Rpc] = {
     "Usage.GetUsage": Rpc(OWN, _id("assistant")),
     "Usage.ListUsage": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.assistant else {}),
     "Usage.SummarizeUsage": Rpc(ALL, _id("assistant", "assistant_id")),
+    "Usage.ListPrices": Rpc(NOT_FOUND, lambda _: {"organization": "uni"}),
     "Usage.ResetUsage": Rpc(NOT_FOUND, _id("assistant")),
     # Audit log
     "Audit.ListAuditEvents": Rpc(

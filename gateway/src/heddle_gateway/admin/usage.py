@@ -1,6 +1,6 @@
 """`/assistants/{id}/usage`: the tokens and the budget of an assistant."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
@@ -65,12 +65,7 @@ async def get(api: Call, id_: AssistantId) -> Usage:
     they end.
     """
     usage = (await call(api.services.usage.GetUsage, pb.GetUsageRequest(id=id_))).usage
-    return Usage(
-        assistant_id=usage.assistant_id,
-        cost_usd=usage.cost_micros / MICROS,
-        quota=_quota(usage.quota) if usage.HasField("quota") else None,
-        models=[_model(each) for each in usage.models],
-    )
+    return Usage(**usage_members(usage))
 
 
 @routes.post("/assistants/{id}/usage/reset", errors=(404,))
@@ -81,6 +76,16 @@ async def reset(api: Call, id_: AssistantId) -> Usage:
     """
     await call(api.services.usage.ResetUsage, pb.ResetUsageRequest(id=id_))
     return await get(api, id_)
+
+
+def usage_members(usage: pb.AssistantUsage) -> dict[str, Any]:
+    """Return the members of the usage of an assistant."""
+    return {
+        "assistant_id": usage.assistant_id,
+        "cost_usd": usage.cost_micros / MICROS,
+        "quota": _quota(usage.quota) if usage.HasField("quota") else None,
+        "models": [_model(each) for each in usage.models],
+    }
 
 
 def _model(usage: pb.ModelUsage) -> ModelUsage:

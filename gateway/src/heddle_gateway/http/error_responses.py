@@ -53,12 +53,14 @@ _PARAMS = {
     "functions": "tools",
     "metadata_json": "metadata",
     "content_json": "content",
+    "expire_time": "expires_at",
     "first_day": "from",
     "last_day": "to",
     "rag_top_k": "RAG_Top_k",
     "rag_collections": "RAG_collections",
+    "settings_json": "settings",
 }
-_FIELD_PREFIXES = ("options.", "record.", "rubric.")
+_FIELD_PREFIXES = ("key.", "options.", "organization.", "record.", "rubric.")
 _ASSISTANT = "assistant"
 # Codes of refusals that last until an administrator raises a limit.
 _USED_UP = {"assistant_quota_exceeded", "insufficient_quota"}

@@ -44,6 +44,9 @@ _TAGS = {
     "catalog": "The parts of assistants.",
     "mcp": "Heddle's tools for clients of the Model Context Protocol.",
     "sign-in": "Sessions of users, which browsers keep in a cookie, and passwords.",
+    "organizations": "Organisations, their settings and their users.",
+    "keys": "API keys for programs.",
+    "usage": "What models cost.",
     "studio": "The web application, a client of the other routes.",
     "service": "The gateway itself.",
 }

@@ -64,6 +64,7 @@ class Key(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     REVOKE_TIME_FIELD_NUMBER: _builtins.int
     FORMER_PEPPER_FIELD_NUMBER: _builtins.int
+    LAST_USE_TIME_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, also the part of the key between `hk_` and the next `_`."""
     name: _builtins.str
@@ -96,6 +97,10 @@ class Key(_message.Message):
     def revoke_time(self) -> _timestamp_pb2.Timestamp:
         """When the key was revoked, if it was."""
 
+    @_builtins.property
+    def last_use_time(self) -> _timestamp_pb2.Timestamp:
+        """When the key was last used, a minute early or late. Not set if it never was."""
+
     def __init__(
         self,
         *,
@@ -109,10 +114,11 @@ class Key(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         revoke_time: _timestamp_pb2.Timestamp | None = ...,
         former_pepper: _builtins.bool = ...,
+        last_use_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "revoke_time", b"revoke_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "last_use_time", b"last_use_time", "revoke_time", b"revoke_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "former_pepper", b"former_pepper", "id", b"id", "name", b"name", "organization", b"organization", "revoke_time", b"revoke_time", "scopes", b"scopes", "trusted", b"trusted", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "former_pepper", b"former_pepper", "id", b"id", "last_use_time", b"last_use_time", "name", b"name", "organization", b"organization", "revoke_time", b"revoke_time", "scopes", b"scopes", "trusted", b"trusted", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -287,22 +293,30 @@ class ListKeysRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     ORGANIZATION_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    USABLE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The most keys to return, at most 1000. If 0, at most 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     organization: _builtins.str
     """Only those of this organisation."""
+    text: _builtins.str
+    """Only those whose name, user or id contains this text, in upper or lower case."""
+    usable: _builtins.bool
+    """Only those that are neither revoked nor expired."""
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         organization: _builtins.str = ...,
+        text: _builtins.str = ...,
+        usable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "page_size", b"page_size", "page_token", b"page_token", "text", b"text", "usable", b"usable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -440,19 +454,23 @@ class ListOrganizationsRequest(_message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The most organisations to return, at most 1000. If 0, at most 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
+    text: _builtins.str
+    """Only those whose slug or name contains this text, in upper or lower case."""
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -553,6 +571,8 @@ class PutUserRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ROLE_FIELD_NUMBER: _builtins.int
     DISABLED_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    ONLY_NEW_FIELD_NUMBER: _builtins.int
     email: _builtins.str
     """The user's e-mail address."""
     organization: _builtins.str
@@ -565,6 +585,10 @@ class PutUserRequest(_message.Message):
     """
     disabled: _builtins.bool
     """Disables the user."""
+    etag: _builtins.str
+    """The `etag` of what the caller read. If empty, any version is replaced."""
+    only_new: _builtins.bool
+    """Fails if the organisation has the user."""
     def __init__(
         self,
         *,
@@ -573,10 +597,12 @@ class PutUserRequest(_message.Message):
         name: _builtins.str = ...,
         role: _builtins.str = ...,
         disabled: _builtins.bool = ...,
+        etag: _builtins.str = ...,
+        only_new: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["disabled", b"disabled", "email", b"email", "name", b"name", "organization", b"organization", "role", b"role"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["disabled", b"disabled", "email", b"email", "etag", b"etag", "name", b"name", "only_new", b"only_new", "organization", b"organization", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -585,6 +611,244 @@ Global___PutUserRequest: _TypeAlias = PutUserRequest  # noqa: Y015
 @_typing.final
 class PutUserResponse(_message.Message):
     """Response of `PutUser`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """As of `GetUser`."""
+    @_builtins.property
+    def user(self) -> Global___User:
+        """What is stored."""
+
+    def __init__(
+        self,
+        *,
+        user: Global___User | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutUserResponse: _TypeAlias = PutUserResponse  # noqa: Y015
+
+@_typing.final
+class User(_message.Message):
+    """A user of an organisation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    DISABLED_FIELD_NUMBER: _builtins.int
+    HOME_FIELD_NUMBER: _builtins.int
+    HAS_PASSWORD_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    LAST_ACTIVE_TIME_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """The e-mail address in canonical form."""
+    organization: _builtins.str
+    """The slug of the organisation."""
+    name: _builtins.str
+    """The name shown to people."""
+    role: _builtins.str
+    """What the user may do: `member`, `creator` or `admin` of the organisation."""
+    disabled: _builtins.bool
+    """Whether the user is disabled."""
+    home: _builtins.bool
+    """Whether the organisation is the user's home."""
+    has_password: _builtins.bool
+    """Whether the user has a password in this organisation. The password of the home may be valid
+    here as well.
+    """
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When the user was created. Not set if that is unknown."""
+
+    @_builtins.property
+    def last_active_time(self) -> _timestamp_pb2.Timestamp:
+        """When the user was last active in a session that has not ended. Not set if there is none."""
+
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        name: _builtins.str = ...,
+        role: _builtins.str = ...,
+        disabled: _builtins.bool = ...,
+        home: _builtins.bool = ...,
+        has_password: _builtins.bool = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        last_active_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "last_active_time", b"last_active_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "disabled", b"disabled", "email", b"email", "has_password", b"has_password", "home", b"home", "last_active_time", b"last_active_time", "name", b"name", "organization", b"organization", "role", b"role"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___User: _TypeAlias = User  # noqa: Y015
+
+@_typing.final
+class GetUserRequest(_message.Message):
+    """Request of `GetUser`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    EMAIL_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation."""
+    email: _builtins.str
+    """The user's e-mail address."""
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        email: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "organization", b"organization"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetUserRequest: _TypeAlias = GetUserRequest  # noqa: Y015
+
+@_typing.final
+class GetUserResponse(_message.Message):
+    """Response of `GetUser`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Changes with every change of the user."""
+    @_builtins.property
+    def user(self) -> Global___User:
+        """The user."""
+
+    def __init__(
+        self,
+        *,
+        user: Global___User | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetUserResponse: _TypeAlias = GetUserResponse  # noqa: Y015
+
+@_typing.final
+class ListUsersRequest(_message.Message):
+    """Request of `ListUsers`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation."""
+    page_size: _builtins.int
+    """The most users to return, at most 1000. If 0, at most 100."""
+    page_token: _builtins.str
+    """The `next_page_token` of the preceding response."""
+    text: _builtins.str
+    """Only those whose address or name contains this text, in upper or lower case."""
+    role: _builtins.str
+    """Only those with this role."""
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        text: _builtins.str = ...,
+        role: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "page_size", b"page_size", "page_token", b"page_token", "role", b"role", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUsersRequest: _TypeAlias = ListUsersRequest  # noqa: Y015
+
+@_typing.final
+class ListUsersResponse(_message.Message):
+    """Response of `ListUsers`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USERS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """The token of the next page. Empty on the last page."""
+    @_builtins.property
+    def users(self) -> _containers.RepeatedCompositeFieldContainer[Global___User]:
+        """One page of users."""
+
+    def __init__(
+        self,
+        *,
+        users: _abc.Iterable[Global___User] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "users", b"users"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUsersResponse: _TypeAlias = ListUsersResponse  # noqa: Y015
+
+@_typing.final
+class DeleteUserRequest(_message.Message):
+    """Request of `DeleteUser`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    EMAIL_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation."""
+    email: _builtins.str
+    """The user's e-mail address."""
+    etag: _builtins.str
+    """The `etag` of what the caller read. If empty, any version is removed."""
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        email: _builtins.str = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "etag", b"etag", "organization", b"organization"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteUserRequest: _TypeAlias = DeleteUserRequest  # noqa: Y015
+
+@_typing.final
+class DeleteUserResponse(_message.Message):
+    """Response of `DeleteUser`."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -597,7 +861,7 @@ class PutUserResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___PutUserResponse: _TypeAlias = PutUserResponse  # noqa: Y015
+Global___DeleteUserResponse: _TypeAlias = DeleteUserResponse  # noqa: Y015
 
 @_typing.final
 class ResolveUserRequest(_message.Message):

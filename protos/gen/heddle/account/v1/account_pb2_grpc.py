@@ -81,6 +81,21 @@ class AccountServiceStub:
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.PutUserRequest.SerializeToString,
                 response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.PutUserResponse.FromString,
                 _registered_method=True)
+        self.GetUser = channel.unary_unary(
+                '/heddle.account.v1.AccountService/GetUser',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.GetUserRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.GetUserResponse.FromString,
+                _registered_method=True)
+        self.ListUsers = channel.unary_unary(
+                '/heddle.account.v1.AccountService/ListUsers',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ListUsersRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ListUsersResponse.FromString,
+                _registered_method=True)
+        self.DeleteUser = channel.unary_unary(
+                '/heddle.account.v1.AccountService/DeleteUser',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.DeleteUserRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.DeleteUserResponse.FromString,
+                _registered_method=True)
         self.ResolveUser = channel.unary_unary(
                 '/heddle.account.v1.AccountService/ResolveUser',
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserRequest.SerializeToString,
@@ -209,6 +224,31 @@ class AccountServiceServicer:
         home: the user leaves the former one, and keys of it become invalid. Other callers only change
         what the user is in their organisation; it has no effect in others, where the address may
         belong to a user as well.
+
+        Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the user changed since, and with
+        `ALREADY_EXISTS` if `only_new` is set and the organisation has the user.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetUser(self, request, context):
+        """Gets a user of an organisation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListUsers(self, request, context):
+        """Lists the users of an organisation, ordered by e-mail address.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteUser(self, request, context):
+        """Removes a user from an organisation. Sessions, the password and keys of the user become invalid
+        there. Assistants and collections stay: hand them over before. Callers cannot remove themselves.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -354,6 +394,21 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.PutUser,
                     request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.PutUserRequest.FromString,
                     response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.PutUserResponse.SerializeToString,
+            ),
+            'GetUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetUser,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.GetUserRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.GetUserResponse.SerializeToString,
+            ),
+            'ListUsers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUsers,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ListUsersRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ListUsersResponse.SerializeToString,
+            ),
+            'DeleteUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteUser,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.DeleteUserRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.DeleteUserResponse.SerializeToString,
             ),
             'ResolveUser': grpc.unary_unary_rpc_method_handler(
                     servicer.ResolveUser,
@@ -629,6 +684,87 @@ class AccountService:
             '/heddle.account.v1.AccountService/PutUser',
             heddle_dot_account_dot_v1_dot_account__pb2.PutUserRequest.SerializeToString,
             heddle_dot_account_dot_v1_dot_account__pb2.PutUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/GetUser',
+            heddle_dot_account_dot_v1_dot_account__pb2.GetUserRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.GetUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUsers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/ListUsers',
+            heddle_dot_account_dot_v1_dot_account__pb2.ListUsersRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.ListUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/DeleteUser',
+            heddle_dot_account_dot_v1_dot_account__pb2.DeleteUserRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.DeleteUserResponse.FromString,
             options,
             channel_credentials,
             insecure,

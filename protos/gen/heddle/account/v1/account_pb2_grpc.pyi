@@ -73,6 +73,17 @@ class AccountServiceStub:
     home: the user leaves the former one, and keys of it become invalid. Other callers only change
     what the user is in their organisation; it has no effect in others, where the address may
     belong to a user as well.
+
+    Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the user changed since, and with
+    `ALREADY_EXISTS` if `only_new` is set and the organisation has the user.
+    """
+    GetUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.GetUserRequest, _account_pb2.GetUserResponse]
+    """Gets a user of an organisation."""
+    ListUsers: _grpc.UnaryUnaryMultiCallable[_account_pb2.ListUsersRequest, _account_pb2.ListUsersResponse]
+    """Lists the users of an organisation, ordered by e-mail address."""
+    DeleteUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.DeleteUserRequest, _account_pb2.DeleteUserResponse]
+    """Removes a user from an organisation. Sessions, the password and keys of the user become invalid
+    there. Assistants and collections stay: hand them over before. Callers cannot remove themselves.
     """
     ResolveUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]
     """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
@@ -178,6 +189,17 @@ class AccountServiceAsyncStub(AccountServiceStub):
     home: the user leaves the former one, and keys of it become invalid. Other callers only change
     what the user is in their organisation; it has no effect in others, where the address may
     belong to a user as well.
+
+    Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the user changed since, and with
+    `ALREADY_EXISTS` if `only_new` is set and the organisation has the user.
+    """
+    GetUser: _aio.UnaryUnaryMultiCallable[_account_pb2.GetUserRequest, _account_pb2.GetUserResponse]  # type: ignore[assignment]
+    """Gets a user of an organisation."""
+    ListUsers: _aio.UnaryUnaryMultiCallable[_account_pb2.ListUsersRequest, _account_pb2.ListUsersResponse]  # type: ignore[assignment]
+    """Lists the users of an organisation, ordered by e-mail address."""
+    DeleteUser: _aio.UnaryUnaryMultiCallable[_account_pb2.DeleteUserRequest, _account_pb2.DeleteUserResponse]  # type: ignore[assignment]
+    """Removes a user from an organisation. Sessions, the password and keys of the user become invalid
+    there. Assistants and collections stay: hand them over before. Callers cannot remove themselves.
     """
     ResolveUser: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]  # type: ignore[assignment]
     """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
@@ -328,6 +350,35 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         home: the user leaves the former one, and keys of it become invalid. Other callers only change
         what the user is in their organisation; it has no effect in others, where the address may
         belong to a user as well.
+
+        Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the user changed since, and with
+        `ALREADY_EXISTS` if `only_new` is set and the organisation has the user.
+        """
+
+    @_abc_1.abstractmethod
+    def GetUser(
+        self,
+        request: _account_pb2.GetUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.GetUserResponse, _abc.Awaitable[_account_pb2.GetUserResponse]]:
+        """Gets a user of an organisation."""
+
+    @_abc_1.abstractmethod
+    def ListUsers(
+        self,
+        request: _account_pb2.ListUsersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.ListUsersResponse, _abc.Awaitable[_account_pb2.ListUsersResponse]]:
+        """Lists the users of an organisation, ordered by e-mail address."""
+
+    @_abc_1.abstractmethod
+    def DeleteUser(
+        self,
+        request: _account_pb2.DeleteUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.DeleteUserResponse, _abc.Awaitable[_account_pb2.DeleteUserResponse]]:
+        """Removes a user from an organisation. Sessions, the password and keys of the user become invalid
+        there. Assistants and collections stay: hand them over before. Callers cannot remove themselves.
         """
 
     @_abc_1.abstractmethod

@@ -394,6 +394,84 @@ class GetPriceResponse(_message.Message):
 Global___GetPriceResponse: _TypeAlias = GetPriceResponse  # noqa: Y015
 
 @_typing.final
+class ListPricesRequest(_message.Message):
+    """Request of `ListPrices`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation."""
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPricesRequest: _TypeAlias = ListPricesRequest  # noqa: Y015
+
+@_typing.final
+class NamedPrice(_message.Message):
+    """A price and the models that have it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PRICE_FIELD_NUMBER: _builtins.int
+    OWN_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """`connector/model`. A name that ends in `*` stands for all that begin so."""
+    own: _builtins.bool
+    """Whether the organisation has set it. Otherwise it is one of the operator's file."""
+    @_builtins.property
+    def price(self) -> _assistant_pb2.Price:
+        """The price."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        price: _assistant_pb2.Price | None = ...,
+        own: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["price", b"price"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "own", b"own", "price", b"price"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NamedPrice: _TypeAlias = NamedPrice  # noqa: Y015
+
+@_typing.final
+class ListPricesResponse(_message.Message):
+    """Response of `ListPrices`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRICES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def prices(self) -> _containers.RepeatedCompositeFieldContainer[Global___NamedPrice]:
+        """All prices: an own price replaces the operator's of the same name."""
+
+    def __init__(
+        self,
+        *,
+        prices: _abc.Iterable[Global___NamedPrice] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["prices", b"prices"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPricesResponse: _TypeAlias = ListPricesResponse  # noqa: Y015
+
+@_typing.final
 class GetUsageRequest(_message.Message):
     """Request of `GetUsage`."""
 

@@ -59,6 +59,11 @@ class UsageServiceStub:
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceRequest.SerializeToString,
                 response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceResponse.FromString,
                 _registered_method=True)
+        self.ListPrices = channel.unary_unary(
+                '/heddle.usage.v1.UsageService/ListPrices',
+                request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesRequest.SerializeToString,
+                response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesResponse.FromString,
+                _registered_method=True)
         self.GetUsage = channel.unary_unary(
                 '/heddle.usage.v1.UsageService/GetUsage',
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetUsageRequest.SerializeToString,
@@ -130,6 +135,14 @@ class UsageServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListPrices(self, request, context):
+        """Lists the prices that count for the assistants of an organisation, ordered by name. Only for its
+        administrators.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetUsage(self, request, context):
         """Gets the usage of one assistant, which may be empty.
         """
@@ -180,6 +193,11 @@ def add_UsageServiceServicer_to_server(servicer, server):
                     servicer.GetPrice,
                     request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceRequest.FromString,
                     response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceResponse.SerializeToString,
+            ),
+            'ListPrices': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPrices,
+                    request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesRequest.FromString,
+                    response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesResponse.SerializeToString,
             ),
             'GetUsage': grpc.unary_unary_rpc_method_handler(
                     servicer.GetUsage,
@@ -293,6 +311,33 @@ class UsageService:
             '/heddle.usage.v1.UsageService/GetPrice',
             heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceRequest.SerializeToString,
             heddle_dot_usage_dot_v1_dot_usage__pb2.GetPriceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPrices(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.usage.v1.UsageService/ListPrices',
+            heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesRequest.SerializeToString,
+            heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesResponse.FromString,
             options,
             channel_credentials,
             insecure,

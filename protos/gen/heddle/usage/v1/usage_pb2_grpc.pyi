@@ -67,6 +67,10 @@ class UsageServiceStub:
     """Gets the price of a model for the assistants of an organisation. Only for callers with the scope
     `service`.
     """
+    ListPrices: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ListPricesRequest, _usage_pb2.ListPricesResponse]
+    """Lists the prices that count for the assistants of an organisation, ordered by name. Only for its
+    administrators.
+    """
     GetUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]
     """Gets the usage of one assistant, which may be empty."""
     ListUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ListUsageRequest, _usage_pb2.ListUsageResponse]
@@ -122,6 +126,10 @@ class UsageServiceAsyncStub(UsageServiceStub):
     GetPrice: _aio.UnaryUnaryMultiCallable[_usage_pb2.GetPriceRequest, _usage_pb2.GetPriceResponse]  # type: ignore[assignment]
     """Gets the price of a model for the assistants of an organisation. Only for callers with the scope
     `service`.
+    """
+    ListPrices: _aio.UnaryUnaryMultiCallable[_usage_pb2.ListPricesRequest, _usage_pb2.ListPricesResponse]  # type: ignore[assignment]
+    """Lists the prices that count for the assistants of an organisation, ordered by name. Only for its
+    administrators.
     """
     GetUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]  # type: ignore[assignment]
     """Gets the usage of one assistant, which may be empty."""
@@ -193,6 +201,16 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_usage_pb2.GetPriceResponse, _abc.Awaitable[_usage_pb2.GetPriceResponse]]:
         """Gets the price of a model for the assistants of an organisation. Only for callers with the scope
         `service`.
+        """
+
+    @_abc_1.abstractmethod
+    def ListPrices(
+        self,
+        request: _usage_pb2.ListPricesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_usage_pb2.ListPricesResponse, _abc.Awaitable[_usage_pb2.ListPricesResponse]]:
+        """Lists the prices that count for the assistants of an organisation, ordered by name. Only for its
+        administrators.
         """
 
     @_abc_1.abstractmethod

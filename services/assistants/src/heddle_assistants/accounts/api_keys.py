@@ -12,10 +12,22 @@ from heddle_conversion.identifiers import timestamp
 from heddle_runtime.audit import Change, Members
 from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, Violation
 from heddle_runtime.identity import ORGANIZATION_ADMIN
-from sqlalchemy import ColumnElement, Row, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Row,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.key_text import Peppers, new_key, parts
+from heddle_assistants.accounts.key_uses import KeyUses
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import api_keys, organizations, users
@@ -34,6 +46,7 @@ class ApiKeys:
         self._peppers = peppers
         self._decoy = secrets.token_bytes(32)
         self._read = database.row_reader(_CHECKED)
+        self.uses = KeyUses(database)
 
     async def holder(self, text: str) -> pb.ResolveKeyResponse | None:
         """Return whom a key stands for; None if it is of no use, whatever the reason.
@@ -49,6 +62,7 @@ class ApiKeys:
             return None
         if known.pepper_id != self._peppers.current:
             await self._renew(known, secret)
+        self.uses.note(known.id)
         return known.holder()
 
     async def _renew(self, known: "_Checked", secret: str) -> None:
@@ -176,6 +190,7 @@ class ApiKeys:
             expire_time=timestamp(row.expires_at),
             revoke_time=timestamp(row.revoked_at),
             former_pepper=row.pepper_id != self._peppers.current,
+            last_use_time=timestamp(max(row.used_at or 0, self.uses.last(row.id)) or None),
         )
 
 
@@ -275,15 +290,17 @@ _LISTED = select(
     api_keys.c.expires_at,
     api_keys.c.revoked_at,
     api_keys.c.pepper_id,
+    api_keys.c.used_at,
 ).select_from(_KEYS_OF_ORGANIZATIONS)
-_USABLE = (
-    select(func.count())
-    .select_from(api_keys)
-    .where(
-        api_keys.c.revoked_at.is_(None),
-        or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > bindparam("now")),
-    )
-)
+
+
+def usable(now: int | BindParameter[int]) -> ColumnElement[bool]:
+    """Return the condition of the keys that are neither revoked nor expired."""
+    not_expired = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+    return and_(api_keys.c.revoked_at.is_(None), not_expired)
+
+
+_USABLE = select(func.count()).select_from(api_keys).where(usable(bindparam("now")))
 
 
 def _check_role(requested: pb.Key, role: str | None) -> None:

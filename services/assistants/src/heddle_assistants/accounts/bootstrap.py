@@ -1,8 +1,12 @@
 """Putting the account service together: its secrets, its store, its servicer."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.email_address import canonical_email
+from heddle_runtime.errors import HeddleError
 from heddle_runtime.secret_file import read_or_create_secret, split_secrets
 from heddle_runtime.server import Binding, bind
 from pydantic import Field, SecretStr, field_validator
@@ -13,6 +17,7 @@ from heddle_assistants.accounts.collections import Collections
 from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.key_rotation import reseal
 from heddle_assistants.accounts.key_text import Peppers
+from heddle_assistants.accounts.key_uses import FLUSH_SECONDS
 from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
@@ -22,10 +27,12 @@ from heddle_assistants.accounts.sign_in.passwords import Passwords
 from heddle_assistants.accounts.sign_in.servicer import UserStores
 from heddle_assistants.accounts.sign_in.sessions import SessionLimits, Sessions
 from heddle_assistants.accounts.sign_in.signing_in import SignIn
+from heddle_assistants.accounts.user_list import UserList
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.address import SqliteAddress, parse
 from heddle_assistants.database.engine import Database
+from heddle_assistants.periodic import repeating
 
 SHORTEST = 32
 PEPPER_FILE = ".pepper"
@@ -90,10 +97,11 @@ class AccountSettings(EgressSettings):
         return value
 
 
+@asynccontextmanager
 async def account_service(
     database: Database, audit: AuditLog, url: str, settings: AccountSettings
-) -> Binding:
-    """Return what serves the accounts of an open database, `url` being where it is.
+) -> AsyncGenerator[Binding]:
+    """Yield what serves the accounts of an open database, `url` being where it is.
 
     Raises:
         ValueError: A secret is missing: a setting with PostgreSQL, or one that stored keys and
@@ -120,6 +128,7 @@ async def account_service(
     hashes, limits = PasswordHashes(), SignInLimits(database, peppers)
     stores = UserStores(
         users,
+        UserList(database, audit),
         sessions,
         SignIn(database, audit, sessions, hashes, limits, users),
         Passwords(database, audit, sessions, hashes, limits),
@@ -133,7 +142,11 @@ async def account_service(
         ResolvedSettings(database, keys),
         Collections(database),
     )
-    return bind(pb_grpc.add_AccountServiceServicer_to_server, servicer)
+    failure = "uses of API keys not stored, will be retried"
+    async with repeating(api_keys.uses.store, FLUSH_SECONDS, failure):
+        yield bind(pb_grpc.add_AccountServiceServicer_to_server, servicer)
+    with suppress(HeddleError):
+        await api_keys.uses.store()
 
 
 def encryption_keys(url: str, settings: AccountSettings) -> Keys:

@@ -61,6 +61,12 @@ def check_own(email: str, subject: str) -> None:
         raise _wrong("organization", "must name the organisation of another user")
 
 
+def check_other(email: str, subject: str) -> None:
+    """Refuse that callers remove themselves."""
+    if email == subject:
+        raise _wrong("email", "is your own; another administrator can remove you")
+
+
 def check_key(key: pb.Key) -> None:
     """Refuse what cannot be a key."""
     check_name(key.name, "key.name")

@@ -1,6 +1,7 @@
 """`heddle.account.v1.AccountService`."""
 
 import json
+import time
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import row_id
@@ -13,15 +14,17 @@ from sqlalchemy import and_
 
 from heddle_assistants.accounts import access, checks
 from heddle_assistants.accounts.addresses import Addresses
-from heddle_assistants.accounts.api_keys import ApiKeys
+from heddle_assistants.accounts.api_keys import ApiKeys, usable
 from heddle_assistants.accounts.collections import Collections
 from heddle_assistants.accounts.organizations import Organization, Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.accounts.settings_text import parsed
 from heddle_assistants.accounts.sign_in.servicer import SignInServicer, UserStores
+from heddle_assistants.accounts.user_list import UserFilter
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.schema import organizations
+from heddle_assistants.database.schema import api_keys, organizations
+from heddle_assistants.database.search import contains
 
 
 class AccountServicer(SignInServicer):
@@ -41,6 +44,7 @@ class AccountServicer(SignInServicer):
         self._organizations = store
         self._addresses = addresses
         self._users = users.users
+        self._user_list = users.listed
         self._keys = keys
         self._settings = settings
         self._collections = collections
@@ -72,9 +76,14 @@ class AccountServicer(SignInServicer):
         """List the keys that the caller may see."""
         limit = page_size(request.page_size)
         after = _after(request.page_token)
-        where = access.visible_keys(caller().identity)
+        where = and_(
+            access.visible_keys(caller().identity),
+            contains(request.text, api_keys.c.name, api_keys.c.user_email, api_keys.c.id),
+        )
         if request.organization:
             where = and_(where, organizations.c.slug == request.organization)
+        if request.usable:
+            where = and_(where, usable(int(time.time())))
         keys = await self._keys.listed(where, after, limit + 1)
         shown, token = cut(keys, limit, lambda key: f"{key.create_time.seconds} {key.id}")
         return pb.ListKeysResponse(keys=shown, next_page_token=token)
@@ -102,7 +111,10 @@ class AccountServicer(SignInServicer):
         """List the organisations that the caller administers."""
         limit = page_size(request.page_size)
         after = read_token(request.page_token)
-        where = access.visible_organizations(caller().identity)
+        where = and_(
+            access.visible_organizations(caller().identity),
+            contains(request.text, organizations.c.slug, organizations.c.name),
+        )
         stored = await self._organizations.listed(where, after, limit + 1)
         shown, token = cut(stored, limit, lambda each: each.slug)
         return pb.ListOrganizationsResponse(
@@ -139,7 +151,38 @@ class AccountServicer(SignInServicer):
             access.require_administrator(identity, request.organization)
         checks.check_user(request)
         await self._users.put(request, home=may_administer(identity))
-        return pb.PutUserResponse()
+        stored = await self._user_list.get(request.organization, canonical_email(request.email))
+        return pb.PutUserResponse(user=stored.user, etag=stored.etag)
+
+    async def GetUser(self, request: pb.GetUserRequest, context: Context) -> pb.GetUserResponse:
+        """Return a user."""
+        access.require_administrator(caller().identity, request.organization)
+        return await self._user_list.get(request.organization, canonical_email(request.email))
+
+    async def ListUsers(
+        self, request: pb.ListUsersRequest, context: Context
+    ) -> pb.ListUsersResponse:
+        """List the users of an organisation."""
+        access.require_administrator(caller().identity, request.organization)
+        limit = page_size(request.page_size)
+        after = read_token(request.page_token)
+        chosen = UserFilter(request.organization, request.text, request.role)
+        shown, token = cut(
+            await self._user_list.listed(chosen, after, limit + 1), limit, lambda each: each.email
+        )
+        return pb.ListUsersResponse(users=shown, next_page_token=token)
+
+    async def DeleteUser(
+        self, request: pb.DeleteUserRequest, context: Context
+    ) -> pb.DeleteUserResponse:
+        """Remove a user from an organisation."""
+        identity = caller().identity
+        async with self._audit.attempt("user.delete", request.email):
+            access.require_administrator(identity, request.organization)
+        email = canonical_email(request.email)
+        checks.check_other(email, identity.subject)
+        await self._user_list.remove(request.organization, email, request.etag)
+        return pb.DeleteUserResponse()
 
     async def ResolveUser(
         self, request: pb.ResolveUserRequest, context: Context

@@ -1,13 +1,14 @@
 """The table of users."""
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.audit import Change, Members
 from heddle_runtime.email_address import canonical_email
-from heddle_runtime.errors import ConflictError
+from heddle_runtime.errors import AlreadyExistsError, ConflictError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -17,6 +18,7 @@ from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.checks import DEFAULT_ROLE
 from heddle_assistants.accounts.organizations import organization_reader
 from heddle_assistants.accounts.sign_in.sessions import end_of_address, end_of_users
+from heddle_assistants.accounts.user_list import check_etag, no_user
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, passwords, users
@@ -59,8 +61,9 @@ class Users:
             home: Whether the organisation becomes the user's home: the user leaves the former one.
 
         Raises:
-            ConflictError: Another caller created the user at the same moment.
-            NotFoundError: There is no such organisation.
+            AlreadyExistsError: The user must be new, and is not.
+            ConflictError: The user changed, or another caller created it at the same moment.
+            NotFoundError: There is no such organisation, or no such user to change.
         """
         try:
             await self._put(user, canonical_email(user.email), home=home)
@@ -114,6 +117,7 @@ class Users:
                 query.order_by(users.c.home.desc()).with_for_update(of=users)
             )
             known, *others = [*records] or [None]
+            _check_expected(user, [each for each in (known, *others) if each is not None])
             after = _members(user.organization, user.name, role, enabled=not user.disabled)
             if known is None:
                 new = insert(users).values(**values, email=email, home=home, created_at=now)
@@ -132,6 +136,18 @@ class Users:
             changes.append(Change("user.update", email, user.organization, before, after))
             if known.slug != user.organization:  # for the administrators who lose the user
                 changes.append(Change("user.leave", email, known.slug, before=before))
+
+
+def _check_expected(user: pb.PutUserRequest, known: Sequence[Row[Any]]) -> None:
+    """Refuse to change a user who is not as the caller expects."""
+    here = next((each for each in known if each.slug == user.organization), None)
+    if user.only_new and here is not None:
+        message = f"{user.organization!r} has the user {user.email!r} already."
+        raise AlreadyExistsError(message)
+    if user.etag and here is None:
+        raise no_user(user.organization, user.email)
+    if here is not None:
+        check_etag(here, user.etag)
 
 
 _KNOWN = select(

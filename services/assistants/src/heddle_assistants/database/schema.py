@@ -243,9 +243,11 @@ api_keys = Table(
     _at("created_at"),
     _at("expires_at", optional=True),
     _at("revoked_at", optional=True),
+    _at("used_at", optional=True),
     Index(None, "organization_id", "id"),
 )
-"""The id is the public part of a key; the rest is known only as its digest."""
+"""The id is the public part of a key; the rest is known only as its digest. `used_at` is up to a
+minute old."""
 
 
 def _of_user() -> ForeignKey:

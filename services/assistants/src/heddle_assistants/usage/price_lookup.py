@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 import structlog
+from heddle.usage.v1 import usage_pb2 as pb
 from heddle_runtime.ttl_cache import TTLCache
 
+from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
 from heddle_assistants.accounts.organizations import Organization, organization_reader
 from heddle_assistants.accounts.resolution import only_prices, prices
@@ -29,6 +31,21 @@ class PriceLookup:
     async def of(self, slug: str) -> Prices:
         """Return the prices for an organisation's assistants."""
         return await self._known.get(slug, lambda: self._prices(slug))
+
+    async def listed(self, slug: str) -> list[pb.NamedPrice]:
+        """Return the prices for an organisation's assistants, ordered by name.
+
+        Raises:
+            NotFoundError: There is no such organisation.
+        """
+        organization = await self._organization(slug)
+        if organization is None:
+            raise no_organization(slug)
+        own = self._own(organization)
+        return [
+            pb.NamedPrice(name=name, price=price, own=name in own)
+            for name, price in sorted({**self._file, **own}.items())
+        ]
 
     async def _prices(self, slug: str) -> Prices:
         organization = await self._organization(slug)

@@ -6,6 +6,7 @@ from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.paging import cut, page_size, write_token
 from heddle_runtime.permissions import require_service
 
+from heddle_assistants.accounts.access import require_administrator
 from heddle_assistants.repository.paging import row_before
 from heddle_assistants.usage.days import DailyUsage, period_of
 from heddle_assistants.usage.price_lookup import PriceLookup
@@ -54,6 +55,13 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         prices = await self._prices.of(request.organization)
         model = request.model
         return pb.GetPriceResponse(price=price_of(prices, model.connector, model.model))
+
+    async def ListPrices(
+        self, request: pb.ListPricesRequest, context: Context
+    ) -> pb.ListPricesResponse:
+        """List the prices for the assistants of an organisation."""
+        require_administrator(caller().identity, request.organization)
+        return pb.ListPricesResponse(prices=await self._prices.listed(request.organization))
 
     async def GetUsage(self, request: pb.GetUsageRequest, context: Context) -> pb.GetUsageResponse:
         """Return what one assistant consumed."""

@@ -12,6 +12,7 @@ from heddle_assistants.accounts.checks import check_new_user, check_own
 from heddle_assistants.accounts.sign_in.passwords import Passwords
 from heddle_assistants.accounts.sign_in.sessions import Sessions
 from heddle_assistants.accounts.sign_in.signing_in import SignIn
+from heddle_assistants.accounts.user_list import UserList
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
 
@@ -21,6 +22,7 @@ class UserStores:
     """What users are, and how they sign in."""
 
     users: Users
+    listed: UserList
     sessions: Sessions
     sign_in: SignIn
     passwords: Passwords
