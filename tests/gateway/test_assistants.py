@@ -39,6 +39,17 @@ async def test_what_is_made_is_what_is_read(shelf: Library) -> None:
     assert {**told, "warnings": warnings} == response.json()
 
 
+async def test_an_assistant_that_did_not_change_is_not_sent_again(shelf: Library) -> None:
+    created = await shelf["ana"].post("/assistants", json=TUTOR)
+    path, etag = created.headers["location"], created.headers["etag"]
+    unchanged = await shelf["ana"].get(path, headers={"if-none-match": etag})
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+    assert unchanged.headers["etag"] == etag
+    await shelf["ana"].put(path, json={**TUTOR, "title": "Another"})
+    changed = await shelf["ana"].get(path, headers={"if-none-match": etag})
+    assert changed.json()["title"] == "Another"
+
+
 async def test_what_is_read_can_be_sent_back_and_changes_nothing(shelf: Library) -> None:
     path = await made(shelf)
     before = await shelf["ana"].get(path)

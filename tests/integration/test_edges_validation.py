@@ -237,6 +237,17 @@ async def test_faults_are_refused_over_grpc(heddle: Heddle, name: str) -> None:
     assert {each.field for each in response.violations} == expected
 
 
+async def test_a_check_finds_slots_without_a_tool_and_tools_without_a_slot(heddle: Heddle) -> None:
+    tools = [{"type": "word_count"}, {"type": "word_count", "slot": "words"}]
+    body = heddle.body(prompt_template="😀 {user_input} {words} {wrds}", tools=tools)
+    report = (await heddle.client.post("/assistants/validate", json=body)).json()
+    assert report["valid"]
+    [unknown, unplaced] = report["template_findings"]
+    assert (unknown["kind"], unknown["slot"]) == ("unknown_slot", "wrds")
+    assert body["prompt_template"][unknown["start"] : unknown["end"]] == "{wrds}"
+    assert (unplaced["kind"], unplaced["tools"]) == ("tool_without_slot", [0])
+
+
 async def test_members_that_cannot_be_read_are_all_named_with_the_other_faults(
     heddle: Heddle,
 ) -> None:
@@ -334,7 +345,12 @@ async def test_identifiers_may_be_numbers(heddle: Heddle) -> None:
     report = await heddle.client.post(
         "/assistants/validate", json={**stored, "id": int(stored["id"])}
     )
-    assert report.json() == {"valid": True, "violations": [], "warnings": []}
+    assert {**report.json(), "template_findings": []} == {
+        "valid": True,
+        "violations": [],
+        "warnings": [],
+        "template_findings": [],
+    }
     form = {"name": heddle.name(), "metadata": LAMB, "RAG_Top_k": "4", "RAG_collections": 12}
     number = (await heddle.client.post(CREATE, json=form)).json()["assistant_id"]
     record = (await heddle.client.get(f"/creator/assistant/get_assistant/{number}")).json()

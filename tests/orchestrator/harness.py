@@ -45,6 +45,15 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
     """Of the list."""
     going_on: asyncio.Event | None = None
     """Delays all results until it is set."""
+    catalog: Sequence[tool_pb2.Tool] | None = ()
+    """All tools. None: they cannot be listed."""
+
+    async def ListTools(
+        self, request: tool_pb2.ListToolsRequest, context: Context
+    ) -> tool_pb2.ListToolsResponse:
+        if self.catalog is None:
+            raise UnavailableError("The tools cannot be listed.")
+        return tool_pb2.ListToolsResponse(tools=self.catalog)
 
     async def ListFunctions(
         self, request: tool_pb2.ListFunctionsRequest, context: Context

@@ -366,6 +366,9 @@ RPCS: dict[str, Rpc] = {
     "Orchestrator.ValidateAssistant": Rpc(
         ALL, lambda it: {"assistant": assistant_pb2.Assistant(id=it.assistant)}
     ),
+    "Orchestrator.CheckTemplate": Rpc(
+        ALL, lambda it: {"assistant": assistant_pb2.Assistant(id=it.assistant)}
+    ),
     "Orchestrator.BatchValidateAssistants": Rpc(
         ALL, lambda it: {"requests": [{"assistant": assistant_pb2.Assistant(id=it.assistant)}]}
     ),

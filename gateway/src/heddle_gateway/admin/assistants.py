@@ -3,6 +3,7 @@
 `heddle_conversion.assistant_json` defines their JSON form, also for files.
 """
 
+import asyncio
 import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -19,10 +20,12 @@ from heddle_conversion.assistant_json import (
     write_assistant,
 )
 from pydantic import Field
+from starlette.responses import Response as NotModifiedResponse
 
 from heddle_gateway.admin.assistant_bodies import checked, merged, read_body, refuse
 from heddle_gateway.admin.assistant_schema import AssistantBody, StoredAssistant
 from heddle_gateway.admin.exports import exported, exported_malformed
+from heddle_gateway.admin.template_findings import TemplateFinding, findings_about_template
 from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.error_responses import faults, invalid
 from heddle_gateway.http.models import (
@@ -58,6 +61,10 @@ class ValidationReport(Model):
     valid: bool = Field(description="Whether the assistant would be stored.")
     violations: list[Fault] = Field(description="The faults for which it would be refused.")
     warnings: list[Fault] = Field(description="As of a stored assistant.")
+    template_findings: list[TemplateFinding] = Field(
+        description="Slots that get no text, and tools whose output has no place. They prevent "
+        "nothing."
+    )
 
 
 class AssistantSummary(Model):
@@ -127,14 +134,26 @@ async def list_assistants(api: Call, query: AssistantQuery) -> AssistantPage:
     return AssistantPage(assistants=summaries, next_page_token=page.next_page_token)
 
 
-@routes.get("/assistants/{id}", errors=(400, 404, 422), headers=ETAG)
-async def get(api: Call, id_: AssistantId) -> StoredJson | AssistantSummary:
+@routes.get(
+    "/assistants/{id}",
+    errors=(400, 404, 422),
+    headers=ETAG,
+    responses={304: None},
+    returns=StoredJson | AssistantSummary,
+)
+async def get(
+    api: Call, id_: AssistantId
+) -> dict[str, Any] | AssistantSummary | NotModifiedResponse:
     """Get an assistant. One in LAMB's format is migrated first.
 
-    A caller who may use but not read it gets its description only, as in the list.
+    A caller who may use but not read it gets its description only, as in the list. With the ETag of
+    the assistant in `If-None-Match`, the response is 304.
     """
     request = pb.GetAssistantRequest(reference=f"{PREFIX}{id_}")
     response = await call(api.services.assistants.GetAssistant, request)
+    if api.knows(response.etag):
+        api.set_etag(response.etag)
+        return NotModifiedResponse(status_code=304)
     assistant = response.assistant
     if response.readable:
         return stored(api, response, published=response.published)
@@ -178,12 +197,15 @@ async def validate(api: Call, body: AssistantJson) -> ValidationReport:
     warnings.
     """
     assistant, errors = read_body(body, api.json)
-    response = await checked(api.services.assistants, assistant)
+    response, template_findings = await asyncio.gather(
+        checked(api.services.assistants, assistant), findings_about_template(api, assistant)
+    )
     violations = merged(errors, response.violations)
     return ValidationReport(
         valid=not violations,
         violations=[Fault(**each) for each in faults(violations)],
         warnings=[Fault(**each) for each in faults(response.warnings)],
+        template_findings=template_findings,
     )
 
 

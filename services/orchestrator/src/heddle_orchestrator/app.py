@@ -31,7 +31,7 @@ from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.metering.prices import PriceClient
 from heddle_orchestrator.metering.reserving import Reserver
 from heddle_orchestrator.servicer import OrchestratorServicer
-from heddle_orchestrator.validation import Validator
+from heddle_orchestrator.validation import TemplateChecker, Validator
 
 if TYPE_CHECKING:  # the generated asynchronous stubs exist only in the type files
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
@@ -176,7 +176,8 @@ async def app(
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
     async with flushing(flusher, settings.usage_flush_seconds):
         validator = Validator(clients.tools, clients.connectors)
-        yield [bind(register, OrchestratorServicer(completions, validator))]
+        templates = TemplateChecker(clients.tools)
+        yield [bind(register, OrchestratorServicer(completions, validator, templates))]
 
 
 def _limits(settings: OrchestratorSettings) -> Limits:

@@ -12,15 +12,18 @@ from heddle_runtime.paging import page
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
-from heddle_orchestrator.validation import Validator
+from heddle_orchestrator.validation import TemplateChecker, Validator
 
 
 class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
     """Implements the contract."""
 
-    def __init__(self, completions: Completions, validator: Validator) -> None:
+    def __init__(
+        self, completions: Completions, validator: Validator, templates: TemplateChecker
+    ) -> None:
         self._completions = completions
         self._validator = validator
+        self._templates = templates
 
     async def ListStrategies(
         self, request: pb.ListStrategiesRequest, context: Context
@@ -78,6 +81,13 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         """Return the faults of several assistants."""
         responses = await self._validator.check(request.requests, context)
         return pb.BatchValidateAssistantsResponse(responses=responses)
+
+    async def CheckTemplate(
+        self, request: pb.CheckTemplateRequest, context: Context
+    ) -> pb.CheckTemplateResponse:
+        """Return the findings about a template."""
+        findings = await self._templates.check(request.assistant, context)
+        return pb.CheckTemplateResponse(findings=findings)
 
     def RunCompletion(
         self, request: pb.RunCompletionRequest, context: Context

@@ -213,6 +213,132 @@ class BatchValidateAssistantsResponse(_message.Message):
 Global___BatchValidateAssistantsResponse: _TypeAlias = BatchValidateAssistantsResponse  # noqa: Y015
 
 @_typing.final
+class CheckTemplateRequest(_message.Message):
+    """Request of `CheckTemplate`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def assistant(self) -> _assistant_pb2.Assistant:
+        """The assistant whose template is checked."""
+
+    def __init__(
+        self,
+        *,
+        assistant: _assistant_pb2.Assistant | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckTemplateRequest: _TypeAlias = CheckTemplateRequest  # noqa: Y015
+
+@_typing.final
+class CheckTemplateResponse(_message.Message):
+    """Response of `CheckTemplate`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FINDINGS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___TemplateFinding]:
+        """The findings, at most 100: those about the template in its order, then those about tools. Empty
+        if a tool's own slot is not known, because the tools service cannot be reached.
+        """
+
+    def __init__(
+        self,
+        *,
+        findings: _abc.Iterable[Global___TemplateFinding] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckTemplateResponse: _TypeAlias = CheckTemplateResponse  # noqa: Y015
+
+@_typing.final
+class TemplateFinding(_message.Message):
+    """What is probably a mistake in a template."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Kind:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[TemplateFinding._Kind.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        KIND_UNSPECIFIED: TemplateFinding._Kind.ValueType  # 0
+        """Not used."""
+        KIND_UNKNOWN_SLOT: TemplateFinding._Kind.ValueType  # 1
+        """No tool and no prompt processor has the slot. It is removed from the prompt."""
+        KIND_UNFILLED_SLOT: TemplateFinding._Kind.ValueType  # 2
+        """The tools of the slot are disabled, or do not run before the model."""
+        KIND_TOOL_WITHOUT_SLOT: TemplateFinding._Kind.ValueType  # 3
+        """The template does not have the slot of a tool that runs before the model."""
+        KIND_NO_USER_INPUT: TemplateFinding._Kind.ValueType  # 4
+        """The template does not contain the message of the user."""
+
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper):
+        """What is wrong."""
+
+    KIND_UNSPECIFIED: TemplateFinding.Kind.ValueType  # 0
+    """Not used."""
+    KIND_UNKNOWN_SLOT: TemplateFinding.Kind.ValueType  # 1
+    """No tool and no prompt processor has the slot. It is removed from the prompt."""
+    KIND_UNFILLED_SLOT: TemplateFinding.Kind.ValueType  # 2
+    """The tools of the slot are disabled, or do not run before the model."""
+    KIND_TOOL_WITHOUT_SLOT: TemplateFinding.Kind.ValueType  # 3
+    """The template does not have the slot of a tool that runs before the model."""
+    KIND_NO_USER_INPUT: TemplateFinding.Kind.ValueType  # 4
+    """The template does not contain the message of the user."""
+
+    KIND_FIELD_NUMBER: _builtins.int
+    SLOT_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    kind: Global___TemplateFinding.Kind.ValueType
+    """What is wrong."""
+    slot: _builtins.str
+    """The slot, without braces."""
+    start: _builtins.int
+    """Where the slot begins and ends in the template, in Unicode code points, with its braces. Both are
+    0 if the finding is not about a place.
+    """
+    end: _builtins.int
+    description: _builtins.str
+    """One sentence for the author, with the remedy."""
+    @_builtins.property
+    def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The bindings concerned, by their positions in `Assistant.tools`."""
+
+    def __init__(
+        self,
+        *,
+        kind: Global___TemplateFinding.Kind.ValueType = ...,
+        slot: _builtins.str = ...,
+        start: _builtins.int = ...,
+        end: _builtins.int = ...,
+        tools: _abc.Iterable[_builtins.int] | None = ...,
+        description: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "end", b"end", "kind", b"kind", "slot", b"slot", "start", b"start", "tools", b"tools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TemplateFinding: _TypeAlias = TemplateFinding  # noqa: Y015
+
+@_typing.final
 class Status(_message.Message):
     """Progress, for the user."""
 

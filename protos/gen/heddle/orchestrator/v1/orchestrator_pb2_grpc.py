@@ -57,6 +57,11 @@ class OrchestratorServiceStub:
                 request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsRequest.SerializeToString,
                 response_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsResponse.FromString,
                 _registered_method=True)
+        self.CheckTemplate = channel.unary_unary(
+                '/heddle.orchestrator.v1.OrchestratorService/CheckTemplate',
+                request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CheckTemplateRequest.SerializeToString,
+                response_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CheckTemplateResponse.FromString,
+                _registered_method=True)
         self.RunCompletion = channel.unary_stream(
                 '/heddle.orchestrator.v1.OrchestratorService/RunCompletion',
                 request_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RunCompletionRequest.SerializeToString,
@@ -103,6 +108,14 @@ class OrchestratorServiceServicer:
 
     def BatchValidateAssistants(self, request, context):
         """Checks several assistants as `ValidateAssistant` does, with one call to each other service.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckTemplate(self, request, context):
+        """Finds what is probably a mistake in the template of an assistant: slots that get no text, and
+        tools whose output has no place. Such an assistant is valid.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -193,6 +206,11 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     servicer.BatchValidateAssistants,
                     request_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsRequest.FromString,
                     response_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsResponse.SerializeToString,
+            ),
+            'CheckTemplate': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckTemplate,
+                    request_deserializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CheckTemplateRequest.FromString,
+                    response_serializer=heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CheckTemplateResponse.SerializeToString,
             ),
             'RunCompletion': grpc.unary_stream_rpc_method_handler(
                     servicer.RunCompletion,
@@ -316,6 +334,33 @@ class OrchestratorService:
             '/heddle.orchestrator.v1.OrchestratorService/BatchValidateAssistants',
             heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsRequest.SerializeToString,
             heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.BatchValidateAssistantsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckTemplate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.orchestrator.v1.OrchestratorService/CheckTemplate',
+            heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CheckTemplateRequest.SerializeToString,
+            heddle_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CheckTemplateResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -50,6 +50,10 @@ class OrchestratorServiceStub:
     """
     BatchValidateAssistants: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.BatchValidateAssistantsRequest, _orchestrator_pb2.BatchValidateAssistantsResponse]
     """Checks several assistants as `ValidateAssistant` does, with one call to each other service."""
+    CheckTemplate: _grpc.UnaryUnaryMultiCallable[_orchestrator_pb2.CheckTemplateRequest, _orchestrator_pb2.CheckTemplateResponse]
+    """Finds what is probably a mistake in the template of an assistant: slots that get no text, and
+    tools whose output has no place. Such an assistant is valid.
+    """
     RunCompletion: _grpc.UnaryStreamMultiCallable[_orchestrator_pb2.RunCompletionRequest, _orchestrator_pb2.RunCompletionResponse]
     """Answers a conversation. Each response carries the events that were ready together. The events
     of the stream follow
@@ -128,6 +132,10 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     """
     BatchValidateAssistants: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.BatchValidateAssistantsRequest, _orchestrator_pb2.BatchValidateAssistantsResponse]  # type: ignore[assignment]
     """Checks several assistants as `ValidateAssistant` does, with one call to each other service."""
+    CheckTemplate: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.CheckTemplateRequest, _orchestrator_pb2.CheckTemplateResponse]  # type: ignore[assignment]
+    """Finds what is probably a mistake in the template of an assistant: slots that get no text, and
+    tools whose output has no place. Such an assistant is valid.
+    """
     RunCompletion: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.RunCompletionRequest, _orchestrator_pb2.RunCompletionResponse]  # type: ignore[assignment]
     """Answers a conversation. Each response carries the events that were ready together. The events
     of the stream follow
@@ -227,6 +235,16 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_orchestrator_pb2.BatchValidateAssistantsResponse, _abc.Awaitable[_orchestrator_pb2.BatchValidateAssistantsResponse]]:
         """Checks several assistants as `ValidateAssistant` does, with one call to each other service."""
+
+    @_abc_1.abstractmethod
+    def CheckTemplate(
+        self,
+        request: _orchestrator_pb2.CheckTemplateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_orchestrator_pb2.CheckTemplateResponse, _abc.Awaitable[_orchestrator_pb2.CheckTemplateResponse]]:
+        """Finds what is probably a mistake in the template of an assistant: slots that get no text, and
+        tools whose output has no place. Such an assistant is valid.
+        """
 
     @_abc_1.abstractmethod
     def RunCompletion(

@@ -61,6 +61,11 @@ def _occurrences(template: str) -> tuple[int, Counter[str]]:
     return len(template) - inside, counts
 
 
+def occurrences(template: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each name that `template` contains, and where it begins and ends with its braces."""
+    return ((match[1], match.start(), match.end()) for match in _NAME.finditer(template))
+
+
 def names(template: str) -> list[str]:
     """Return the names that `template` contains, in order."""
     return [match[1] for match in _NAME.finditer(template)]
