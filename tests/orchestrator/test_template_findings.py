@@ -108,8 +108,9 @@ async def test_a_mistake_is_returned_with_its_kind_its_place_and_its_tools(
 
 
 async def test_a_mistyped_slot_has_a_suggestion(stub: "OrchestratorServiceAsyncStub") -> None:
-    [mistakes] = await findings(stub, "{user_input}{context}{contxt}", RAG)
-    assert mistakes.description.endswith("Did you mean {context}?")
+    [mistake] = await findings(stub, "{user_input}{context}{contxt}", RAG)
+    assert mistake.description.endswith("Did you mean {context}?")
+    assert mistake.suggestion == "context"
 
 
 async def test_a_slot_of_the_prompt_processor_is_known(

@@ -27,6 +27,7 @@ class TemplateFinding(Model):
     end: int = Field(description="Where it ends; 0 if the finding is not about a place.")
     tools: list[int] = Field(description="The bindings concerned: positions in `tools`.")
     description: str
+    suggestion: str = Field(description="A slot that the author probably meant, or empty.")
 
 
 async def findings_about_template(api: Call, assistant: Assistant) -> list[TemplateFinding]:

@@ -305,6 +305,7 @@ class TemplateFinding(_message.Message):
     END_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
+    SUGGESTION_FIELD_NUMBER: _builtins.int
     kind: Global___TemplateFinding.Kind.ValueType
     """What is wrong."""
     slot: _builtins.str
@@ -316,6 +317,8 @@ class TemplateFinding(_message.Message):
     end: _builtins.int
     description: _builtins.str
     """One sentence for the author, with the remedy."""
+    suggestion: _builtins.str
+    """A slot that the author probably meant. Empty if none is similar."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The bindings concerned, by their positions in `Assistant.tools`."""
@@ -329,10 +332,11 @@ class TemplateFinding(_message.Message):
         end: _builtins.int = ...,
         tools: _abc.Iterable[_builtins.int] | None = ...,
         description: _builtins.str = ...,
+        suggestion: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "end", b"end", "kind", b"kind", "slot", b"slot", "start", b"start", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "end", b"end", "kind", b"kind", "slot", b"slot", "start", b"start", "suggestion", b"suggestion", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -77,12 +77,13 @@ def _of_slot(name: str, slots: Sequence[str], filled: Sequence[str]) -> pb.Templ
             description=f"The tool of {{{name}}} is disabled or does not run before the model, so "
             "the slot stays empty. Enable the tool in the mode `augment`, or remove the slot.",
         )
-    similar = get_close_matches(name, filled, n=1)
-    hint = f" Did you mean {{{similar[0]}}}?" if similar else ""
+    suggestion = next(iter(get_close_matches(name, filled, n=1)), "")
+    hint = f" Did you mean {{{suggestion}}}?" if suggestion else ""
     return pb.TemplateFinding(
         kind=Kind.KIND_UNKNOWN_SLOT,
         slot=name,
         description=f"No tool fills {{{name}}}, so it is removed from the prompt.{hint}",
+        suggestion=suggestion,
     )
 
 

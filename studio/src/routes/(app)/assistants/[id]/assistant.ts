@@ -13,7 +13,9 @@ export type Report = components["schemas"]["ValidationReport"];
 export type Fault = components["schemas"]["Fault"];
 
 /** The unsaved assistant, as `POST /assistants` and `POST /assistants/try` take it. */
-export type Assistant = Omit<Stored, "warnings" | "malformed_metadata">;
+export type Assistant = Omit<Stored, "warnings" | "malformed_metadata" | "output_hosts"> & {
+  output_hosts: string;
+};
 export type Member = keyof Assistant;
 
 /** An assistant as the server has it. */
@@ -37,7 +39,7 @@ export const isReadable = (answer: Answer): answer is Stored => "model" in answe
 /** Return what the form edits of a stored assistant. */
 export function editable(stored: Stored): Assistant {
   const { warnings: _, malformed_metadata: __, ...assistant } = structuredClone(stored);
-  return assistant;
+  return { ...assistant, output_hosts: assistant.output_hosts ?? "" };
 }
 
 /** Return whether two JSON values are equal. */

@@ -4,6 +4,7 @@ import { api, data, versioned } from "#lib/api/client.ts";
 import { ApiError } from "#lib/api/errors.ts";
 import { debounced } from "#lib/debounced.svelte.ts";
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
+import { language } from "#lib/i18n/index.svelte.ts";
 import {
   type Assistant,
   changes,
@@ -13,6 +14,9 @@ import {
   same,
   type Version,
 } from "./assistant.ts";
+import { type Catalog, toolTexts } from "./catalog.ts";
+import { toolOf } from "./offers.ts";
+import type { TemplateFinding } from "./template.ts";
 
 const VALIDATE_AFTER_MILLISECONDS = 300;
 const DRAFT_AFTER_MILLISECONDS = 200;
@@ -25,6 +29,10 @@ export class Editor {
   stored: Version = $state.raw()!;
   /** What the server found in the unsaved assistant, null before the first answer. */
   findings: Report | null = $state.raw(null);
+  /** What an assistant can be made of, null before it is known. */
+  catalog: Catalog | null = $state.raw(null);
+  /** The tool that the form shows next. */
+  revealed: { index: number } | null = $state.raw(null);
   /** Why the last save failed. */
   error: unknown = $state.raw(null);
   saving = $state(false);
@@ -34,6 +42,7 @@ export class Editor {
   );
   /** Whether something is not saved. */
   readonly changed: boolean = $derived.by(() => this.changedMembers.length > 0);
+  #checkedTemplate = $state.raw("");
   readonly #draft: string;
 
   constructor(
@@ -55,6 +64,31 @@ export class Editor {
   /** Return what the server found wrong with a member, such as `model.connector`. */
   errors = (field: string): string[] =>
     this.findings?.violations.filter((each) => each.field === field).map((each) => each.description) ?? [];
+
+  /** Return how many faults a member and its parts have. */
+  faultsBelow = (field: string): number =>
+    this.findings?.violations.filter(
+      (each) =>
+        each.field === field || each.field.startsWith(`${field}.`) || each.field.startsWith(`${field}[`),
+    ).length ?? 0;
+
+  /** What is probably a mistake in the template. None while it changes: the places would be wrong. */
+  get templateFindings(): readonly TemplateFinding[] {
+    return this.#checkedTemplate === this.assistant.prompt_template
+      ? (this.findings?.template_findings ?? [])
+      : [];
+  }
+
+  /** Show a tool in the form. */
+  reveal = (index: number): void => {
+    this.revealed = { index };
+  };
+
+  toolName(index: number): string {
+    const binding = this.assistant.tools[index];
+    const tool = binding && this.catalog ? toolOf(binding, this.catalog) : undefined;
+    return tool ? toolTexts(tool, language()).title : (binding?.type ?? "");
+  }
 
   /** Store the assistant. What is typed meanwhile stays unsaved. */
   async save(): Promise<void> {
@@ -85,7 +119,13 @@ export class Editor {
   #refuse(failure: unknown): void {
     this.error = failure;
     if (failure instanceof ApiError && failure.violations.length > 0)
-      this.findings = { valid: false, warnings: [], ...this.findings, violations: [...failure.violations] };
+      this.findings = {
+        warnings: [],
+        template_findings: [],
+        ...this.findings,
+        valid: false,
+        violations: [...failure.violations],
+      };
   }
 
   #keepDraft(): void {
@@ -101,7 +141,10 @@ export class Editor {
     $effect(() => {
       const stop = new AbortController();
       data(api.POST("/assistants/validate", { body: body.current, signal: stop.signal })).then(
-        (report) => (this.findings = report),
+        (report) => {
+          this.findings = report;
+          this.#checkedTemplate = body.current.prompt_template;
+        },
         () => {}, // the next change asks again, and saving finds the same faults
       );
       return () => stop.abort();

@@ -1,0 +1,58 @@
+/** What an assistant can be made of, as the server lists it. */
+
+import { api, data } from "#lib/api/client.ts";
+import type { components, paths } from "#lib/api/schema.d.ts";
+import { t } from "#lib/i18n/index.svelte.ts";
+
+export type Tool = components["schemas"]["ToolDefinition"];
+export type Mode = Tool["modes"][number];
+export type Connector = components["schemas"]["ConnectorList"]["connectors"][number];
+export type Strategy =
+  paths["/strategies"]["get"]["responses"]["200"]["content"]["application/json"]["strategies"][number];
+export type PromptProcessor = components["schemas"]["PromptProcessor"];
+
+/** Everything that an editor offers. */
+export interface Catalog {
+  tools: readonly Tool[];
+  connectors: readonly Connector[];
+  strategies: readonly Strategy[];
+  processors: readonly PromptProcessor[];
+}
+
+/** Return the names of what is used if an assistant names nothing. */
+export const DEFAULT_STRATEGY = "parallel";
+export const DEFAULT_PROCESSOR = "simple_augment";
+
+export async function fetchCatalog(signal: AbortSignal): Promise<Catalog> {
+  const [tools, connectors, strategies, processors] = await Promise.all([
+    data(api.GET("/lamb/v1/completions/tools", { signal })),
+    data(api.GET("/connectors", { signal })),
+    data(api.GET("/strategies", { signal })),
+    data(api.GET("/prompt-processors", { signal })),
+  ]);
+  return {
+    tools: tools.tools,
+    connectors: connectors.connectors,
+    strategies: strategies.strategies,
+    processors: processors.prompt_processors,
+  };
+}
+
+/** The texts of a tool in a language; the root of its schema has the translations. */
+export function toolTexts(tool: Tool, language: string): { title: string; description: string } {
+  const translations = tool.config_schema["x-heddle-i18n"] as
+    Record<string, { title?: string; description?: string }> | undefined;
+  const translated = translations?.[language];
+  return {
+    title: translated?.title ?? tool.display_name,
+    description: translated?.description ?? tool.description,
+  };
+}
+
+const CATEGORIES = ["rag", "file", "rubric", "lms", "utilities", "custom"] as const;
+
+/** Return the name of a category; one that the studio does not know has its own. */
+export function categoryName(category: string): string {
+  const known = CATEGORIES.find((each) => each === category);
+  return known ? t(`editor.category.${known}`) : category;
+}

@@ -1,0 +1,54 @@
+/** What of the catalogue an assistant can use. */
+
+import type { Assistant, Binding } from "./assistant.ts";
+import {
+  type Catalog,
+  type Connector,
+  DEFAULT_PROCESSOR,
+  DEFAULT_STRATEGY,
+  type Mode,
+  type Strategy,
+  type Tool,
+  toolTexts,
+} from "./catalog.ts";
+import type { Slot } from "./template.ts";
+
+export const USER_INPUT = "user_input";
+
+export const connectorOf = (assistant: Assistant, catalog: Catalog): Connector | undefined =>
+  catalog.connectors.find(({ name }) => name === assistant.model.connector);
+
+export const strategyOf = (assistant: Assistant, catalog: Catalog): Strategy | undefined =>
+  catalog.strategies.find(({ name }) => name === (assistant.strategy || DEFAULT_STRATEGY));
+
+export const toolOf = (binding: Binding, catalog: Catalog): Tool | undefined =>
+  catalog.tools.find(({ name }) => name === binding.type);
+
+/** Return the modes of a tool in which the assistant can use it. */
+export function possibleModes(tool: Tool, assistant: Assistant, catalog: Catalog): Mode[] {
+  const calls = connectorOf(assistant, catalog)?.calls_functions ?? true;
+  const routes = strategyOf(assistant, catalog)?.runs_agent_tools ?? true;
+  return tool.modes.filter((mode) => (mode === "function" ? calls : mode === "agent" ? routes : true));
+}
+
+/** Return the slot that a binding fills. */
+export const slotOf = (binding: Binding, tool: Tool | undefined): string =>
+  binding.slot || tool?.placeholder || "";
+
+export const runsBeforeModel = (binding: Binding): boolean =>
+  binding.enabled !== false && (binding.mode ?? "augment") === "augment";
+
+/** Return the slots that a template can have, in the order of the tools. */
+export function slotsFor(assistant: Assistant, catalog: Catalog, language: string, question: string): Slot[] {
+  const titles = new Map([[USER_INPUT, question]]);
+  for (const binding of (assistant.tools ?? []).filter(runsBeforeModel)) {
+    const tool = toolOf(binding, catalog);
+    const name = slotOf(binding, tool);
+    const title = tool ? toolTexts(tool, language).title : binding.type;
+    if (name) titles.set(name, titles.has(name) ? `${titles.get(name)}, ${title}` : title);
+  }
+  const processor = assistant.prompt_processor || DEFAULT_PROCESSOR;
+  const own = catalog.processors.find(({ name }) => name === processor)?.slots ?? [];
+  for (const name of own) if (!titles.has(name)) titles.set(name, processor);
+  return [...titles].map(([name, title]) => ({ name, title }));
+}
