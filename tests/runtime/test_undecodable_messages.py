@@ -16,8 +16,12 @@ from runtime.multiplex.serving import CARRY, LIST, STREAM, by_hand, opening, ser
 SECRET = "a-secret-of-at-least-32-characters"
 GUARDED = ServiceSettings(drain_wait=0, HEDDLE_IDENTITY_SECRET=SECRET)  # type: ignore[call-arg] # the alias is the variable's name
 GARBAGE = b"\xff\xff\xff"
-_STREAM_TOKEN = TokenSigner(SECRET).token(Identity("ann"), "heddle.multiplex.v1.MultiplexService")
-OPENING = ((AUTHORIZATION, f"Bearer {_STREAM_TOKEN}"),)
+
+
+def stream_metadata() -> tuple[tuple[str, str]]:
+    """Return the metadata of a multiplexed stream, with a token that is valid from now on."""
+    token = TokenSigner(SECRET).token(Identity("ann"), "heddle.multiplex.v1.MultiplexService")
+    return ((AUTHORIZATION, f"Bearer {token}"),)
 
 
 def greeter() -> Greeter:
@@ -70,7 +74,7 @@ async def test_a_multiplexed_message_that_cannot_be_decoded_is_an_invalid_argume
 
 
 async def test_multiplexed_messages_of_callers_without_a_token_are_not_decoded() -> None:
-    async with serving(greeter(), secret=SECRET) as server, by_hand(server, OPENING) as hand:
+    async with serving(greeter(), secret=SECRET) as server, by_hand(server, stream_metadata()) as hand:
         await hand.say(opening(1, LIST, GARBAGE))
         end = await hand.end_of(1)
     assert end.error.code == grpc.StatusCode.UNAUTHENTICATED.value[0]
@@ -80,7 +84,7 @@ async def test_a_frame_that_cannot_be_decoded_is_an_invalid_argument(
     wire: grpc.aio.Channel,
 ) -> None:
     carry: Any = wire.stream_stream(CARRY)
-    stream = carry(timeout=10, metadata=OPENING)
+    stream = carry(timeout=10, metadata=stream_metadata())
     await stream.write(GARBAGE)
     with pytest.raises(grpc.aio.AioRpcError) as failure:
         while await stream.read() is not grpc.aio.EOF:
