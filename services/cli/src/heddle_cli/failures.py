@@ -1,5 +1,6 @@
 """Failed calls as one sentence."""
 
+import socket
 from typing import cast
 
 import grpc
@@ -9,7 +10,9 @@ from heddle_cli.terminal import plain
 
 _SHORT_SECONDS = 1.0
 _REFUSED = ("Socket closed", "handshake failed")
-"""What gRPC reports if one side uses TLS and the other does not, or trusts another authority."""
+"""What gRPC reports if one side uses TLS and the other does not, or trusts another authority. A
+service that stops during a call closes its sockets, too."""
+_CONNECT_SECONDS = 1.0
 
 
 def failure(error: grpc.RpcError, address: str) -> HeddleError:
@@ -19,7 +22,7 @@ def failure(error: grpc.RpcError, address: str) -> HeddleError:
     details = cast("grpc.Call", error).details() or ""
     unreached = "grpc_code" in known.metadata  # a message of gRPC, not of a service
     if unreached and isinstance(known, UnavailableError):
-        if any(sign in details for sign in _REFUSED):
+        if any(sign in details for sign in _REFUSED) and _listens(address):
             message = (
                 f"{address} does not accept the connection. If the services use TLS, set "
                 "HEDDLE_TLS_CERTIFICATE, HEDDLE_TLS_KEY and HEDDLE_TLS_CA, with a certificate of "
@@ -28,6 +31,18 @@ def failure(error: grpc.RpcError, address: str) -> HeddleError:
             return UnavailableError(message)
         return UnavailableError(f"Nothing answers at {address}. Is the service running there?")
     return known
+
+
+def _listens(address: str) -> bool:
+    """Return whether a process accepts connections at HOST:PORT; True for other addresses."""
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isdecimal():
+        return True
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def sentence(error: HeddleError) -> str:
