@@ -145,8 +145,10 @@ test: $(SYNCED) ## Run all tests with reduced counts
 	$(BIN)/pytest -m "alone and not exhaustive" $(ALONE)
 
 test-all: export HYPOTHESIS_PROFILE = full
+# The browser of tests/studio keeps an event loop running in the process of its tests.
 test-all: chromium $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone" --ignore tests/chaos
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone" --ignore tests/chaos --ignore tests/studio
+	$(BIN)/pytest -n 2 --dist loadfile tests/studio
 	$(BIN)/pytest -m alone $(ALONE)
 	$(BIN)/pytest -m exhaustive tests/chaos
 
