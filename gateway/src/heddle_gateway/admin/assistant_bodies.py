@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_conversion.assistant_json import FieldError, contains, path_text, read_fields
+from heddle_conversion.assistant_json import (
+    PUBLISHED_MEMBER,
+    FieldError,
+    contains,
+    path_text,
+    read_fields,
+)
 from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -26,7 +32,10 @@ def read_body(body: dict[str, Any], place: Place) -> tuple[pb.Assistant, list[Fi
 
     What the body lacks, or what cannot be read, is empty.
     """
-    return read_fields(body, lambda path, _: place.at(*path).text())
+    assistant, errors = read_fields(body, lambda path, _: place.at(*path).text())
+    if not isinstance(body.get(PUBLISHED_MEMBER), bool | None):
+        errors.append(FieldError((PUBLISHED_MEMBER,), "must be true or false"))
+    return assistant, errors
 
 
 async def checked(

@@ -94,9 +94,13 @@ def _complete(schema: dict[str, Any]) -> None:
     """Add an example, and texts and flags of the contract that `AssistantBody` does not list."""
     schema["examples"] = [_EXAMPLE]
     members = schema["properties"]
+    is_stored = "title" in schema["required"]
     for field in pb.Assistant.DESCRIPTOR.fields:
         if field.type in _PLAIN_SCHEMAS and field.name not in _OTHER_NAMES:
-            members.setdefault(field.name, _PLAIN_SCHEMAS[field.type])
+            value = _PLAIN_SCHEMAS[field.type]
+            # In a request, null counts as absent.
+            member = value if is_stored else {"anyOf": [value, {"type": "null"}]}
+            members.setdefault(field.name, member)
 
 
 class AssistantBody(StrictModel):

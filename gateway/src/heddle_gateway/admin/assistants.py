@@ -177,16 +177,14 @@ async def create(api: Call, body: AssistantJson) -> StoredJson:
 
     An invalid one is refused; the error names all its faults.
     """
-    published = body.get("published")
-    if not isinstance(published, bool | None):
-        raise invalid("published", "must be true or false")
     new, errors = read_body(body, api.json)
+    published = body.get(PUBLISHED_MEMBER) is True
     request = pb.CreateAssistantRequest(
-        assistant=new, published=bool(published), validate_only=bool(errors)
+        assistant=new, published=published, validate_only=bool(errors)
     )
     response = await call(api.services.assistants.CreateAssistant, request)
     refuse(errors, response.violations)
-    return created(api, response, published=bool(published))
+    return created(api, response, published=published)
 
 
 @routes.post("/assistants/validate")

@@ -17,6 +17,7 @@ _DIMENSIONS = {
     name: pb.UsageDimension.Value(f"USAGE_DIMENSION_{name.upper()}")
     for name in ("day", "assistant", "model", "organization")
 }
+_NAMES = f"({'|'.join(_DIMENSIONS)})"
 routes = Routes("assistants")
 
 
@@ -25,11 +26,13 @@ class UsageQuery(Model):
 
     page_size: PageSize
     page_token: PageToken
-    by: Text = Field(
+    by: str = Field(
         default="day",
         description="What to split by, separated by commas, in the order of the rows: `day`, "
         "`assistant`, `model`, `organization`. Empty for one sum.",
         examples=["assistant,model,day"],
+        # Not checked by it: the message of the route lists the names.
+        json_schema_extra={"pattern": f"^({_NAMES}(,{_NAMES})*)?$"},
     )
     first_day: Day = Field(
         default="",
@@ -79,7 +82,7 @@ async def summarize(api: Call, query: UsageQuery) -> UsageSummary:
     Completions are counted about a second after they end, on the day of UTC on which they are
     counted. Deleted assistants count for administrators. A reset of counters changes nothing here.
     """
-    names = [name for each in query.by.split(",") if (name := each.strip())]
+    names = query.by.split(",") if query.by else []
     for name in names:
         if name not in _DIMENSIONS:
             raise invalid("by", f"must be of {', '.join(_DIMENSIONS)}", "The query parameter")

@@ -1,5 +1,7 @@
 """`/assistants/try`: a completion of an assistant that is not stored."""
 
+from typing import Any
+
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 from pydantic import Field
@@ -22,10 +24,19 @@ _UNCHECKED = {"name"}
 routes = Routes("assistants")
 
 
+class TriedAssistant(AssistantBody):
+    """An assistant that is not stored."""
+
+    name: str | None = Field(  # type: ignore[assignment] # only stored assistants need a valid one
+        default=None, description="The name of the model in the answer."
+    )
+
+
 class TrialBody(LambChatBody):
     """An assistant, a conversation with it, and options of chat completions."""
 
-    assistant: AssistantBody = Field(description="As in `POST /assistants`. Needs no `name`.")
+    model: Any = Field(default=None, description="Ignored.")
+    assistant: TriedAssistant = Field(description="As in `POST /assistants`. Needs no `name`.")
     charge_to: str | None = Field(
         default=None,
         description="The identifier of a stored assistant that the caller may change: its quota "
@@ -63,7 +74,10 @@ async def _trial(state: State, body: bytes) -> ChatRequest:
     if not isinstance(charged, str | None):
         raise (place / "charge_to").invalid("must be a string")
     members.pop("model", None)
-    chat = parse_request(body, document.get("name") or "trial", (members, place))
+    name = document.get("name")
+    if not isinstance(name, str | None):
+        raise (place / "assistant" / "name").invalid("must be a string")
+    chat = parse_request(body, name or "trial", (members, place))
     assistant, errors = read_body(document, place / "assistant")
     response = await checked(state.services.assistants, assistant)
     stored = isinstance(response, pb.UpdateAssistantResponse)
