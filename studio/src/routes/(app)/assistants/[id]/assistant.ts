@@ -1,6 +1,6 @@
 /** The assistant of the editor: its JSON form, and what of it differs. */
 
-import { api, versioned } from "#lib/api/client.ts";
+import { api, data } from "#lib/api/client.ts";
 import type { components, paths } from "#lib/api/schema.d.ts";
 
 type Json<T> = T extends { content: { "application/json": infer Content } } ? Content : never;
@@ -24,8 +24,21 @@ export interface Version {
   etag: string;
 }
 
+/** A version that somebody else saved, or the user in another window. */
+export interface Other {
+  version: Version;
+  /** Empty if unknown. */
+  author: string;
+  /** When, in seconds since 1970; 0 if unknown. */
+  seconds: number;
+  /** Whether it made a save fail. */
+  blocking?: boolean;
+}
+
+const NOT_MODIFIED = 304;
+
 /** Members that an edit does not change: other routes do, or nothing does. */
-const FIXED: ReadonlySet<string> = new Set([
+export const FIXED: ReadonlySet<string> = new Set([
   "_format_version",
   "id",
   "owner",
@@ -58,9 +71,21 @@ export function changes(before: Assistant, after: Assistant): Member[] {
   return [...members].filter((each) => !FIXED.has(each) && !same(before[each], after[each]));
 }
 
-/** Fetch an assistant. */
-export const fetchAssistant = (
+/** Fetch an assistant; null if it still is the version with the ETag `known`. */
+export async function fetchAssistant(
   id: string,
-  signal?: AbortSignal,
-): Promise<{ content: Answer; etag: string }> =>
-  versioned(api.GET("/assistants/{id}", { params: { path: { id } }, ...(signal && { signal }) }));
+  { known = "", signal }: { known?: string; signal?: AbortSignal } = {},
+): Promise<{ content: Answer; etag: string } | null> {
+  const headers = known ? { "If-None-Match": known } : {};
+  const params = { path: { id } };
+  const call = await api.GET("/assistants/{id}", { params, headers, ...(signal && { signal }) });
+  if (call.response.status === NOT_MODIFIED) return null;
+  return { content: call.data as Answer, etag: call.response.headers.get("etag") ?? "" };
+}
+
+/** Return who saved an assistant last, and when. */
+export async function savedBy(id: string): Promise<{ author: string; seconds: number }> {
+  const params = { path: { id }, query: { page_size: 1 } };
+  const { versions } = await data(api.GET("/assistants/{id}/versions", { params }));
+  return { author: versions[0]?.author ?? "", seconds: versions[0]?.save_time ?? 0 };
+}

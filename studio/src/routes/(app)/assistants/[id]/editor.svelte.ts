@@ -1,25 +1,37 @@
 /** What the editor of an assistant works on. */
 
+import { untrack } from "svelte";
+
 import { api, data, versioned } from "#lib/api/client.ts";
 import { ApiError } from "#lib/api/errors.ts";
 import { debounced } from "#lib/debounced.svelte.ts";
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
 import { language } from "#lib/i18n/index.svelte.ts";
+import { offerUndoOfSave } from "#lib/undo-assistants.ts";
 import {
   type Assistant,
   changes,
   editable,
+  fetchAssistant,
+  isReadable,
   type Member,
+  type Other,
   type Report,
   same,
+  savedBy,
   type Version,
 } from "./assistant.ts";
 import { type Catalog, toolTexts } from "./catalog.ts";
-import { toolOf } from "./offers.ts";
+import { merge, type Side } from "./merge.ts";
 import type { TemplateFinding } from "./template.ts";
 
 const VALIDATE_AFTER_MILLISECONDS = 300;
 const DRAFT_AFTER_MILLISECONDS = 200;
+
+interface StoredDraft {
+  assistant: Assistant;
+  stored: Version;
+}
 
 /** The unsaved assistant, the stored one, and what the server says about them. */
 export class Editor {
@@ -27,8 +39,12 @@ export class Editor {
   assistant: Assistant = $state()!;
   /** What the edit began with, and its ETag. */
   stored: Version = $state.raw()!;
+  /** A save of somebody else, or in another window, since the edit began. */
+  other: Other | null = $state.raw(null);
   /** What the server found in the unsaved assistant, null before the first answer. */
   findings: Report | null = $state.raw(null);
+  /** Why the unsaved assistant could not be checked. */
+  checkError: unknown = $state.raw(null);
   /** What an assistant can be made of, null before it is known. */
   catalog: Catalog | null = $state.raw(null);
   /** The tool that the form shows next. */
@@ -36,6 +52,8 @@ export class Editor {
   /** Why the last save failed. */
   error: unknown = $state.raw(null);
   saving = $state(false);
+  /** Whether the changes are those of an earlier visit. */
+  restored = $state(false);
   /** The fields that differ from the stored assistant. */
   readonly changedMembers: readonly Member[] = $derived.by(() =>
     changes(editable(this.stored.content), this.assistant),
@@ -50,9 +68,11 @@ export class Editor {
     current: Version,
   ) {
     this.#draft = `assistant.${id}`;
-    const draft = readDraft<{ assistant: Assistant; stored: Version }>(this.#draft);
+    const draft = readDraft<StoredDraft>(this.#draft);
     this.stored = draft?.stored ?? current;
     this.assistant = draft?.assistant ?? editable(current.content);
+    this.restored = draft !== null;
+    if (current.etag !== this.etag) void this.#meet(current);
     this.#keepDraft();
     this.#validate();
   }
@@ -61,16 +81,22 @@ export class Editor {
     return this.stored.etag;
   }
 
+  /** The name for people. */
+  get title(): string {
+    return this.stored.content.title || this.stored.content.name;
+  }
+
   /** Return what the server found wrong with a member, such as `model.connector`. */
   errors = (field: string): string[] =>
     this.findings?.violations.filter((each) => each.field === field).map((each) => each.description) ?? [];
 
+  /** Return what the server remarked about a member and its parts. */
+  warningsBelow = (field: string): string[] =>
+    this.findings?.warnings.filter((each) => within(each.field, field)).map((each) => each.description) ?? [];
+
   /** Return how many faults a member and its parts have. */
   faultsBelow = (field: string): number =>
-    this.findings?.violations.filter(
-      (each) =>
-        each.field === field || each.field.startsWith(`${field}.`) || each.field.startsWith(`${field}[`),
-    ).length ?? 0;
+    this.findings?.violations.filter((each) => within(each.field, field)).length ?? 0;
 
   /** What is probably a mistake in the template. None while it changes: the places would be wrong. */
   get templateFindings(): readonly TemplateFinding[] {
@@ -85,9 +111,13 @@ export class Editor {
   };
 
   toolName(index: number): string {
-    const binding = this.assistant.tools[index];
-    const tool = binding && this.catalog ? toolOf(binding, this.catalog) : undefined;
-    return tool ? toolTexts(tool, language()).title : (binding?.type ?? "");
+    return this.titleOf(this.assistant.tools[index]?.type ?? "");
+  }
+
+  /** Return the title of a tool, or its name if the server does not have it. */
+  titleOf(type: string): string {
+    const tool = this.catalog?.tools.find(({ name }) => name === type);
+    return tool ? toolTexts(tool, language()).title : type;
   }
 
   /** Store the assistant. What is typed meanwhile stays unsaved. */
@@ -95,30 +125,101 @@ export class Editor {
     if (this.saving) return;
     this.saving = true;
     this.error = null;
-    const sent = $state.snapshot(this.assistant) as Assistant;
+    const sent = this.#snapshot();
+    const before = this.etag;
     try {
-      this.#adopt(await this.#put(sent), sent);
+      const params = { path: { id: this.id }, header: { "If-Match": before } };
+      const call = api.PUT("/assistants/{id}", { params, body: sent });
+      this.#adopt((await versioned(call)) as Version, sent);
+      this.restored = false;
+      const undone = (): void => void this.refresh(true);
+      offerUndoOfSave({ id: this.id, name: this.title, before, after: this.etag, undone });
     } catch (failure) {
-      this.#refuse(failure);
+      await this.#refuse(failure);
     } finally {
       this.saving = false;
     }
   }
 
-  #put(assistant: Assistant): Promise<Version> {
-    const params = { path: { id: this.id }, header: { "If-Match": this.etag } };
-    return versioned(api.PUT("/assistants/{id}", { params, body: assistant })) as Promise<Version>;
+  /** Ask whether somebody else saved.
+   *
+   * Args:
+   *   load: Whether the form shows what is stored now, if nothing is unsaved.
+   */
+  async refresh(load = false): Promise<void> {
+    const known = this.other?.version.etag ?? this.etag;
+    const current = await fetchAssistant(this.id, { known });
+    if (current === null || this.saving) return;
+    const { content, etag } = current;
+    if (!isReadable(content) || etag === this.etag) return;
+    if (load && !this.changed) this.#load({ content, etag });
+    else await this.#meet({ content, etag });
   }
 
-  #adopt(stored: Version, sent: Assistant): void {
-    const untouched = same($state.snapshot(this.assistant), sent);
-    this.stored = stored;
-    if (untouched) this.assistant = editable(stored.content);
+  /** Continue with what somebody else saved, and with the chosen sides of the differences. */
+  resolve(choices: ReadonlyMap<string, Side>): void {
+    if (this.other === null) return;
+    const { version } = this.other;
+    const base = editable(this.stored.content);
+    this.assistant = merge(base, this.#snapshot(), editable(version.content), choices);
+    this.stored = version;
+    this.other = null;
+    this.error = null;
   }
 
-  #refuse(failure: unknown): void {
+  /** Show what somebody else saved, and forget the changes. Returns how to take that back. */
+  takeTheirs(): () => void {
+    const [assistant, stored, other] = [this.#snapshot(), this.stored, this.other];
+    this.#load(this.other?.version ?? this.stored);
+    return () => {
+      this.stored = other ? stored : this.stored;
+      this.other = other;
+      this.assistant = assistant;
+    };
+  }
+
+  /** Write the draft now: the page may be gone before the next pause. */
+  keepDraft(): void {
+    writeDraft(this.#draft, this.changed ? { assistant: this.assistant, stored: this.stored } : null);
+  }
+
+  #snapshot(): Assistant {
+    return $state.snapshot(this.assistant) as Assistant;
+  }
+
+  #load(version: Version): void {
+    this.stored = version;
+    this.assistant = editable(version.content);
+    this.other = null;
+    this.error = null;
+    this.restored = false;
+  }
+
+  /** Take over a stored version, and keep what was typed while it was being stored. */
+  #adopt(version: Version, sent: Assistant): void {
+    const typed = this.#snapshot();
+    this.stored = version;
+    const stored = editable(version.content);
+    this.assistant = same(typed, sent) ? stored : merge(sent, typed, stored, new Map());
+    this.other = null;
+  }
+
+  /** Note what somebody else saved. Without a difference in the form it replaces the base of the edit. */
+  async #meet(version: Version, conflict: Partial<Other> = {}): Promise<void> {
+    const stored = editable(version.content);
+    if (changes(editable(this.stored.content), stored).length === 0) {
+      this.stored = version;
+      this.other = null;
+      return;
+    }
+    this.other = { version, ...(await savedBy(this.id)), ...conflict };
+  }
+
+  async #refuse(failure: unknown): Promise<void> {
     this.error = failure;
-    if (failure instanceof ApiError && failure.violations.length > 0)
+    if (!(failure instanceof ApiError)) return;
+    if (failure.code === "conflict" || failure.status === 412) await this.#conflict();
+    else if (failure.violations.length > 0)
       this.findings = {
         warnings: [],
         template_findings: [],
@@ -128,26 +229,48 @@ export class Editor {
       };
   }
 
+  async #conflict(): Promise<void> {
+    const current = await fetchAssistant(this.id);
+    if (!current || !isReadable(current.content)) return;
+    await this.#meet({ content: current.content, etag: current.etag }, { blocking: true });
+    if (this.other !== null) return;
+    // Only something that the form does not have differs, such as the publication.
+    this.error = null;
+    this.saving = false;
+    await this.save();
+  }
+
   #keepDraft(): void {
-    const text = debounced(
-      () => (this.changed ? { assistant: $state.snapshot(this.assistant), stored: this.stored } : null),
+    const settled = debounced(
+      () => [this.changed, $state.snapshot(this.assistant)],
       DRAFT_AFTER_MILLISECONDS,
     );
-    $effect(() => writeDraft(this.#draft, text.current));
+    $effect(() => {
+      void settled.current;
+      untrack(() => this.keepDraft());
+    });
   }
 
   #validate(): void {
-    const body = debounced(() => $state.snapshot(this.assistant) as Assistant, VALIDATE_AFTER_MILLISECONDS);
+    const body = debounced(() => this.#snapshot(), VALIDATE_AFTER_MILLISECONDS);
     $effect(() => {
       const stop = new AbortController();
-      data(api.POST("/assistants/validate", { body: body.current, signal: stop.signal })).then(
+      const checked = body.current;
+      data(api.POST("/assistants/validate", { body: checked, signal: stop.signal })).then(
         (report) => {
           this.findings = report;
-          this.#checkedTemplate = body.current.prompt_template;
+          this.checkError = null;
+          this.#checkedTemplate = checked.prompt_template;
         },
-        () => {}, // the next change asks again, and saving finds the same faults
+        (error: unknown) => {
+          if (!stop.signal.aborted) this.checkError = error;
+        },
       );
       return () => stop.abort();
     });
   }
 }
+
+/** Return whether a field is a member, or a part of it. */
+const within = (field: string, member: string): boolean =>
+  field === member || field.startsWith(`${member}.`) || field.startsWith(`${member}[`);

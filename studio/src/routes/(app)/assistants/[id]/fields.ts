@@ -1,0 +1,87 @@
+/** The names of the members of an assistant for people, and the way to their controls. */
+
+import { tick } from "svelte";
+
+import { t } from "#lib/i18n/index.svelte.ts";
+
+import type { Assistant } from "./assistant.ts";
+import type { Editor } from "./editor.svelte.ts";
+
+const NAMES: Record<string, () => string> = {
+  title: () => t("assistants.titleField"),
+  name: () => t("assistants.name"),
+  description: () => t("assistants.description"),
+  model: () => t("editor.model"),
+  "model.connector": () => t("editor.connector"),
+  "model.model": () => t("assistants.model"),
+  system_prompt: () => t("editor.systemPrompt"),
+  prompt_template: () => t("editor.template"),
+  tools: () => t("editor.tools"),
+  strategy: () => t("editor.strategy"),
+  prompt_processor: () => t("editor.processor"),
+  max_tool_rounds: () => t("editor.maxToolRounds"),
+  empty_response: () => t("editor.emptyResponse"),
+  output_hosts: () => t("editor.outputHosts"),
+  cite_sources: () => t("editor.citeSources"),
+  verbose: () => t("editor.verbose"),
+  "capabilities.vision": () => t("editor.vision"),
+  "capabilities.image_generation": () => t("editor.imageGeneration"),
+};
+const TOOL_MEMBERS: Record<string, () => string> = {
+  mode: () => t("editor.tool.mode"),
+  slot: () => t("editor.tool.slot"),
+  on_failure: () => t("editor.tool.onFailure"),
+  timeout: () => t("editor.tool.timeout"),
+  enabled: () => t("editor.tool.enabled"),
+};
+const TOOL = /^tools\[(\d+)\]\.?(.*)$/;
+
+/** Return the name of a field such as `tools[2].config.top_k`. */
+export function fieldName(field: string, editor: Editor): string {
+  const [, index, member = ""] = TOOL.exec(field) ?? [];
+  if (index === undefined) return NAMES[field]?.() ?? field;
+  const tool = editor.toolName(Number(index)) || field;
+  return member ? `${tool}: ${TOOL_MEMBERS[member]?.() ?? member.replace(/^config\./, "")}` : tool;
+}
+
+/** Return the name of a difference between two assistants. */
+export function pathName(path: readonly string[], editor: Editor, others: Assistant): string {
+  const [member = "", id, ...rest] = path;
+  if (member !== "tools" || id === undefined) return NAMES[path.join(".")]?.() ?? path.join(".");
+  const index = editor.assistant.tools.findIndex((each) => String(each.id) === id);
+  if (index >= 0) return fieldName([`tools[${index}]`, ...rest].join("."), editor);
+  const type = others.tools.find((each) => String(each.id) === id)?.type ?? id;
+  return [editor.titleOf(type), ...rest].join(": ");
+}
+
+const CONTROLS = "input, select, textarea";
+const controls = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>("[data-field]")];
+
+/** Return the place of a field in the form; fields without a control are last. */
+export function position(field: string): number {
+  const places = controls();
+  let best = -1;
+  let length = -1;
+  places.forEach(({ dataset }, index) => {
+    const name = dataset["field"]!;
+    const inside = field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`);
+    if (inside && name.length > length) [best, length] = [index, name.length];
+  });
+  return best < 0 ? places.length : best;
+}
+
+/** Move the focus to the control of a field. */
+export async function goTo(field: string, editor: Editor): Promise<void> {
+  const [, index, member] = TOOL.exec(field) ?? [];
+  if (index !== undefined) {
+    editor.reveal(Number(index));
+    await tick();
+    await tick();
+    if (!member) return;
+  }
+  const place = controls()[position(field)];
+  place?.scrollIntoView({ block: "center" });
+  const template = place?.querySelector("[data-template]")?.shadowRoot?.querySelector(".cm-content");
+  const control = place?.matches(CONTROLS) ? place : (template ?? place?.querySelector(CONTROLS));
+  if (control instanceof HTMLElement) control.focus();
+}
