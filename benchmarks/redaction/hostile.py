@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from random import Random
 
-_UNITS = (
+UNITS = (
     *("a", " ", "A", "0", "-", "\n", "=", '"', "\\", "[", "\x1b[", "\x1b", "é", "\\u001b["),
     *(
         "sk-",
@@ -84,14 +84,21 @@ _UNITS = (
         "jdbc:oracle:thin:a/",
         '"d":"',
     ),
+    *(
+        "ann:a1b2c3d4@b.c:99 ",
+        "htpasswd -b x ",
+        "poetry config http-basic.",
+        "password: |\n",
+        "à",
+    ),
 )
 
 
 def hostile_texts(characters: int) -> Iterator[tuple[str, str]]:
     """Yield texts of about that many characters, each with its name."""
-    for unit in _UNITS:
+    for unit in UNITS:
         yield repr(unit), (unit * (characters // len(unit) + 1))[:characters]
     generator = Random(1)  # noqa: S311 - for reproducible texts
-    yield "all units", "".join(generator.choices(_UNITS, k=characters // 10))[:characters]
+    yield "all units", "".join(generator.choices(UNITS, k=characters // 10))[:characters]
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:=/@\"' \n"
     yield "random", "".join(generator.choices(letters, k=characters))

@@ -24,6 +24,7 @@ from benchmarks.redaction.__main__ import (
     measure_false_positives,
     measure_recall,
 )
+from benchmarks.redaction.hostile import UNITS
 from benchmarks.redaction.texts import SecretText
 
 SECRETS = [
@@ -90,6 +91,7 @@ def test_a_secret_is_gone_and_the_rest_stays(secret: str) -> None:
         ("Authorization: Basic YW5hOmI= was sent", "Authorization: [redacted] was sent"),
         ("\x1b[31mpassword=\x1b[0mhunter2 é", "password=[redacted] é"),
         ("the naïve password=hunter2 — ça va", "the naïve password=[redacted] — ça va"),
+        ("password=xk1à12345 y 密码:a1b2c3d4 là", "password=[redacted] y 密码:[redacted] là"),
     ],
 )  # fmt: skip
 def test_only_the_secret_is_replaced(text: str, shown: str) -> None:
@@ -153,3 +155,11 @@ def test_any_text_can_be_redacted_again_without_a_change(text: str) -> None:
     once = redact(text)
 
     assert redact(once) == once
+
+
+@given(st.lists(st.sampled_from([*UNITS, *"àÅ密²\u2005\xa0\x85", "a1b2c3d4"]), max_size=30))
+def test_a_secret_may_have_any_characters(units: list[str]) -> None:
+    text = "".join(units)
+
+    assert len(redact(text)) <= len(text) + len(REDACTED) * MAX_CANDIDATES
+    assert "a1à345" not in redact(f"{text}\npassword=xka1à345")

@@ -25,7 +25,7 @@ def _group(_: str, groups: Groups) -> Span:
 
 RULES = (
     rule(
-        rf"""(?:^|[\s"'\[,])--?(?:[\w.]+[-_])*(?:{STRONG}|token|pass|pw){SUFFIX}[\x20\t]+["']?""",
+        rf"""(?:^|[\s"'\[,])--?(?:[\w.]+[-_])*(?:{STRONG}|token|(?:key|store)?pass|pw){SUFFIX}[\x20\t]+["']?""",
         _password,
     ),
     # netrc
@@ -40,6 +40,13 @@ RULES = (
     ),
     rule(
         r"""\bsmbclient\b[^\n|;]*?\s-U\s?["']?[^\s%]{1,64}%|\b(?:unzip|zip|7za?)\s+-[pP]\s?""",
+        _password,
+        exact=True,
+    ),
+    # Tools that take the name and then the password.
+    rule(
+        r"""\b(?:rabbitmqctl\s(?:add_user|change_password|authenticate_user)|htpasswd\s+-[A-Za-z]*b[A-Za-z]*\s+[^\s]+"""
+        r"""|(?:poetry|composer)\sconfig\s(?:--\w+\s)*http-basic\.[\w.-]+)\s+["']?[^\s"']+["']?\s+["']?""",
         _password,
         exact=True,
     ),

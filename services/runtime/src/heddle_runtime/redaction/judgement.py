@@ -7,9 +7,9 @@ from heddle_runtime.redaction.names import is_secret_name, is_weak_name
 
 MAX_READ = 256
 """Characters of a value that are looked at. A longer value is a secret if its name says so."""
-_MIN_STRONG, _MIN_WEAK, _MIN_RANDOM_WEAK = 3, 6, 16
+_MIN_STRONG, _MIN_WEAK, _MIN_MENTIONED_WEAK, _MIN_RANDOM_WEAK = 3, 6, 8, 16
 _PART = re.compile(r"[A-Za-z0-9]+")
-_NUMBERED_WORD = re.compile(r"[A-Za-z]?[a-z]{3,}[0-9]{1,4}")
+_NUMBERED_WORD = re.compile(r"[A-Za-z]?[a-z]{3,}[0-9]{1,4}|(?:ed|x)25519")
 _RANDOM_PART = re.compile(
     # Letters and digits, or capital and small letters but not camelCase.
     r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{10,}"
@@ -62,8 +62,9 @@ _COMMON = re.compile(
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}\S*"  # a date
 )
 _NAME = re.compile(
-    # The name of a variable, of an environment variable or of a class in the place of its value.
+    # The name of a variable, of an environment variable, of a class or of a header as a value.
     r"[A-Za-z]*_[A-Za-z_]*"
+    r"|x(?:-[a-z]+)+"  # of a header
     r"|[A-Za-z]*(?:key|token|secret|password|passwd|pwd|credentials?)[A-Za-z]*",
     re.IGNORECASE,
 )
@@ -156,7 +157,8 @@ def is_mentioned_secret(value: str, *, weak: bool) -> bool:
     if _is_path(value) or _REFERENCE.fullmatch(value) or _NAME.fullmatch(value):
         return False
     if weak:
-        return is_random(value) and not _IDENTIFIER.fullmatch(value)
+        is_long = len(value) >= _MIN_MENTIONED_WEAK
+        return is_long and is_random(value) and not _IDENTIFIER.fullmatch(value)
     has_digit = any(map(str.isdigit, value))
     has_symbol = any(c in "!@#$%^&*+=~?" for c in value[:-1])
     return len(value) > _MIN_STRONG and (has_digit or has_symbol or is_random(value))

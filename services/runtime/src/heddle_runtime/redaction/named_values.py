@@ -142,9 +142,14 @@ def _without_trailing(text: str, first: int, last: int) -> int:
 
 
 _CLOSING = r"""(?:\\*["'`]|[\])]|\*\*|&quot;|&\#39;|%22|%27)*"""
-_SEPARATOR = r"(?:\x20?:\x20?[A-Za-z.]{2,20}\x20?=|:=|=>|->|(?:\|\||\?\??|\+)?={1,3}|:|%3D|%3A)"
+_SEPARATOR = (
+    r"(?:\x20?:\x20?[A-Za-z.]{2,20}\x20?=|:=|=>|->|(?:\|\||\?\??|\+)?={1,3}"
+    r"|:|\xEF\xBC\x9A|%3D|%3A)"  # the second is the wide colon of Chinese
+)
+_NEXT_LINE = r"(?:(?:[|>][-+]?[\x20\t]*)?\r?\n[\x20\t]*)?"
+"""Where a value begins that is not on the line of its name; in YAML perhaps after `|` or `>`."""
 _VERBS = (
-    r"(?:is|was|are|ist|es|est)\s+(?:(?:set|changed|equal|now)\s+(?:to\s+)?)?"
+    r"(?:is|was|are|ist|es|és|est|da)\s+(?:(?:set|changed|equal|now)\s+(?:to\s+)?)?"
     r"|(?:provided|supplied|used|given|received)\s*:?\s+"
 )
 _QUOTE = r"""\\*["'`]"""
@@ -152,8 +157,8 @@ RULES = (
     rule(
         rf"""(?:({STRONG})|(?:{WEAK})){SUFFIX}
         (?:
-          {_CLOSING}(?:\x20\[[^\]\n]{{0,40}}\])?([\x20\t]*{_SEPARATOR}[\x20\t]*(?:\r?\n[\x20\t]*)?)
-        | ((?:{_CLOSING}[\s,]+(?:{_QUOTE})?value(?:{_QUOTE})?\s*[:=]\s*)|{_QUOTE}\)?,\s?)
+          {_CLOSING}(?:\x20\[[^\]\n]{{0,40}}\])?([\x20\t]*{_SEPARATOR}[\x20\t]*{_NEXT_LINE})
+        | ((?:{_CLOSING}[\s,]+(?:{_QUOTE})?(?:value|content){_CLOSING}\s*[:=]\s*)|{_QUOTE}\)?,\s?)
         | ([\s|]+((?:{_VERBS}):?\s*)?){_QUOTE}?[^\s"'`]*(?:[0-9]|(?-i:[a-z][A-Z]))
         )""",
         _secret,

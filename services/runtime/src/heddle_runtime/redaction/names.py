@@ -17,10 +17,11 @@ _TOKEN_KINDS = (
 STRONG = (
     r"pass(?:[-_\x20]?(?:word|phrase|code|wort)|wd)|pswd|pwd|kennwort|contrase(?:ñ|n)a|contrasenya"
     r"|palabra\x20de\x20paso|mot[-_\x20]de[-_\x20]passe|senha|wachtwoord|pasahitza"
+    r"|密码|密碼|パスワード|пароль|Пароль|hasło|heslo|lösenord|adgangskode"
     rf"|(?:x-)?api{_GAP}(?:key|secret|token|auth)|(?:{_KEY_OWNERS}){_GAP}key"
     rf"|secret{_GAP}access{_GAP}key|access{_GAP}key{_GAP}secret|(?:{_TOKEN_KINDS}){_GAP}token"
     rf"|secret|pepper|otp|requirepass|masterauth|ws-?token"
-    rf"|totp{_GAP}seed|connection{_GAP}string|jaas{_GAP}config"
+    rf"|psk|code{_GAP}verifier|saml{_GAP}response|totp{_GAP}seed|connection{_GAP}string|jaas{_GAP}config"
 )
 """Names whose values are secrets. For RE2 and for Python; upper and lower case are the same."""
 WEAK = (

@@ -24,6 +24,8 @@ _ESCAPE_SEQUENCE = re.compile(
     # a space in it, such as the shape of the cursor: its end could be the beginning of a secret.
     r"\x1b(?:\[[0-?]{0,64}+[!-/]{0,8}+[@-~]|\][^\x07\x1b]{0,512}+(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
+_BYTES = bytes.maketrans(b"\x85\xa0\xb2\xb3\xb9", b"\x81" * 5)
+"""Replaces bytes within characters that Python would take for spaces and digits."""
 
 Span = tuple[int, int]
 Groups = tuple[Span, ...]
@@ -88,7 +90,7 @@ def replace(text: str, rules: tuple[Rule, ...], more: RuleSet | None = None) -> 
     plain = _without_escapes(text)
     data = plain.encode("utf-8", "surrogatepass")
     # A character for each byte, so that positions are the same for RE2 and for Python.
-    characters = plain if len(data) == len(plain) else data.decode("latin-1")
+    characters = plain if len(data) == len(plain) else data.translate(_BYTES).decode("latin-1")
     spans: list[Span] = []
     limit, candidates = len(data), MAX_CANDIDATES
     if more is not None and more.any.search(data) is not None:

@@ -41,7 +41,14 @@ def _thin(_: str, groups: Groups) -> Span:
     return groups[1] if groups[1][0] >= 0 else groups[0]
 
 
+def _login(text: str, groups: Groups) -> Span | None:
+    """Return the password of `user:password@host:port`, without a scheme."""
+    first, last = groups[1]
+    return (first, last) if is_random(text[first:last]) else None
+
+
 RULES = (
+    rule(r"""\b[\w.+-]{1,64}:([^\s:@/"'<>`]{6,128})@[\w-]+(?:\.[\w-]+)*:[0-9]{2,5}\b""", _login),
     rule(r"""://[^\s/?#"'<>`@]*@(?:[^\s/?#"'<>`@]*@)*""", _user),
     rule(
         r"(?:[?&;]|&amp;|%26|%3F)(?:key|sig|signature|code|sign|ticket|hash|k|t|s|access|x-amz-(?:signature|credential|security-token)"
