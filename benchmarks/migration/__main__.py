@@ -25,6 +25,9 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         action="store_true",
         help="begin with an import of the rows from a LAMB database",
     )
+    parser.add_argument(
+        "--validate", action="store_true", help="run the services that check imported assistants"
+    )
     parser.add_argument("--get", action="store_true", help="measure single reads instead")
     parser.add_argument("--assistants", type=int, default=200, help="how many are read [200]")
     parser.add_argument("--rounds", type=int, default=7, help="rounds of reads [7]")
@@ -47,7 +50,13 @@ def main() -> int:
     jobs = []
     for name in names:
         with TemporaryDirectory(prefix="heddle-bench-") as folder:
-            jobs += batch_jobs.measure(name, flags.rows, Path(folder), importing=flags.importing)
+            jobs += batch_jobs.measure(
+                name,
+                flags.rows,
+                Path(folder),
+                importing=flags.importing,
+                validating=flags.validate,
+            )
     print(report.batch_jobs(jobs))
     _keep(flags, "migration.json", {"batch_jobs": jobs})
     return 0

@@ -38,9 +38,9 @@ class BatchJob(msgspec.Struct, frozen=True):
     rate: float
     """Rows in a second."""
     cpu: float
-    """CPU seconds of both services."""
+    """CPU seconds of all services."""
     rest: float
-    """MiB of both services before, as proportional set size."""
+    """MiB of all services before, as proportional set size."""
     peak: float
     """The most MiB during the batch job, likewise."""
     high_water: float
@@ -51,7 +51,9 @@ class WrongBatchJobError(Exception):
     """Raised when a batch job did not do what it should have. The message says what."""
 
 
-def measure(name: str, count: int, folder: Path, *, importing: bool) -> list[BatchJob]:
+def measure(
+    name: str, count: int, folder: Path, *, importing: bool, validating: bool
+) -> list[BatchJob]:
     """Migrate and roll back `count` rows of a fresh database.
 
     Args:
@@ -59,6 +61,7 @@ def measure(name: str, count: int, folder: Path, *, importing: bool) -> list[Bat
         count: The number of rows.
         folder: Where files may be written.
         importing: Whether the rows come from a LAMB database through the services.
+        validating: Whether the services run that check assistants.
     """
     settings: dict[str, str] = {}
     with fresh(name, folder) as url:
@@ -69,7 +72,7 @@ def measure(name: str, count: int, folder: Path, *, importing: bool) -> list[Bat
         else:
             fill(url, rows(count))
             before = fingerprint(url)
-        with serving(url, folder, **settings) as service:
+        with serving(url, folder, validating=validating, **settings) as service:
             jobs = []
             if importing:
                 _say(f"{name}: import")

@@ -1,6 +1,7 @@
 """Assistants as LAMB's users made them: the known legacy rows, varied."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ SHARES = {"02_simple_rag": 40, "13_quota": 10, "07_single_file": 8, "05_rubric":
 BROKEN = "14_not_json"
 BROKEN_SHARE = 0.001
 SEED = 43
+_ITEM = re.compile(r"[\w-]+")
 _LANGUAGE = (
     "You are a patient tutor. Ask before you tell. Name your sources. Say so when you do not know. "
 )
@@ -36,6 +38,8 @@ def rows(count: int) -> Iterator[dict[str, Any]]:
 def _varied(row: dict[str, Any], number: int, dice: Random) -> dict[str, Any]:
     metadata = row["api_callback"]
     if isinstance(metadata, dict):
+        if metadata.get("file_path"):
+            metadata = metadata | {"file_path": f"{number}/notes.md"}
         metadata = json.dumps(metadata | {"note": f"{number}", "quota_used": dice.random()})
     return {
         "id": number,
@@ -47,7 +51,7 @@ def _varied(row: dict[str, Any], number: int, dice: Random) -> dict[str, Any]:
         "system_prompt": _LANGUAGE * dice.randint(1, 20),
         "prompt_template": row["prompt_template"],
         "rag_top_k": row["RAG_Top_k"],
-        "rag_collections": row["RAG_collections"],
+        "rag_collections": _ITEM.sub(rf"\g<0>-{number}", row["RAG_collections"] or "") or None,
         "created_at": row["created_at"],
         "updated_at": row["updated_at"],
     }

@@ -15,6 +15,8 @@ from benchmarks.gateway.processes import Command, Process, free_ports, started
 
 SECRET = "32 characters that protect nothing"  # noqa: S105 - of no use elsewhere
 READY_WITHIN = 60.0
+VALIDATING = ("heddle_connector", "heddle_tools_service", "heddle_orchestrator")
+"""The services without which the assistants service stores assistants unchecked."""
 _POLL = 0.05
 _SAMPLE = 0.2
 _KIBIBYTES = 1024
@@ -29,10 +31,11 @@ class Service:
     migration: str
     """Of the migration service."""
     processes: tuple[Process, ...]
+    """With the services that check assistants, if they run."""
 
     @property
     def pids(self) -> list[int]:
-        """The processes of both services."""
+        """The processes of all services."""
         return [process.popen.pid for process in self.processes]
 
     def peak(self) -> float:
@@ -52,20 +55,30 @@ def environment(url: str, folder: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(url: str, folder: Path, **more: str) -> Iterator[Service]:
-    """Run both services on a database, with the settings that users run them with."""
-    assistants, migration = (f"127.0.0.1:{port}" for port in free_ports(2))
+def serving(url: str, folder: Path, *, validating: bool, **more: str) -> Iterator[Service]:
+    """Run the services on a database, with the settings that users run them with.
+
+    Args:
+        url: The address of the database.
+        folder: Where files may be written.
+        validating: Whether the services run that check assistants.
+        more: Further settings.
+    """
+    assistants, migration, *others = (f"127.0.0.1:{port}" for port in free_ports(5))
     settings = environment(url, folder) | {
         "HEDDLE_ASSISTANTS_LISTEN": assistants,
         "HEDDLE_ASSISTANTS_ADDRESS": assistants,
         "HEDDLE_MIGRATION_LISTEN": migration,
         **more,
     }
+    for name, address in zip(("CONNECTOR", "TOOLS", "ORCHESTRATOR"), others, strict=True):
+        settings |= {f"HEDDLE_{name}_LISTEN": address, f"HEDDLE_{name}_ADDRESS": address}
     logs = folder / "logs"
     logs.mkdir(exist_ok=True)
-    modules = ("heddle_assistants", "heddle_migration_service")
-    with started([Command(each, environment=settings) for each in modules], logs) as processes:
-        for address, process in zip((assistants, migration), processes, strict=True):
+    checking = dict(zip(VALIDATING, others, strict=True)) if validating else {}
+    at = {"heddle_assistants": assistants, "heddle_migration_service": migration, **checking}
+    with started([Command(each, environment=settings) for each in at], logs) as processes:
+        for address, process in zip(at.values(), processes, strict=True):
             _wait(address, process)
         yield Service(assistants, migration, tuple(processes))
 
