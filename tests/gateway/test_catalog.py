@@ -81,6 +81,7 @@ async def test_tools_are_listed_for_both_of_lambs_clients(bench: Bench) -> None:
         "version": "1.0",
         "function_name": "use_simple_rag",
         "modes": ["augment", "function"],
+        "connectors": {"augment": ["bypass", "openai"], "function": ["openai"]},
         "functions": [
             {
                 "type": "function",

@@ -1,17 +1,17 @@
 """The parts of assistants in LAMB's form: tools, connectors, models and strategies."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1.chat_pb2 import FunctionDeclaration
-from heddle.connector.v1.connector_pb2 import ListConnectorsRequest, ListModelsRequest
+from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_conversion.assistant_json import FieldError, read_struct
-from heddle_runtime.errors import NotFoundError
+from heddle_runtime.errors import DeadlineError, NotFoundError, UnavailableError
 from heddle_runtime.json_text import members
 from pydantic import Field
 
@@ -52,6 +52,10 @@ class ToolDefinition(Model):
     version: str
     function_name: str = Field(description="The name by which models call the tool.")
     modes: list[Mode] = Field(description="The ways in which an assistant can bind the tool.")
+    connectors: dict[Mode, list[str]] | None = Field(
+        description="For each mode, the connectors of the assistants that can bind the tool so. "
+        "Null if the connector service does not answer."
+    )
     functions: list[dict[str, Any]] = Field(
         description="The tool's functions, as OpenAI's `tools`. Empty if they depend on its "
         "configuration."
@@ -125,7 +129,10 @@ async def get_tool(api: Call, name: ToolName) -> ToolDefinition:
     """Get one tool."""
     request = tool_pb2.GetToolRequest(name=name)
     with _lamb_error(name):
-        return definition((await call(api.services.tools.GetTool, request, LIST_SECONDS)).tool)
+        response, installed = await asyncio.gather(
+            call(api.services.tools.GetTool, request, LIST_SECONDS), _installed_or_none(api)
+        )
+    return definition(response.tool, installed)
 
 
 @routes.post(f"{LAMB_PATH}/tools/{{name}}/validate", access=Access.KEY, errors=(404,))
@@ -174,17 +181,30 @@ async def catalog(api: Call) -> Catalog:
     )
 
 
-def definition(tool: tool_pb2.Tool) -> ToolDefinition:
-    """Return a tool in LAMB's form."""
+def definition(
+    tool: tool_pb2.Tool, installed: Sequence[connector_pb2.Connector] | None
+) -> ToolDefinition:
+    """Return a tool in LAMB's form.
+
+    Args:
+        tool: The tool.
+        installed: The connectors. None: they are not known.
+    """
+    modes = [_MODES[mode] for mode in tool.modes if mode in _MODES]
     return ToolDefinition.of(
         tool,
         display_name=tool.title or tool.name,
         placeholder=tool.default_slot,
         config_schema=members(tool.config_schema_json),
         function_name=tool.functions[0].name if tool.functions else tool.name,
-        modes=[_MODES[mode] for mode in tool.modes if mode in _MODES],
+        modes=modes,
+        connectors=None if installed is None else {m: _usable_with(m, installed) for m in modes},
         functions=[_function(each) for each in tool.functions],
     )
+
+
+def _usable_with(mode: Mode, installed: Sequence[connector_pb2.Connector]) -> list[str]:
+    return [each.name for each in installed if mode != "function" or each.calls_functions]
 
 
 def _function(function: FunctionDeclaration) -> dict[str, Any]:
@@ -201,20 +221,34 @@ def _function(function: FunctionDeclaration) -> dict[str, Any]:
 
 async def _tools(api: Call) -> list[ToolDefinition]:
     request = tool_pb2.ListToolsRequest()
-    tools = await items(api.services.tools.ListTools, request, "tools", LIST_SECONDS)
-    return [definition(tool) for tool in tools]
+    tools, installed = await asyncio.gather(
+        items(api.services.tools.ListTools, request, "tools", LIST_SECONDS),
+        _installed_or_none(api),
+    )
+    return [definition(tool, installed) for tool in tools]
+
+
+async def _installed(api: Call) -> list[connector_pb2.Connector]:
+    method = api.services.connectors.ListConnectors
+    return await items(method, connector_pb2.ListConnectorsRequest(), "connectors", LIST_SECONDS)
+
+
+async def _installed_or_none(api: Call) -> list[connector_pb2.Connector] | None:
+    """Return the connectors, None if they are not known: tools are listed without them."""
+    try:
+        return await _installed(api)
+    except (UnavailableError, DeadlineError):
+        return None
 
 
 async def _connectors(api: Call) -> dict[str, Connector]:
     """Return the connectors and their models; none if the provider does not answer."""
-    client = api.services.connectors
-    request = ListConnectorsRequest()
-    installed = await items(client.ListConnectors, request, "connectors", LIST_SECONDS)
     connectors = {
         each.name: Connector(name=each.name, calls_functions=each.calls_functions)
-        for each in installed
+        for each in await _installed(api)
     }
-    for each in await items(client.ListModels, ListModelsRequest(), "models", LIST_SECONDS):
+    request = connector_pb2.ListModelsRequest()
+    for each in await items(api.services.connectors.ListModels, request, "models", LIST_SECONDS):
         if (connector := connectors.get(each.ref.connector)) is not None:
             model = ConnectorModel(id=each.ref.model, name=each.title or each.ref.model)
             connector.available_llms.append(model.id)
