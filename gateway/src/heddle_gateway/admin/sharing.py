@@ -91,6 +91,8 @@ async def hand_over(api: Call, id_: AssistantId, body: OwnerBody) -> Transferred
 
     Only for its owner and administrators. From then on its tools read what the new owner may read.
     """
+    # First, because it answers about a reader's assistant as about one that does not exist.
+    await call(api.services.sharing.GetSharing, pb.GetSharingRequest(id=id_))
     # Afterwards the former owner may not read it any more.
     get_request = GetAssistantRequest(reference=f"{PREFIX}{id_}")
     assistant = (await call(api.services.assistants.GetAssistant, get_request)).assistant
