@@ -3,6 +3,7 @@
 Each row asks an assistant, streamed and whole, and checks both answers.
 """
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
@@ -219,6 +220,12 @@ class Answer:
         report = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
         finish = choices[-1]["finish_reason"] or ""
         return cls(200, text, response.text, message, finish, report=report)
+
+    @property
+    def chosen(self) -> list[str]:
+        """The tools that the agent chose."""
+        decisions = [each["data"]["choices"] for each in self.report if each["type"] == "decision"]
+        return [choice["tool"] for choices in decisions for choice in choices]
 
     @property
     def failures(self) -> list[Any]:
@@ -439,10 +446,14 @@ async def test_a_tool_that_raises_is_reported_and_the_answer_continues(heddle: H
     assert "boom" in heddle.services.log("heddle_tools_service")
 
 
-async def test_a_search_of_a_missing_collection_is_reported(heddle: Heddle) -> None:
+async def test_a_search_of_a_missing_collection_is_reported_and_not_chosen(
+    heddle: Heddle,
+) -> None:
     for answer in await heddle.answers("lamb_assistant.6"):
-        report = json.dumps(answer.failures)
-        assert "no collection 'no-such-manual'" in report
+        [tool, warning] = answer.failures
+        assert (tool["name"], tool["outcome"]) == ("fast_vector_search", "failed")
+        assert "no collection 'no-such-manual'" in warning
+        assert answer.chosen == ["text_response"]
         assert "HEDDLE_" not in answer.raw
     assert "HEDDLE_KNOWLEDGE_KB_URL" in heddle.services.log("heddle_knowledge")
 
@@ -491,3 +502,15 @@ async def test_a_redirect_of_an_organisations_server_is_not_followed(
             assert "redirects (302)" in json.dumps(answer.failures)
     finally:
         heddle.sites.answer, heddle.sites.headers = None, {}
+
+
+async def test_a_search_without_the_service_behind_it_is_reported_and_not_chosen(
+    heddle: Heddle,
+) -> None:
+    """Last, because it ends the service."""
+    await asyncio.to_thread(heddle.services.kill, "heddle_knowledge")
+    for answer in await heddle.answers("lamb_assistant.6"):
+        [tool, warning] = answer.failures
+        assert (tool["name"], tool["outcome"]) == ("fast_vector_search", "failed")
+        assert "Try again later" in warning
+        assert answer.chosen == ["text_response"]

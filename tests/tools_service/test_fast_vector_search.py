@@ -4,6 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from google.rpc import status_pb2
+from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
 from heddle_tools_service.capabilities.passages import FailedSearch, SearchOptions
@@ -159,3 +161,46 @@ async def test_what_a_backend_did_not_heed_is_told() -> None:
     found = await run_tool(fast_vector_search, {}, {"query": "q"}, passages=knowledge)
 
     assert list(found.result.warnings) == ["It does not heed time_from."]
+
+
+class OneCollection:
+    """A knowledge service that has no collection but `looms`."""
+
+    async def SearchCollections(
+        self, request: knowledge_pb2.SearchCollectionsRequest, **_: object
+    ) -> knowledge_pb2.SearchCollectionsResponse:
+        missing = status_pb2.Status(code=5, message="There is no such collection.")
+        return knowledge_pb2.SearchCollectionsResponse(
+            results=[
+                knowledge_pb2.CollectionPassages(
+                    collection=name, error=None if name == "looms" else missing
+                )
+                for name in request.collections
+            ]
+        )
+
+    async def SearchPages(self, *_: object, **__: object) -> knowledge_pb2.SearchPagesResponse:
+        return knowledge_pb2.SearchPagesResponse()
+
+
+@pytest.mark.parametrize("tool", ["fast_vector_search", "hybrid_search"])
+@pytest.mark.parametrize(
+    ("knowledge", "collections", "available"),
+    [
+        (OneCollection(), ["looms"], True),
+        (OneCollection(), ["gone", "looms"], True),
+        (OneCollection(), ["gone"], False),
+        (HangingKnowledge(), ["looms"], True),  # it is only slow, as far as anybody knows
+    ],
+)
+async def test_the_agent_cannot_choose_a_search_without_a_collection(
+    tool: str, knowledge: Any, collections: list[str], *, available: bool
+) -> None:
+    call = invocation("1", tool, {"collections": collections})
+    request = pb.AssessToolsRequest(invocations=[call], context=said("What is a shed?"))
+    async with serving(discovering(None), knowledge=knowledge) as client:
+        response = await client.stub.AssessTools(request, **new_call_options(30))
+
+    [assessment] = response.assessments
+    assert assessment.available is available
+    assert ("no such collection" in assessment.error.message) is not available

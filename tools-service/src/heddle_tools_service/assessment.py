@@ -9,7 +9,7 @@ from heddle_tools_service.agent_run_state import examples_of
 from heddle_tools_service.function_calls import declaration
 from heddle_tools_service.registry import Installed
 from heddle_tools_service.result_mapping import phrase
-from heddle_tools_service.sdk import Function, Tool, ToolCall, ToolError
+from heddle_tools_service.sdk import Function, Tool, ToolCall, ToolError, ToolUnavailableError
 
 _DISABLED = "It is switched off here."
 _NOT_AVAILABLE = "It is of no use now."
@@ -26,6 +26,9 @@ async def assess(
         installed: A tool of the mode `agent`.
         call: The call that its callbacks receive.
         enabled: Whether the tool is enabled for the assistant.
+
+    Raises:
+        ToolUnavailableError: What the tool needs does not answer, or is not there.
     """
     reason = await _obstacle(installed, call) if enabled else _DISABLED
     if installed.offer is None:
@@ -62,10 +65,12 @@ async def _set_trigger(
 
 
 async def _obstacle(installed: Installed, call: ToolCall[Any]) -> str:
-    """Return why a tool is not available; empty if it is."""
+    """Return why a tool is of no use now; empty if it is available."""
     if installed.available is None:
         return ""
     try:
         return "" if await installed.available(call) else _NOT_AVAILABLE
+    except ToolUnavailableError:
+        raise
     except ToolError as error:
         return phrase(str(error)) or _NOT_AVAILABLE

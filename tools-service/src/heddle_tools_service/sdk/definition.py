@@ -115,7 +115,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             functions are offered and again when one is called, so it must be quick.
         available: Whether it is of use now, asked when functions are offered and by the routing
             agent before each decision, which it tells its state in `ToolCall.tree`;
-            `ToolCall.arguments` is None. It raises `ToolError` to say why not. Without it: always.
+            `ToolCall.arguments` is None. It raises `ToolError` to say why not, and
+            `ToolUnavailableError` if that is a failure, which users are told. Without it: always.
         trigger: What the routing agent must run it with now, without deciding so. Without it, and
             where it returns None, the agent decides.
         end: Whether a run of the routing agent ends with it: its text is the answer.

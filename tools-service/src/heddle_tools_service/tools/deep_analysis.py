@@ -9,7 +9,12 @@ from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import Query, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.investigation import DeepAnalysisConfig, Investigation
-from heddle_tools_service.tools.retrieval import any_chosen, check, chosen, documents_exist
+from heddle_tools_service.tools.retrieval import (
+    any_chosen,
+    check,
+    chosen,
+    searchable_documents_exist,
+)
 from heddle_tools_service.tools.retrieve_documents import format_passages
 from heddle_tools_service.tools.retrieved import empty_search_text, passage_source
 
@@ -37,7 +42,7 @@ class DeepAnalysisArguments(Query):
     category="rag",
     modes=("augment", "function"),
     enabled=any_chosen,
-    available=documents_exist,
+    available=searchable_documents_exist,
 )
 async def deep_analysis(
     call: ToolCall[DeepAnalysisConfig, DeepAnalysisArguments | None],

@@ -15,6 +15,7 @@ from heddle_tools_service.tools.retrieval import (
     SearchText,
     search_failed,
     search_text,
+    searchable,
 )
 from heddle_tools_service.tools.retrieved import (
     empty_search_text,
@@ -54,6 +55,7 @@ class FastVectorSearchArguments(SearchText):
     arguments=FastVectorSearchArguments,
     category="rag",
     modes=("augment", "function", "agent"),
+    available=searchable,
     examples=[
         Example("What is a retaining ring?", {"query": "retaining ring"}),
         Example("Define duty cycle", {"query": "definition of duty cycle", "limit": 3}),

@@ -15,7 +15,14 @@ from heddle_tools_service.capabilities.passages import (
     PassageResults,
     Passages,
 )
-from heddle_tools_service.sdk import Example, ToolCall, ToolError, ToolResult, tool
+from heddle_tools_service.sdk import (
+    Example,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    ToolUnavailableError,
+    tool,
+)
 from heddle_tools_service.tools.pages_seen import PAGE_KIND
 from heddle_tools_service.tools.passes import in_turn
 from heddle_tools_service.tools.retrieval import (
@@ -24,6 +31,7 @@ from heddle_tools_service.tools.retrieval import (
     SearchText,
     search_failed,
     search_text,
+    searchable,
 )
 from heddle_tools_service.tools.retrieved import (
     distinct,
@@ -47,6 +55,17 @@ class HybridSearchArguments(SearchText):
     visual_limit: int = Field(default=2, ge=0, le=_MAX_RESULTS, description="Maximum pages")
 
 
+async def _available(
+    call: ToolCall[ManualPassagesConfig, HybridSearchArguments], passages: Passages, pages: Pages
+) -> bool:
+    try:
+        return await searchable(call, passages)
+    except ToolUnavailableError:
+        if (await _search_pages(call, pages, call.query, 1)).pages:
+            return True
+        raise
+
+
 @tool(
     "hybrid_search",
     title="Hybrid Search",
@@ -54,6 +73,7 @@ class HybridSearchArguments(SearchText):
     arguments=HybridSearchArguments,
     category="rag",
     modes=("augment", "function", "agent"),
+    available=_available,
     examples=[
         Example("Which options does the setup menu have?", {"query": "setup menu options"}),
         Example("List the error codes of the drive", {"query": "error codes", "text_limit": 5}),
@@ -69,7 +89,8 @@ async def hybrid_search(
     query = search_text(call)
     call.status(f"Searching {', '.join(call.config.collections)}...")
     text_results, page_results = await asyncio.gather(
-        _search_passages(call, passages, query), _search_pages(call, pages, query)
+        _search_passages(call, passages, query),
+        _search_pages(call, pages, query, call.arguments.visual_limit),
     )
     failures = [*text_results.failures, *page_results.failures]
     if failures and not text_results.passages and not page_results.pages:
@@ -141,9 +162,11 @@ async def _search_passages(
 
 
 async def _search_pages(
-    call: ToolCall[ManualPassagesConfig, HybridSearchArguments], pages: Pages, query: str
+    call: ToolCall[ManualPassagesConfig, HybridSearchArguments],
+    pages: Pages,
+    query: str,
+    most: int,
 ) -> PageMatches:
-    most = call.arguments.visual_limit
     if not most:
         return PageMatches()
     try:

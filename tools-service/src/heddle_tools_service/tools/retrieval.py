@@ -1,5 +1,6 @@
 """What the tools that search collections share: their options, the search, and its failures."""
 
+import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Protocol
@@ -36,6 +37,8 @@ RerankingOption = Annotated[
         "service",
     ),
 ]
+_TRIAL_SECONDS = 2.0
+_TRIAL_QUERY = "What is this?"
 _NO_QUERY = "No user message found for query"
 
 
@@ -114,6 +117,30 @@ def any_chosen(context: OfferContext[Any]) -> bool:
 async def documents_exist(call: ToolCall[Any, Any], passages: Passages) -> bool:
     """Return whether the configured collections contain a document."""
     return await passages.have_documents(chosen(call.config))
+
+
+async def searchable(call: ToolCall[Any, Any], passages: Passages) -> bool:
+    """Return True if the routing agent can search any of the configured collections.
+
+    Raises:
+        ToolUnavailableError: They do not exist, or the embedding model or the service does not
+            answer. A search that only takes long is no such failure.
+    """
+    if call.mode == "agent":
+        names = chosen(call.config)
+        try:
+            async with asyncio.timeout(_TRIAL_SECONDS):
+                results = await passages.search(names, call.query or _TRIAL_QUERY, top_k=1)
+        except TimeoutError:
+            return True
+        if results.failures and len(results.failures) == len(names):
+            raise ToolUnavailableError(f"Search failed: {results.failures[0].message}")
+    return True
+
+
+async def searchable_documents_exist(call: ToolCall[Any, Any], passages: Passages) -> bool:
+    """Return whether the configured collections contain a document and can be searched."""
+    return await documents_exist(call, passages) and await searchable(call, passages)
 
 
 def required(config: HasCollections) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from heddle_tools_service.tools.retrieval import (
     KnowledgeBaseConfig,
     any_chosen,
     check,
-    documents_exist,
     look_up,
+    searchable_documents_exist,
 )
 from heddle_tools_service.tools.retrieved import passage_object
 from heddle_tools_service.tools.simple_rag import rag_result
@@ -61,7 +61,7 @@ class RetrieveDocumentsArguments(Query):
         Example("What is the latest on the grant?", {"query": "grant", "recency_weight": 0.5}),
     ],
     enabled=any_chosen,
-    available=documents_exist,
+    available=searchable_documents_exist,
 )
 async def retrieve_documents(
     call: ToolCall[KnowledgeBaseConfig, RetrieveDocumentsArguments | None], passages: Passages

@@ -15,7 +15,6 @@ from heddle_orchestrator.agent.decision import SUMMARIZE, TEXT_RESPONSE, Candida
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import ToolRun
-from heddle_orchestrator.tools.failures import log_lost_tool
 
 _TIMEOUT_SECONDS = 10.0
 SUMMARY_THRESHOLD_TOKENS = 30_000
@@ -62,8 +61,8 @@ class Availability:
     """The tools that are available, and those that are not."""
 
     tools: Sequence[Candidate]
-    failed: Mapping[str, tool_pb2.EnvironmentError]
-    """The errors of the tools whose check failed, by binding."""
+    failed: Mapping[str, HeddleError]
+    """Why tools could not be checked, or what they need does not answer, by binding."""
 
 
 async def available_tools(
@@ -94,25 +93,12 @@ async def available_tools(
         response = await run.tools.AssessTools(request, **run.call_options(_TIMEOUT_SECONDS))
     except grpc.aio.AioRpcError as error:
         failure = from_rpc(error)
-        return Availability(built_in, {b.id: _error(b, failure, recoverable=True) for b in bound})
+        return Availability(built_in, {b.id: failure for b in bound})
     by_id = {b.id: b for b in bound}
     pairs = [(by_id[each.id], each) for each in response.assessments if each.id in by_id]
     return Availability(
         [*_candidates(pairs), *built_in],
-        {
-            b.id: _error(b, from_status(each.error), recoverable=False)
-            for b, each in pairs
-            if each.HasField("error")
-        },
-    )
-
-
-def _error(
-    bound: BoundTool, failure: HeddleError, *, recoverable: bool
-) -> tool_pb2.EnvironmentError:
-    log_lost_tool(bound.tool, failure.reason, failure.message)
-    return tool_pb2.EnvironmentError(
-        tool=bound.tool, message=failure.message, recoverable=recoverable
+        {b.id: from_status(each.error) for b, each in pairs if each.HasField("error")},
     )
 
 

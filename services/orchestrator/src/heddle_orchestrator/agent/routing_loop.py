@@ -13,7 +13,7 @@ from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.call_metadata import remaining
-from heddle_runtime.errors import HeddleError, from_rpc
+from heddle_runtime.errors import HeddleError, from_rpc, to_status
 from heddle_runtime.frontend_payloads import Result, ToolOutput, shown, written
 from heddle_runtime.redaction import redact
 
@@ -42,7 +42,7 @@ from heddle_orchestrator.agent.summary import summarize
 from heddle_orchestrator.agent.validation import validated
 from heddle_orchestrator.functions.budget import Budget, add_usage
 from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure, to_duration
-from heddle_orchestrator.tools.execution import Events, ToolRun, execute, fixed_answer
+from heddle_orchestrator.tools.execution import Events, ToolRun, execute, finished, fixed_answer
 from heddle_orchestrator.tools.failures import is_recoverable, suggestion
 from heddle_orchestrator.tools.function_call import FunctionCall
 from heddle_orchestrator.tools.sources import source_events
@@ -65,7 +65,7 @@ class RoutingLoop:
     state: State
     max_prompt_chars: int
     called: list[BoundTool]
-    """Collects every tool that ran, with its outcome."""
+    """Collects every tool that ran or could not be checked, with its outcome."""
     empty_response: str = ""
     """The answer if nothing usable was found. Empty: the model answers."""
     _reported: dict[str, str] = field(default_factory=dict)
@@ -136,11 +136,17 @@ class RoutingLoop:
         events: Events = []
         for binding in self._reported.keys() - available.failed.keys():
             self.state.environment.errors.pop(self._reported.pop(binding), None)
-        for binding, error in available.failed.items():
-            if binding not in self._reported:
-                self._reported[binding] = error.tool
-                self.state.environment.fail(error)
-                events.append(self._output(output_events.error(error)))
+        for each in self.bound:
+            failure = available.failed.get(each.id)
+            if failure is None or each.id in self._reported:
+                continue
+            self._reported[each.id] = each.tool
+            lost = replace(each)
+            lost.fail(to_status(failure), "", 0.0)
+            self.called.append(lost)
+            error = _tool_error(each.tool, failure)
+            self.state.environment.fail(error)
+            events += [finished(lost), self._output(output_events.error(error))]
         return events
 
     def _forced(self, tools: Sequence[Candidate]) -> Decision | None:
