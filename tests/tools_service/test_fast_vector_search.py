@@ -158,9 +158,9 @@ async def test_a_failure_says_whether_to_try_again_and_what_else_to_do(
 async def test_what_a_backend_did_not_heed_is_told() -> None:
     knowledge = ScriptedPassages([passage("x")], warnings=("It does not heed time_from.",))
 
-    found = await run_tool(fast_vector_search, {}, {"query": "q"}, passages=knowledge)
+    outcome = await run_tool(fast_vector_search, {}, {"query": "q"}, passages=knowledge)
 
-    assert list(found.result.warnings) == ["It does not heed time_from."]
+    assert list(outcome.result.warnings) == ["It does not heed time_from."]
 
 
 class OneCollection:
