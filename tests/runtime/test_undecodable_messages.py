@@ -74,7 +74,10 @@ async def test_a_multiplexed_message_that_cannot_be_decoded_is_an_invalid_argume
 
 
 async def test_multiplexed_messages_of_callers_without_a_token_are_not_decoded() -> None:
-    async with serving(greeter(), secret=SECRET) as server, by_hand(server, stream_metadata()) as hand:
+    async with (
+        serving(greeter(), secret=SECRET) as server,
+        by_hand(server, stream_metadata()) as hand,
+    ):
         await hand.say(opening(1, LIST, GARBAGE))
         end = await hand.end_of(1)
     assert end.error.code == grpc.StatusCode.UNAUTHENTICATED.value[0]

@@ -311,10 +311,11 @@ class TemplateFinding(_message.Message):
     slot: _builtins.str
     """The slot, without braces."""
     start: _builtins.int
-    """Where the slot begins and ends in the template, in Unicode code points, with its braces. Both are
-    0 if the finding is not about a place.
+    """Where the slot begins in the template, in Unicode code points, with its braces. This and `end`
+    are 0 if the finding is not about a place.
     """
     end: _builtins.int
+    """Where the slot ends."""
     description: _builtins.str
     """One sentence for the author, with the remedy."""
     suggestion: _builtins.str
