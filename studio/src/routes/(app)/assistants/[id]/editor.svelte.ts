@@ -54,10 +54,10 @@ export class Editor {
   saving = $state(false);
   /** Whether the changes are those of an earlier visit. */
   restored = $state(false);
+  /** The stored assistant, as the form has it. */
+  readonly base: Assistant = $derived.by(() => editable(this.stored.content));
   /** The fields that differ from the stored assistant. */
-  readonly changedMembers: readonly Member[] = $derived.by(() =>
-    changes(editable(this.stored.content), this.assistant),
-  );
+  readonly changedMembers: readonly Member[] = $derived.by(() => changes(this.base, this.assistant));
   /** Whether something is not saved. */
   readonly changed: boolean = $derived.by(() => this.changedMembers.length > 0);
   #checkedTemplate = $state.raw("");
@@ -160,8 +160,7 @@ export class Editor {
   resolve(choices: ReadonlyMap<string, Side>): void {
     if (this.other === null) return;
     const { version } = this.other;
-    const base = editable(this.stored.content);
-    this.assistant = merge(base, this.#snapshot(), editable(version.content), choices);
+    this.assistant = merge(this.base, this.#snapshot(), editable(version.content), choices);
     this.stored = version;
     this.other = null;
     this.error = null;
@@ -207,7 +206,7 @@ export class Editor {
   /** Note what somebody else saved. Without a difference in the form it replaces the base of the edit. */
   async #meet(version: Version, conflict: Partial<Other> = {}): Promise<void> {
     const stored = editable(version.content);
-    if (changes(editable(this.stored.content), stored).length === 0) {
+    if (changes(this.base, stored).length === 0) {
       this.stored = version;
       this.other = null;
       return;

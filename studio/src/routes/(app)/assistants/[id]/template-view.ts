@@ -2,7 +2,6 @@
 
 import { autocompletion, type Completion, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import { Compartment, EditorState, type Extension, Transaction } from "@codemirror/state";
 import {
   Decoration,
@@ -81,14 +80,15 @@ export class TemplateView {
     this.#view.dispatch({ changes: { from: 0, to: this.#view.state.doc.length, insert: text } });
   }
 
-  setSlots(slots: readonly Slot[]): void {
-    this.#view.dispatch({ effects: this.#slots.reconfigure([marks(slots), completion(slots)]) });
-  }
-
-  setFindings(findings: readonly Diagnostic[]): void {
-    const length = this.#view.state.doc.length;
-    const inside = findings.filter(({ to }) => to <= length);
-    this.#view.dispatch(setDiagnostics(this.#view.state, inside));
+  /** Mark and complete slots.
+   *
+   * Args:
+   *   slots: The slots that something fills.
+   *   notes: What is wrong with other slots.
+   */
+  setSlots(slots: readonly Slot[], notes: ReadonlyMap<string, string>): void {
+    const extensions = [marks(slots, notes), completion(slots)];
+    this.#view.dispatch({ effects: this.#slots.reconfigure(extensions) });
   }
 
   /** Put a text at the cursor, or in place of a range. */
@@ -111,11 +111,15 @@ const labelled = (label: string): Extension =>
   EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "true" });
 
 /** Mark the slots in what is visible. */
-function marks(slots: readonly Slot[]): Extension {
-  const known = new Set(slots.map(({ name }) => name));
+function marks(slots: readonly Slot[], notes: ReadonlyMap<string, string>): Extension {
+  const titles = new Map(slots.map(({ name, title }) => [name, title]));
   const matcher = new MatchDecorator({
     regexp: SLOT,
-    decoration: ([, name = ""]) => Decoration.mark({ class: known.has(name) ? "slot" : "slot unknown" }),
+    decoration: ([, name = ""]) =>
+      Decoration.mark({
+        class: titles.has(name) ? "slot" : "slot unknown",
+        attributes: { title: notes.get(name) ?? titles.get(name) ?? "" },
+      }),
   });
   class Marks {
     decorations: DecorationSet;
@@ -194,5 +198,4 @@ const looks = EditorView.theme({
     color: "var(--color-on-accent)",
   },
   ".cm-completionDetail": { fontStyle: "normal", fontFamily: "var(--font-sans)" },
-  ".cm-diagnostic": { padding: "0.35rem 0.75rem", maxWidth: "30rem" },
 });
