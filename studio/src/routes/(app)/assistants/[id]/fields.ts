@@ -54,6 +54,7 @@ export function pathName(path: readonly string[], editor: Editor, others: Assist
   return [editor.titleOf(type), ...rest].join(": ");
 }
 
+const MAX_FRAMES = 60;
 const CONTROLS = "input, select, textarea";
 const controls = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>("[data-field]")];
 
@@ -70,14 +71,23 @@ export function position(field: string): number {
   return best < 0 ? places.length : best;
 }
 
+/** Wait until the options of a tool are loaded and shown. */
+async function shown(field: string): Promise<void> {
+  const tool = field.slice(0, field.indexOf("]") + 1);
+  for (let frame = 0; frame < MAX_FRAMES; frame += 1) {
+    await tick();
+    if (controls().some(({ dataset }) => dataset["field"]?.startsWith(`${tool}.`))) return;
+    await new Promise(requestAnimationFrame);
+  }
+}
+
 /** Move the focus to the control of a field. */
 export async function goTo(field: string, editor: Editor): Promise<void> {
   const [, index, member] = TOOL.exec(field) ?? [];
   if (index !== undefined) {
     editor.reveal(Number(index));
-    await tick();
-    await tick();
     if (!member) return;
+    await shown(field);
   }
   const place = controls()[position(field)];
   place?.scrollIntoView({ block: "center" });

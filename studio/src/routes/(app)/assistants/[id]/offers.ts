@@ -26,9 +26,11 @@ export const toolOf = (binding: Binding, catalog: Catalog): Tool | undefined =>
 
 /** Return the modes of a tool in which the assistant can use it. */
 export function possibleModes(tool: Tool, assistant: Assistant, catalog: Catalog): Mode[] {
-  const calls = connectorOf(assistant, catalog)?.calls_functions ?? true;
   const routes = strategyOf(assistant, catalog)?.runs_agent_tools ?? true;
-  return tool.modes.filter((mode) => (mode === "function" ? calls : mode === "agent" ? routes : true));
+  return tool.modes.filter((mode) => {
+    const connectors = tool.connectors?.[mode]; // unknown while the connectors do not answer
+    return (connectors?.includes(assistant.model.connector) ?? true) && (mode !== "agent" || routes);
+  });
 }
 
 /** Return the slot that a binding fills. */

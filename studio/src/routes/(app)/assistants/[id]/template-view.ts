@@ -1,7 +1,7 @@
 /** The text editor of a template. It is large, so it is loaded when it is shown. */
 
 import { autocompletion, type Completion, completionKeymap } from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { history, historyKeymap, standardKeymap } from "@codemirror/commands";
 import { Compartment, EditorState, type Extension, Transaction } from "@codemirror/state";
 import {
   Decoration,
@@ -47,7 +47,7 @@ export class TemplateView {
       drawSelection(),
       EditorView.lineWrapping,
       // No binding of Tab, which leaves the editor.
-      keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+      keymap.of([...completionKeymap, ...historyKeymap, ...standardKeymap]),
       placeholder(options.placeholder),
       this.#slots.of([]),
       this.#label.of(labelled(options.label)),
