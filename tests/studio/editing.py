@@ -23,7 +23,7 @@ def stored(studio: Studio, identifier: str) -> Members:
 
 
 def change(studio: Studio, identifier: str, **members: Any) -> None:
-    """Save an assistant as somebody else would."""
+    """Save an assistant as another user would."""
     body = {**stored(studio, identifier), **members}
     studio.client.put(f"/assistants/{identifier}", json=body).raise_for_status()
 
