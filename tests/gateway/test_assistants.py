@@ -32,6 +32,7 @@ async def test_what_is_made_is_what_is_read(shelf: Library) -> None:
     ]
     assert (told["owner"], told["organization"]) == ("ana@example.org", "uni")
     assert (told["_format_version"], told["published"]) == (2, False)
+    assert not response.json()["read_only"]
     assert path == f"/assistants/{told['id']}"
     warnings = [
         {"field": "assistant", "description": "not checked: the orchestrator cannot be reached"}

@@ -29,6 +29,24 @@ def limited(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
         yield studio
 
 
+@pytest.fixture(scope="module")
+def filed(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Studio]:
+    """A Heddle with an assistant of a file."""
+    folder = tmp_path_factory.mktemp("filed")
+    assistants = folder / "assistants"
+    assistants.mkdir()
+    text = """id: guide
+name: guide
+model: {connector: bypass, model: simple-bypass}
+system_prompt: Be brief.
+prompt_template: "{user_input} {word_count}"
+tools: [{type: word_count}]
+"""
+    (assistants / "guide.yaml").write_text(text)
+    with running(folder, browser, HEDDLE_ASSISTANTS_DIR=str(assistants)) as studio:
+        yield studio
+
+
 @pytest.mark.parametrize(("theme", "width"), VIEWS)
 def test_two_edits_of_one_assistant_are_merged_by_field(
     development: Studio, theme: str, width: int
@@ -293,6 +311,23 @@ def test_closing_the_tab_with_unsaved_changes_asks(development: Studio) -> None:
             page.close(run_before_unload=True)
         assert dialog.value.type == "beforeunload"
         dialog.value.dismiss()
+
+
+@pytest.mark.parametrize(("theme", "width"), VIEWS)
+def test_an_assistant_of_a_file_is_shown_without_a_control_that_changes_it(
+    filed: Studio, theme: str, width: int
+) -> None:
+    with filed.screen(theme=theme, width=width) as screen:
+        page = screen.page
+        screen.open("assistants/guide")
+        expect(page.get_by_text("comes from a file of the operator")).to_be_visible()
+        expect(page.get_by_label("System prompt")).to_have_value("Be brief.")
+        expect(page.get_by_label("When it runs")).to_be_disabled()
+        for control in page.locator("#main").get_by_role("textbox").all():
+            expect(control).to_be_disabled()
+        for button in page.locator("#main").get_by_role("button").all():
+            expect(button).to_be_disabled()
+        screen.check()
 
 
 def test_those_who_may_only_use_an_assistant_see_its_description(

@@ -40,7 +40,8 @@ async def beside(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
 async def test_they_are_found_by_id_and_by_name(beside: Service) -> None:
     ada = beside.as_(ADA)
     for reference in ("2", "lamb_assistant.2", "from_2", "LAMB:from_2", "guide"):
-        assert (await ada.get(reference)).published
+        response = await ada.get(reference)
+        assert (response.published, response.read_only) == (True, True)
         assert (await beside.as_(ADMIN).get(reference)).assistant.model.connector == "local"
     assert (await beside.as_(ADMIN).get("guide")).assistant.max_tool_rounds == 20
     assert (await beside.as_(EVE).get("hidden")).assistant.owner == EVE.subject

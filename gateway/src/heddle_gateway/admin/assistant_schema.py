@@ -146,6 +146,7 @@ class AssistantBody(StrictModel):
     extra: dict[str, Any] | None = Field(default=None, description="Unknown members, preserved.")
     warnings: Any = Field(default=None, description="Ignored.")
     malformed_metadata: Any = Field(default=None, description="Ignored.")
+    read_only: Any = Field(default=None, description="Ignored.")
 
     model_config = ConfigDict(json_schema_extra=_complete)
 
@@ -180,4 +181,7 @@ class StoredAssistant(AssistantBody):
         default=None,
         description="The stored text of an assistant of LAMB, if it cannot be understood. `PUT` "
         "repairs the assistant.",
+    )
+    read_only: bool = Field(
+        description="Whether it cannot be changed, because it comes from a file of the operator."
     )

@@ -16,6 +16,7 @@ from heddle_conversion.assistant_json import (
     FORMAT_VERSION,
     MALFORMED_MEMBER,
     PUBLISHED_MEMBER,
+    READ_ONLY_MEMBER,
     WARNINGS_MEMBER,
     write_assistant,
 )
@@ -306,4 +307,11 @@ def stored(api: Call, response: Response, *, published: bool) -> dict[str, Any]:
     if isinstance(response, pb.GetAssistantResponse) and response.HasField("malformed_metadata"):
         malformed = {MALFORMED_MEMBER: response.malformed_metadata}
     warnings = faults(response.warnings)
-    return {**members, PUBLISHED_MEMBER: published, WARNINGS_MEMBER: warnings, **malformed}
+    read_only = isinstance(response, pb.GetAssistantResponse) and response.read_only
+    return {
+        **members,
+        PUBLISHED_MEMBER: published,
+        WARNINGS_MEMBER: warnings,
+        READ_ONLY_MEMBER: read_only,
+        **malformed,
+    }

@@ -29,7 +29,8 @@ VERSION_MEMBER = "_format_version"
 PUBLISHED_MEMBER = "published"
 WARNINGS_MEMBER = "warnings"
 MALFORMED_MEMBER = "malformed_metadata"
-_IGNORED = (PUBLISHED_MEMBER, WARNINGS_MEMBER, MALFORMED_MEMBER)
+READ_ONLY_MEMBER = "read_only"
+_IGNORED = (PUBLISHED_MEMBER, WARNINGS_MEMBER, MALFORMED_MEMBER, READ_ONLY_MEMBER)
 """Members of responses beside those of the assistant. Clients may send them back."""
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _MIN_TIMEOUT_SECONDS = 0.001

@@ -447,6 +447,7 @@ class GetAssistantResponse(_message.Message):
     MALFORMED_METADATA_FIELD_NUMBER: _builtins.int
     ORGANIZATION_OUTPUT_HOSTS_FIELD_NUMBER: _builtins.int
     READABLE_FIELD_NUMBER: _builtins.int
+    READ_ONLY_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """Changes with every change of the assistant."""
     published: _builtins.bool
@@ -463,6 +464,8 @@ class GetAssistantResponse(_message.Message):
     """Whether the caller, or `user` if the request has one, may read the assistant: its prompts, its
     tools and its traces.
     """
+    read_only: _builtins.bool
+    """Whether calls cannot change the assistant, because it comes from a file."""
     @_builtins.property
     def assistant(self) -> Global___Assistant:
         """The assistant."""
@@ -488,10 +491,11 @@ class GetAssistantResponse(_message.Message):
         malformed_metadata: _builtins.str | None = ...,
         organization_output_hosts: _builtins.str = ...,
         readable: _builtins.bool = ...,
+        read_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "malformed_metadata", b"malformed_metadata", "quota", b"quota"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "etag", b"etag", "malformed_metadata", b"malformed_metadata", "organization_output_hosts", b"organization_output_hosts", "published", b"published", "quota", b"quota", "readable", b"readable", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "etag", b"etag", "malformed_metadata", b"malformed_metadata", "organization_output_hosts", b"organization_output_hosts", "published", b"published", "quota", b"quota", "read_only", b"read_only", "readable", b"readable", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__malformed_metadata: _TypeAlias = _typing.Literal["malformed_metadata"]  # noqa: Y015
     _WhichOneofArgType__malformed_metadata: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata"]  # noqa: Y015

@@ -73,7 +73,10 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
                 raise
             return malformed(row, error)
         response = pb.GetAssistantResponse(
-            etag=stored.etag, published=stored.published, readable=may_see(user, stored)
+            etag=stored.etag,
+            published=stored.published,
+            readable=may_see(user, stored),
+            read_only=await self._catalog.in_folder(stored.assistant.id) is stored,
         )
         if request.HasField("user"):
             hosts = await self._output_hosts.of(stored.organization)

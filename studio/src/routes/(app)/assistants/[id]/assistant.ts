@@ -13,7 +13,7 @@ export type Report = components["schemas"]["ValidationReport"];
 export type Fault = components["schemas"]["Fault"];
 
 /** The unsaved assistant, as `POST /assistants` and `POST /assistants/try` take it. */
-export type Assistant = Omit<Stored, "warnings" | "malformed_metadata" | "output_hosts"> & {
+export type Assistant = Omit<Stored, "warnings" | "malformed_metadata" | "read_only" | "output_hosts"> & {
   output_hosts: string;
 };
 export type Member = keyof Assistant;
@@ -51,7 +51,7 @@ export const isReadable = (answer: Answer): answer is Stored => "model" in answe
 
 /** Return what the form edits of a stored assistant. */
 export function editable(stored: Stored): Assistant {
-  const { warnings: _, malformed_metadata: __, ...assistant } = structuredClone(stored);
+  const { warnings: _, malformed_metadata: __, read_only: ___, ...assistant } = structuredClone(stored);
   return { ...assistant, output_hosts: assistant.output_hosts ?? "" };
 }
 

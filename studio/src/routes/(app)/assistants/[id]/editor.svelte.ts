@@ -12,6 +12,7 @@ import {
   type Assistant,
   changes,
   editable,
+  type Fault,
   fetchAssistant,
   isReadable,
   type Member,
@@ -81,6 +82,11 @@ export class Editor {
     return this.stored.etag;
   }
 
+  /** Whether the assistant cannot be changed here. */
+  get readOnly(): boolean {
+    return this.stored.content.read_only;
+  }
+
   /** The name for people. */
   get title(): string {
     return this.stored.content.title || this.stored.content.name;
@@ -94,9 +100,9 @@ export class Editor {
   warningsBelow = (field: string): string[] =>
     this.findings?.warnings.filter((each) => within(each.field, field)).map((each) => each.description) ?? [];
 
-  /** Return how many faults a member and its parts have. */
-  faultsBelow = (field: string): number =>
-    this.findings?.violations.filter((each) => within(each.field, field)).length ?? 0;
+  /** Return what the server found wrong with a member and its parts. */
+  violationsBelow = (field: string): readonly Fault[] =>
+    this.findings?.violations.filter((each) => within(each.field, field)) ?? [];
 
   /** What is probably a mistake in the template. None while it changes: the places would be wrong. */
   get templateFindings(): readonly TemplateFinding[] {
