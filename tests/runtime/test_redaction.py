@@ -90,6 +90,7 @@ def test_a_secret_is_gone_and_the_rest_stays(secret: str) -> None:
         ("Cookie: a=b; sid=1234\nHost: x", "Cookie: [redacted]\nHost: x"),
         ("Authorization: Basic YW5hOmI= was sent", "Authorization: [redacted] was sent"),
         ("\x1b[31mpassword=\x1b[0mhunter2 é", "password=[redacted] é"),
+        ("a token\npassword=hunter2", "a token\npassword=[redacted]"),
         ("the naïve password=hunter2 — ça va", "the naïve password=[redacted] — ça va"),
         ("password=xk1à12345 y 密码:a1b2c3d4 là", "password=[redacted] y 密码:[redacted] là"),
     ],

@@ -144,7 +144,7 @@ def _without_trailing(text: str, first: int, last: int) -> int:
 _CLOSING = r"""(?:\\*["'`]|[\])]|\*\*|&quot;|&\#39;|%22|%27)*"""
 _SEPARATOR = (
     r"(?:\x20?:\x20?[A-Za-z.]{2,20}\x20?=|:=|=>|->|(?:\|\||\?\??|\+)?={1,3}"
-    r"|:|\xEF\xBC\x9A|%3D|%3A)"  # the second is the wide colon of Chinese
+    r"|:|\xEF\xBC\x9A|%3D|%3A)"  # `\xEF\xBC\x9A` is the wide colon of Chinese
 )
 _NEXT_LINE = r"(?:(?:[|>][-+]?[\x20\t]*)?\r?\n[\x20\t]*)?"
 """Where a value begins that is not on the line of its name; in YAML perhaps after `|` or `>`."""
@@ -162,6 +162,7 @@ RULES = (
         | ([\s|]+((?:{_VERBS}):?\s*)?){_QUOTE}?[^\s"'`]*(?:[0-9]|(?-i:[a-z][A-Z]))
         )""",
         _secret,
+        value=_SPACED,
     ),
     rule(rf"(?:<|&lt;)[\w.:-]*(?:{STRONG}|token){SUFFIX}(?:\s[^<>&]*)?(?:>|&gt;)", _element),
     rule(rf"(?:identified\s+by|passw(?:or)?d(?:\s+is)?)\s+(?:as\s+)?{_QUOTE}", _in_quotes),

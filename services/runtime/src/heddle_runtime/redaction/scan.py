@@ -40,6 +40,9 @@ class Rule:
     """The pattern of candidates, in RE2's syntax."""
     secret: Callable[[str, Groups], Span | None]
     """Returns the span of the secret at a candidate, or None. A character is one byte."""
+    value: int = 0
+    """The group that ends where the value begins. Another name may begin there: the search goes on
+    at its end if the candidate is no secret. The end of the match, if the group took no part."""
 
     @cached_property
     def candidates(self) -> Any:  # noqa: ANN401 - RE2 has no types
@@ -60,7 +63,11 @@ class RuleSet:
 
 
 def rule(
-    pattern: str, secret: Callable[[str, Groups], Span | None], *, exact: bool = False
+    pattern: str,
+    secret: Callable[[str, Groups], Span | None],
+    *,
+    exact: bool = False,
+    value: int = 0,
 ) -> Rule:
     """Return the rule for a pattern in RE2's syntax.
 
@@ -68,9 +75,10 @@ def rule(
         pattern: White space in it is ignored. It must not need to read far beyond its match.
         secret: As in `Rule`.
         exact: Whether upper and lower case differ.
+        value: As in `Rule`.
     """
     pattern = f"(?{'-i' if exact else 'i'}:{''.join(pattern.split())})"
-    return Rule(pattern, secret)
+    return Rule(pattern, secret, value)
 
 
 def compile_pattern(pattern: str, *, groups: bool = True) -> Any:  # noqa: ANN401 - RE2 has no types
@@ -135,6 +143,8 @@ def _collect(
         if span is not None:
             spans.append(span)
             position = max(position, span[1])
+        elif match.span(each.value)[1] > whole[0]:
+            position = match.span(each.value)[1]
         if position >= limit:
             break
     return limit, candidates
