@@ -68,7 +68,8 @@ class Screen:
         Args:
             expected: Parts of the messages that the test causes, such as `401`.
         """
-        assert self.violations() == []
+        violations = self.violations()
+        assert violations == [], "\n".join(violations)
         width = self.page.evaluate("document.documentElement.scrollWidth")
         assert width <= self.page.evaluate("window.innerWidth"), f"the screen is {width} px wide"
         messages = [text for text in self.messages if not any(part in text for part in expected)]

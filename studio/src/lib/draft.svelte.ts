@@ -12,7 +12,7 @@ export function readDraft<T>(name: string): T | null {
 }
 
 /** Store a draft; null deletes it. */
-export function writeDraft(name: string, draft: object | null): void {
+export function writeDraft(name: string, draft: object | string | null): void {
   if (draft === null) sessionStorage.removeItem(PREFIX + name);
   else sessionStorage.setItem(PREFIX + name, JSON.stringify(draft));
 }

@@ -1,6 +1,5 @@
 /** The text editor of a template. It is large, so it is loaded when it is shown. */
 
-import { autocompletion, type Completion, completionKeymap } from "@codemirror/autocomplete";
 import { history, historyKeymap, standardKeymap } from "@codemirror/commands";
 import { Compartment, EditorState, type Extension, Transaction } from "@codemirror/state";
 import {
@@ -29,6 +28,9 @@ export class TemplateView {
   readonly #view: EditorView;
   readonly #slots = new Compartment();
   readonly #label = new Compartment();
+  readonly #completions = new Compartment();
+  #complete: ((slots: readonly Slot[]) => Extension) | null = null;
+  #known: readonly Slot[] = [];
   #text: string;
 
   constructor(root: ShadowRoot, options: Options) {
@@ -47,12 +49,16 @@ export class TemplateView {
       drawSelection(),
       EditorView.lineWrapping,
       // No binding of Tab, which leaves the editor.
-      keymap.of([...completionKeymap, ...historyKeymap, ...standardKeymap]),
+      keymap.of([...historyKeymap, ...standardKeymap]),
       placeholder(options.placeholder),
       this.#slots.of([]),
+      this.#completions.of([]),
       this.#label.of(labelled(options.label)),
       looks,
       changed,
+      // Nobody completes before typing, and the library is large.
+      // If it cannot be loaded, the next focus tries again.
+      EditorView.domEventHandlers({ focus: () => void this.#loadCompletion().catch(() => {}) }),
     ];
     this.#view = new EditorView({
       state: EditorState.create({ doc: options.text, extensions }),
@@ -87,8 +93,10 @@ export class TemplateView {
    *   notes: What is wrong with other slots.
    */
   setSlots(slots: readonly Slot[], notes: ReadonlyMap<string, string>): void {
-    const extensions = [marks(slots, notes), completion(slots)];
-    this.#view.dispatch({ effects: this.#slots.reconfigure(extensions) });
+    this.#known = slots;
+    const effects = [this.#slots.reconfigure(marks(slots, notes))];
+    if (this.#complete) effects.push(this.#completions.reconfigure(this.#complete(slots)));
+    this.#view.dispatch({ effects });
   }
 
   /** Put a text at the cursor, or in place of a range. */
@@ -99,6 +107,13 @@ export class TemplateView {
     const annotations = Transaction.userEvent.of("input.complete");
     this.#view.dispatch(this.#view.state.update(change, { annotations, scrollIntoView: true }));
     this.focus();
+  }
+
+  async #loadCompletion(): Promise<void> {
+    if (this.#complete) return;
+    const { completion } = await import("./template-completion.ts");
+    this.#complete = completion;
+    this.#view.dispatch({ effects: this.#completions.reconfigure(completion(this.#known)) });
   }
 
   select(from: number, to: number): void {
@@ -131,33 +146,6 @@ function marks(slots: readonly Slot[], notes: ReadonlyMap<string, string>): Exte
     }
   }
   return ViewPlugin.fromClass(Marks, { decorations: (plugin) => plugin.decorations });
-}
-
-/** Complete a slot after its opening brace. */
-function completion(slots: readonly Slot[]): Extension {
-  const options: Completion[] = slots.map(({ name, title }) => ({
-    label: `{${name}}`,
-    detail: title,
-    apply: (view, _, from, to) => {
-      const closed = view.state.sliceDoc(to, to + 1) === "}"; // of a slot that is being corrected
-      const insert = `{${name}}`;
-      view.dispatch({
-        changes: { from, to: closed ? to + 1 : to, insert },
-        selection: { anchor: from + insert.length },
-        userEvent: "input.complete",
-      });
-    },
-  }));
-  return autocompletion({
-    icons: false,
-    override: [
-      (context) => {
-        const typed = context.matchBefore(/\{\w*/);
-        if (!typed && !context.explicit) return null;
-        return { from: typed?.from ?? context.pos, options, validFor: /^\{\w*$/ };
-      },
-    ],
-  });
 }
 
 const looks = EditorView.theme({

@@ -1,0 +1,44 @@
+/** Markdown of models and tools as HTML that the page may show. */
+
+import createDOMPurify, { type Config } from "dompurify";
+import { Marked } from "marked";
+
+const marked = new Marked({ gfm: true, breaks: true });
+const purifier = createDOMPurify(window);
+/** The page's own pictures, and those that are part of the text. */
+const OWN_IMAGE = /^(blob:|data:image\/(png|jpeg|gif|webp);|\/(?!\/))/;
+const CONFIG: Config & { RETURN_TRUSTED_TYPE: true } = {
+  USE_PROFILES: { html: true },
+  // Text needs no controls, and nothing that names or styles parts of the page.
+  FORBID_TAGS: [
+    "style",
+    "form",
+    "input",
+    "button",
+    "textarea",
+    "select",
+    "option",
+    "dialog",
+    "video",
+    "audio",
+  ],
+  FORBID_ATTR: ["style", "class", "id", "name", "srcset", "background", "tabindex", "popover", "autofocus"],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  ALLOWED_URI_REGEXP: /^(?:(?:https?|mailto|blob|data):|[^a-z]|[a-z+.-]+(?:[^a-z+.\-:]|$))/i,
+  RETURN_TRUSTED_TYPE: true,
+};
+
+purifier.addHook("afterSanitizeAttributes", (node) => {
+  if (node instanceof HTMLAnchorElement) {
+    node.target = "_blank";
+    node.rel = "noopener noreferrer nofollow";
+  }
+  if (node instanceof HTMLImageElement && !OWN_IMAGE.test(node.getAttribute("src") ?? "")) {
+    // A picture of another host would tell it who reads this. The address stays readable.
+    node.replaceWith(`${node.alt} ${node.getAttribute("src") ?? ""}`.trim());
+  }
+});
+
+/** Return Markdown as trusted HTML. Scripts, styles, controls and foreign pictures are left out. */
+export const html = (text: string) => purifier.sanitize(marked.parse(text, { async: false }), CONFIG);
