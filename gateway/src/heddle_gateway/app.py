@@ -78,6 +78,7 @@ from heddle_gateway.openai import (
     images,
     models,
     served_images,
+    vector_store_documents,
     vector_store_file_batches,
     vector_store_files,
     vector_store_search,
@@ -110,6 +111,7 @@ _MODULES = (
     *(organizations, users, keys, prices, quotas),
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
+    vector_store_documents,
     *(knowledge_bases, knowledge_base_files, endpoint, health, studio_pages),
     *(me, passwords, sign_in, identity_providers),
 )

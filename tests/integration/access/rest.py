@@ -252,6 +252,11 @@ ROUTES: dict[str, Route] = {
     ),
     "DELETE /v1/vector_stores/{id}/files/{file}": Route(CHANGE_SHARED, _attached()),
     "GET /v1/vector_stores/{id}/files/{file}/content": Route(READ, _attached()),
+    "GET /v1/vector_stores/{id}/statistics": Route(READ, _store()),
+    "GET /v1/vector_stores/{id}/files/{file}/passages": Route(READ, _attached()),
+    "GET /v1/vector_stores/{id}/files/{file}/pages": Route(
+        READ, lambda it: {"path": {"file": it.document, "id": it.paged}}
+    ),
     "POST /v1/vector_stores/{id}/file_batches": Route(
         CHANGE_SHARED, lambda it: {**_store()(it), "json": {"file_ids": [it.file]}}
     ),
@@ -321,6 +326,7 @@ ROUTES: dict[str, Route] = {
 NO_IDENTIFIER = {
     *("POST /assistants", "POST /assistants/import", "POST /rubrics", "POST /v1/files"),
     *("POST /v1/vector_stores", "POST /collections", "POST /organizations"),
+    "GET /v1/vector_store_options",
     *("POST /creator/assistant/create_assistant", "GET /creator/assistant/defaults"),
     *("GET /lamb/v1/completions/tools", "GET /lamb/v1/completions/list"),
     *("GET /lamb/v1/completions/orchestrators", "GET /query/plugins", "GET /ingestion/plugins"),

@@ -422,6 +422,7 @@ RPCS: dict[str, Rpc] = {
         FILTERED | {"member": "200"},
         lambda it: {"collections": [it.paged] if it.document else [], "query": "a shed"},
     ),
+    "Knowledge.ListPages": Rpc(READ, _document),
     "Knowledge.GetPage": Rpc(READ, _page),
     "Knowledge.InterpretPage": Rpc(READ, lambda it: {**_page(it), "prompt": "What is this?"}),
     "Knowledge.GetPagePicture": Rpc(READ, _page),
@@ -442,6 +443,7 @@ RPCS: dict[str, Rpc] = {
 
 NO_IDENTIFIER = {
     *("Account.ListOrganizations", "File.CreateFile", "Knowledge.CreateCollection"),
+    "Knowledge.GetCollectionOptions",
     *("Connector.ListConnectors", "Tool.ListTools", "Migration.ImportLamb"),
     *("Orchestrator.ListStrategies", "Orchestrator.ListPromptProcessors"),
 }

@@ -55,6 +55,13 @@ class FileUpload(Model):
 
     file: FormFile
     purpose: Purpose
+    upload_key: str = Field(
+        default="",
+        max_length=2_048,
+        description="An extension of OpenAI's form: a key of the client's for this upload. The "
+        "same key with the same content returns the file of the first upload, so an upload "
+        "whose response was lost can be repeated.",
+    )
 
     model_config = ConfigDict(extra="allow")
 
@@ -74,7 +81,7 @@ async def list_files(api: Call, query: FileQuery) -> FilePage:
     return FilePage(data=data, has_more=has_more)
 
 
-@routes.post("/v1/files")
+@routes.post("/v1/files", errors=(409,))
 async def upload(api: Call, form: FileUpload) -> File:
     """Upload a file.
 
@@ -84,17 +91,21 @@ async def upload(api: Call, form: FileUpload) -> File:
     expiry = [name for name in form.model_extra or {} if name.startswith("expires_after")]
     if expiry:
         raise invalid(expiry[0], "is not supported: files stay until they are deleted", "The field")
-    return _view(await store(api.state, form.file, form.purpose))
+    return _view(await store(api.state, form.file, form.purpose, form.upload_key))
 
 
-async def store(state: State, file: UploadedFile, purpose: str) -> pb.File:
+async def store(state: State, file: UploadedFile, purpose: str, upload_key: str = "") -> pb.File:
     """Store an uploaded file and return it.
 
     Raises:
         HeddleError: It cannot be stored.
     """
     request = pb.CreateFileRequest(
-        filename=file.filename, purpose=purpose, media_type=file.media_type, data=file.data
+        filename=file.filename,
+        purpose=purpose,
+        media_type=file.media_type,
+        data=file.data,
+        upload_key=upload_key,
     )
     return (await call(state.services.files.CreateFile, request)).file
 

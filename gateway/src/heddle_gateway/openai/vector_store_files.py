@@ -1,9 +1,11 @@
 """`/v1/vector_stores/{id}/files`: the files of a vector store and their status."""
 
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
+from heddle_runtime.errors import NotFoundError
 from heddle_runtime.struct_codec import from_struct, to_struct
 from pydantic import Field
 
@@ -15,6 +17,7 @@ from heddle_gateway.http.models import (
     Model,
     Seconds,
     StrictModel,
+    enum_names,
 )
 from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking, to_strategy
 from heddle_gateway.openai.pagination import Page, PageQuery, select
@@ -24,13 +27,21 @@ from heddle_gateway.openai.vector_stores import (
     Status,
     Value,
     VectorStoreId,
-    attached_files,
     get_collection,
     status,
 )
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import call, items
+from heddle_gateway.services import ServiceClients, call, items
 
+_STATUS_NUMBERS: dict[str, Any] = {
+    name: number for number, name in enum_names(files_pb2.AttachmentStatus).items()
+}
+_ORDERS: dict[str, files_pb2.FileOrder.ValueType] = {
+    "created": files_pb2.FILE_ORDER_CREATE_TIME,
+    "name": files_pb2.FILE_ORDER_NAME,
+    "size": files_pb2.FILE_ORDER_SIZE,
+    "status": files_pb2.FILE_ORDER_STATUS,
+}
 _DOCUMENT_PREFIX = "doc_"
 """Prefix of identifiers of documents that were not uploaded as files."""
 AttachedFileId = Annotated[
@@ -77,6 +88,7 @@ class VectorStoreFile(StrictModel):
     last_error: FileError | None
     chunking_strategy: dict[str, Any]
     attributes: dict[str, Any]
+    filename: str = Field(description="An extension of OpenAI's form: its name.")
 
 
 class VectorStoreFilePage(Page):
@@ -89,6 +101,37 @@ class VectorStoreFileQuery(PageQuery):
     """The query of a list of files of a vector store."""
 
     filter: Status | None = Field(default=None, description="Only files with this status.")
+
+
+class StoreFileQuery(VectorStoreFileQuery):
+    """The query of the list of files of a vector store."""
+
+    order: Literal["asc", "desc"] = Field(default="desc", description="The direction of `sort`.")
+    text: str = Field(
+        default="", description="Only files whose name contains it, in any case.", examples=[""]
+    )
+    sort: Literal["created", "name", "size", "status"] = Field(
+        default="created",
+        description="What orders the list. By `status`: in progress, failed, cancelled, completed.",
+    )
+
+
+class StoreFilePage(VectorStoreFilePage):
+    """A page of files of a vector store."""
+
+    total: int = Field(
+        description="An extension of OpenAI's form: how many files match the query on all pages."
+    )
+
+
+class RemovalQuery(Model):
+    """The query of a removal."""
+
+    delete_file: bool = Field(
+        default=False,
+        description="An extension of OpenAI's form: whether to delete the file itself as well, if "
+        "the caller uploaded it and no other store has it.",
+    )
 
 
 class DeletedVectorStoreFile(Deleted):
@@ -107,12 +150,44 @@ class FileText(Model):
 
 
 @routes.get("/v1/vector_stores/{id}/files", errors=(400, 404))
-async def list_store_files(
-    api: Call, id_: VectorStoreId, query: VectorStoreFileQuery
-) -> VectorStoreFilePage:
-    """List the files of a vector store, the newest first."""
+async def list_store_files(api: Call, id_: VectorStoreId, query: StoreFileQuery) -> StoreFilePage:
+    """List the files of a vector store, the newest first.
+
+    `text` and `sort` are extensions of OpenAI's form.
+    """
     store = await get_collection(api.services, id_)
-    return page_of(query, await attached_files(api.services, store.id), store)
+    request = files_pb2.ListAttachedFilesRequest(
+        collection=store.id,
+        text=query.text,
+        status=_STATUS_NUMBERS[query.filter]
+        if query.filter
+        else files_pb2.ATTACHMENT_STATUS_UNSPECIFIED,
+        order_by=_ORDERS[query.sort],
+        descending=query.order == "desc",
+    )
+    if query.before:
+        return await _page_before(api, query, request, store)
+    request.after_file_id = query.after
+    request.page_size = query.limit
+    response = await call(api.services.files.ListAttachedFiles, request)
+    return StoreFilePage(
+        data=[view(each, store) for each in response.files],
+        has_more=bool(response.next_page_token),
+        total=response.matching_count,
+    )
+
+
+async def _page_before(
+    api: Call,
+    query: StoreFileQuery,
+    request: files_pb2.ListAttachedFilesRequest,
+    store: knowledge_pb2.Collection,
+) -> StoreFilePage:
+    """Return the page before a file, for which all files are needed."""
+    files = await items(api.services.files.ListAttachedFiles, request, "files")
+    matching = [view(each, store) for each in files]
+    data, has_more = select(query.model_copy(update={"order": "asc"}), matching)
+    return StoreFilePage(data=data, has_more=has_more, total=len(matching))
 
 
 @routes.post("/v1/vector_stores/{id}/files", errors=(404,))
@@ -140,6 +215,7 @@ async def get(api: Call, id_: VectorStoreId, file: AttachedFileId) -> VectorStor
             create_time=document.ingest_time,
             status=files_pb2.ATTACHMENT_STATUS_COMPLETED,
             attributes=to_struct(document.metadata),
+            filename=document.name,
         )
         return view(attached, store)
     request = files_pb2.GetAttachedFileRequest(collection=store.id, file_id=file)
@@ -160,7 +236,9 @@ async def update(
 
 
 @routes.delete("/v1/vector_stores/{id}/files/{file}", errors=(400, 404))
-async def delete(api: Call, id_: VectorStoreId, file: AttachedFileId) -> DeletedVectorStoreFile:
+async def delete(
+    api: Call, id_: VectorStoreId, file: AttachedFileId, query: RemovalQuery
+) -> DeletedVectorStoreFile:
     """Remove a file from a vector store."""
     if file.startswith(_DOCUMENT_PREFIX):
         document = knowledge_pb2.DeleteDocumentRequest(collection=id_, name=file)
@@ -168,20 +246,32 @@ async def delete(api: Call, id_: VectorStoreId, file: AttachedFileId) -> Deleted
     else:
         request = files_pb2.DetachFileRequest(collection=id_, file_id=file)
         await call(api.services.files.DetachFile, request)
+        if query.delete_file:
+            with suppress(NotFoundError):  # another user's, or deleted before
+                deletion = files_pb2.DeleteFileRequest(id=file, unless_attached=True)
+                await call(api.services.files.DeleteFile, deletion)
     return DeletedVectorStoreFile(id=file)
 
 
 @routes.get("/v1/vector_stores/{id}/files/{file}/content", errors=(400, 404))
 async def content(api: Call, id_: VectorStoreId, file: AttachedFileId) -> FileText:
     """Get the text of a file, in passages."""
-    document = file
-    if not file.startswith(_DOCUMENT_PREFIX):
-        attached = files_pb2.GetAttachedFileRequest(collection=id_, file_id=file)
-        response = await call(api.services.files.GetAttachedFile, attached)
-        document = response.file.document
+    document = await document_of(api.services, id_, file)
     request = knowledge_pb2.ListPassagesRequest(collection=id_, document=document)
     passages = await items(api.services.knowledge.ListPassages, request, "passages")
     return FileText(data=[TextContent(text=each.text) for each in passages])
+
+
+async def document_of(services: ServiceClients, store: str, file: str) -> str:
+    """Return the name or the identifier of the document of a file.
+
+    Raises:
+        NotFoundError: The store has no such file.
+    """
+    if file.startswith(_DOCUMENT_PREFIX):
+        return file
+    request = files_pb2.GetAttachedFileRequest(collection=store, file_id=file)
+    return (await call(services.files.GetAttachedFile, request)).file.document
 
 
 def page_of(
@@ -208,6 +298,7 @@ def view(file: files_pb2.AttachedFile, store: knowledge_pb2.Collection) -> Vecto
         last_error=FileError(code=code, message=file.error) if file.error else None,
         chunking_strategy=to_strategy(store.chunking),
         attributes=from_struct(file.attributes),
+        filename=file.filename,
     )
 
 

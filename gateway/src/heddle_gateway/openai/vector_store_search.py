@@ -64,6 +64,11 @@ class Search(StrictModel):
     max_num_results: Annotated[int, Field(ge=1, le=_MAX_RESULTS)] | None = None
     ranking_options: RankingOptions | None = None
     rewrite_query: OnlyFalse | None = None
+    explain: bool = Field(
+        default=False,
+        description="An extension of OpenAI's form: whether results tell how they were ranked, and "
+        "where they are in their documents.",
+    )
 
 
 class TextContent(Model):
@@ -71,6 +76,34 @@ class TextContent(Model):
 
     type: Literal["text"] = "text"
     text: str
+
+
+class Rank(Model):
+    """The place of a passage in one of the two searches."""
+
+    rank: int = Field(description="Counted from 1.")
+    score: float
+
+
+class Explanation(Model):
+    """How a passage was ranked, and where it is."""
+
+    vector: Rank | None = Field(
+        description="By meaning: its place among the passages that the search compared, and its "
+        "cosine similarity."
+    )
+    text: Rank | None = Field(
+        description="By words: its place and its BM25; null if no word of the question matches."
+    )
+    fused_score: float | None = Field(
+        description="What orders the results, comparable within this search only."
+    )
+    passage_id: str
+    document_id: str
+    page: int | None = Field(description="Its page, counted from 1; null if there are no pages.")
+    position: int | None = Field(description="Its place in the document, counted from 0.")
+    headings: list[str] = Field(description="The headings above it, outermost first.")
+    has_picture: bool = Field(description="Whether there is a picture of its page.")
 
 
 class PassageResult(StrictModel):
@@ -85,12 +118,18 @@ class PassageResult(StrictModel):
     content: list[TextContent]
 
 
+class ExplainedResult(PassageResult):
+    """A passage, and how it was ranked."""
+
+    explanation: Explanation
+
+
 class SearchResults(Model):
     """The passages, the best first."""
 
     object: Literal["vector_store.search_results.page"] = "vector_store.search_results.page"
     search_query: list[str]
-    data: list[PassageResult]
+    data: list[ExplainedResult | PassageResult]
     has_more: Literal[False] = False
     next_page: None = None
 
@@ -104,7 +143,10 @@ async def search(api: Call, id_: VectorStoreId, body: Search) -> SearchResults:
     attributes = await _attributes(api.services, id_, passages)
     return SearchResults(
         search_query=[each.query for each in requests],
-        data=[_result(each, attributes) for each in passages],
+        data=[
+            _explained(each, attributes) if body.explain else _result(each, attributes)
+            for each in passages
+        ],
     )
 
 
@@ -191,3 +233,21 @@ def _result(
         attributes=attributes,
         content=[TextContent(text=passage.text)],
     )
+
+
+def _explained(
+    passage: knowledge_pb2.Passage, files: dict[str, tuple[str, dict[str, Any]]]
+) -> ExplainedResult:
+    has_text, has_vector = passage.HasField("text_rank"), passage.HasField("vector_rank")
+    explanation = Explanation(
+        vector=Rank(rank=passage.vector_rank, score=passage.similarity) if has_vector else None,
+        text=Rank(rank=passage.text_rank, score=passage.text_score) if has_text else None,
+        fused_score=passage.relevance if passage.HasField("relevance") else None,
+        passage_id=passage.id,
+        document_id=passage.document_id,
+        page=passage.page or None,
+        position=passage.ordinal if passage.HasField("ordinal") else None,
+        headings=list(passage.headings),
+        has_picture=passage.has_picture,
+    )
+    return ExplainedResult(**_result(passage, files).model_dump(), explanation=explanation)

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import secrets
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError
@@ -17,7 +17,7 @@ from heddle_gateway.http.models import (
     enum_names,
     identifier,
 )
-from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking
+from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking, to_strategy
 from heddle_gateway.openai.pagination import Page, PageQuery, select
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import ServiceClients, call, items
@@ -26,7 +26,13 @@ MAX_FILES = 100
 """Files that a new store can have."""
 _MAX_NAME = 48
 Status = Literal["in_progress", "completed", "failed", "cancelled"]
+Sharing = Literal["private", "organization", "everyone"]
+PageHandling = Literal["text", "pictures", "search"]
 _STATUSES = enum_names(files_pb2.AttachmentStatus)
+_SHARINGS = enum_names(knowledge_pb2.Sharing)
+PAGE_HANDLINGS = enum_names(knowledge_pb2.PageHandling)
+_SHARING_NUMBERS: dict[str, Any] = {name: number for number, name in _SHARINGS.items()}
+_PAGE_HANDLING_NUMBERS: dict[str, Any] = {name: number for number, name in PAGE_HANDLINGS.items()}
 VectorStoreId = Annotated[
     str, identifier("The vector store's identifier, or the name of the collection.")
 ]
@@ -49,6 +55,15 @@ routes = Routes("vector stores")
 class VectorStoreUpdate(StrictModel):
     """Changes of a vector store."""
 
+    sharing: Annotated[
+        Sharing | None,
+        Field(
+            description="An extension of OpenAI's form: who besides its owner and the "
+            "administrators of its organisation may search it. Only callers with the scope "
+            "`admin` may share with everyone."
+        ),
+    ] = None
+
     name: _Title = None
     metadata: _Metadata = None
     expires_after: _Never = None
@@ -64,6 +79,16 @@ class NewVectorStore(VectorStoreUpdate):
         default=False,
         description="An extension of OpenAI's form: store the vectors that the ranker "
         "`late_interaction` needs, about 20 kB for each passage.",
+    )
+    embedding_model: str = Field(
+        default="",
+        description="An extension of OpenAI's form: one of the models of "
+        "`/v1/vector_store_options`, the first of them by default.",
+    )
+    page_handling: PageHandling | None = Field(
+        default=None,
+        description="An extension of OpenAI's form: whether to read only the text of pages, to "
+        "store pictures of them (the default), or also to search pages.",
     )
 
 
@@ -93,6 +118,13 @@ class VectorStore(StrictModel):
     metadata: dict[str, str]
     language: str = Field(description="The language for full-text search.")
     late_interaction: bool = Field(description="Whether the ranker `late_interaction` can be used.")
+    sharing: Sharing = Field(description="Who else may search it.")
+    owner: str = Field(description="The user who created it; empty for the operator.")
+    organization: str
+    editable: bool = Field(description="Whether the caller may change it.")
+    embedding_model: str
+    page_handling: PageHandling
+    chunking_strategy: dict[str, Any] = Field(description="How its files are split.")
 
 
 class VectorStorePage(Page):
@@ -107,11 +139,33 @@ class DeletedVectorStore(Deleted):
     object: Literal["vector_store.deleted"] = "vector_store.deleted"
 
 
+class VectorStoreQuery(PageQuery):
+    """The query of the list of vector stores."""
+
+    order: Literal["asc", "desc"] = Field(default="desc", description="The direction of `sort`.")
+    text: str = Field(
+        default="", description="Only stores whose name contains it, in any case.", examples=[""]
+    )
+    sort: Literal["created", "name"] = Field(default="created", description="What orders the list.")
+    editable: bool = Field(
+        default=False, description="Whether to list only stores that the caller may change."
+    )
+
+
 @routes.get("/v1/vector_stores", errors=(400,))
-async def list_stores(api: Call, query: PageQuery) -> VectorStorePage:
-    """List the vector stores that the caller may read, the newest first."""
-    stores = await collections(api.services)
+async def list_stores(api: Call, query: VectorStoreQuery) -> VectorStorePage:
+    """List the vector stores that the caller may read, the newest first.
+
+    `text`, `sort` and `editable` are extensions of OpenAI's form.
+    """
+    stores = [
+        each
+        for each in await collections(api.services, query.text)
+        if each.changeable or not query.editable
+    ]
     stores.sort(key=lambda each: (each.create_time.ToMicroseconds(), each.id))
+    if query.sort == "name":
+        stores.sort(key=lambda each: (each.title or each.name).casefold())
     selected, has_more = select(query, stores)
     views = await asyncio.gather(*(_view_if_exists(api.services, each) for each in selected))
     return VectorStorePage(data=[view for view in views if view is not None], has_more=has_more)
@@ -130,6 +184,11 @@ async def create(api: Call, body: NewVectorStore) -> VectorStore:
         chunking=to_chunking(body.chunking_strategy),
         language=body.language or "",
         late_interaction=body.late_interaction,
+        embedding_model=body.embedding_model,
+        sharing=_SHARING_NUMBERS[body.sharing]
+        if body.sharing
+        else knowledge_pb2.SHARING_UNSPECIFIED,
+        page_handling=_PAGE_HANDLING_NUMBERS[body.page_handling or "pictures"],
     )
     files = body.file_ids or []
     for file in files:  # before anything is created
@@ -149,10 +208,12 @@ async def get(api: Call, id_: VectorStoreId) -> VectorStore:
 
 @routes.post("/v1/vector_stores/{id}", errors=(404,))
 async def update(api: Call, id_: VectorStoreId, body: VectorStoreUpdate) -> VectorStore:
-    """Change a vector store's name, its metadata or its language."""
+    """Change a vector store's name, its metadata, its language or its sharing."""
     request = knowledge_pb2.UpdateCollectionRequest(
         name=id_, title=body.name, language=body.language or ""
     )
+    if body.sharing is not None:
+        request.sharing = _SHARING_NUMBERS[body.sharing]
     if body.metadata is not None:
         request.metadata.SetInParent()
         request.metadata.entries.update(body.metadata)
@@ -197,13 +258,13 @@ async def get_collection(services: ServiceClients, name: str) -> knowledge_pb2.C
     return (await call(services.knowledge.GetCollection, request)).collection
 
 
-async def collections(services: ServiceClients) -> list[knowledge_pb2.Collection]:
-    """Return all collections that the caller may read.
+async def collections(services: ServiceClients, text: str = "") -> list[knowledge_pb2.Collection]:
+    """Return all collections that the caller may read and whose name or title has a text.
 
     Raises:
         HeddleError: They are not available.
     """
-    request = knowledge_pb2.ListCollectionsRequest()
+    request = knowledge_pb2.ListCollectionsRequest(text=text)
     return await items(services.knowledge.ListCollections, request, "collections")
 
 
@@ -233,15 +294,19 @@ async def _view_if_exists(
 
 
 async def _view(services: ServiceClients, collection: knowledge_pb2.Collection) -> VectorStore:
-    files = await attached_files(services, collection.id)
-    states = [status(each) for each in files]
-    counts = {name: states.count(name) for name in _STATUSES.values()}
+    request = files_pb2.ListAttachedFilesRequest(collection=collection.id, page_size=1)
+    counts = (await call(services.files.ListAttachedFiles, request)).counts
+    numbers = {name: getattr(counts, name) for name in _STATUSES.values()}
     return VectorStore.of(
         collection,
         created_at=collection.create_time.seconds,
         name=collection.title or collection.name,
-        usage_bytes=sum(each.size for each in files),
-        file_counts={**counts, "total": len(files)},
-        status="in_progress" if counts["in_progress"] else "completed",
+        usage_bytes=counts.bytes,
+        file_counts={**numbers, "total": sum(numbers.values())},
+        status="in_progress" if counts.in_progress else "completed",
         metadata=dict(collection.metadata),
+        editable=collection.changeable,
+        sharing=_SHARINGS.get(collection.sharing, "private"),
+        page_handling=PAGE_HANDLINGS.get(collection.page_handling, "pictures"),
+        chunking_strategy=to_strategy(collection.chunking),
     )

@@ -37,6 +37,20 @@ def passage(row: dict[str, Any], score: float = 0.0, relevance: float = 0.0) -> 
     )
 
 
+async def passages_of_pages(
+    table: Table, document: Document, first: int, last: int
+) -> list[Passage]:
+    """Return the passages of pages of one version of a document, in their order."""
+    of_pages = (
+        Compare("document", "=", document.name),
+        Compare("ingested_at", "=", microseconds(document.ingested_at)),
+        Compare("page", ">=", first),
+        Compare("page", "<=", last),
+    )
+    rows = await table.rows(COLUMNS, All(of_pages), order_by=["ordinal"], limit=document.chunks)
+    return [passage(row) for row in rows.to_pylist()]
+
+
 async def list_passages(table: Table, document: Document, first: int, limit: int) -> list[Passage]:
     """Return the passages of one version of a document from an ordinal on, in their order."""
     of_version = (

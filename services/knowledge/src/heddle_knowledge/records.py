@@ -142,6 +142,9 @@ class Passage:
         document_time: The time that its document is of, in UTC.
         sha256: Of its document's bytes, in hexadecimal.
         has_picture: Whether there is a picture of its page.
+        vector_rank: Its place by `score` among what a search compared, counted from 1.
+        text_rank: Its place among what a search found by words, counted from 1.
+        text_score: Its BM25; None without `text_rank`.
     """
 
     text: str
@@ -160,6 +163,9 @@ class Passage:
     document_time: datetime | None = None
     sha256: str = ""
     has_picture: bool = False
+    vector_rank: int | None = None
+    text_rank: int | None = None
+    text_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,38 @@ FILE_BATCH_STATUS_CANCELLED: FileBatchStatus.ValueType  # 4
 """It was cancelled."""
 Global___FileBatchStatus: _TypeAlias = FileBatchStatus  # noqa: Y015
 
+class _FileOrder:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FileOrderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FileOrder.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FILE_ORDER_UNSPECIFIED: _FileOrder.ValueType  # 0
+    """`FILE_ORDER_CREATE_TIME`."""
+    FILE_ORDER_CREATE_TIME: _FileOrder.ValueType  # 1
+    """By the time at which they were attached."""
+    FILE_ORDER_NAME: _FileOrder.ValueType  # 2
+    """By name, in any case."""
+    FILE_ORDER_SIZE: _FileOrder.ValueType  # 3
+    """By size."""
+    FILE_ORDER_STATUS: _FileOrder.ValueType  # 4
+    """By status: in progress, failed, cancelled, completed."""
+
+class FileOrder(_FileOrder, metaclass=_FileOrderEnumTypeWrapper):
+    """An order of files."""
+
+FILE_ORDER_UNSPECIFIED: FileOrder.ValueType  # 0
+"""`FILE_ORDER_CREATE_TIME`."""
+FILE_ORDER_CREATE_TIME: FileOrder.ValueType  # 1
+"""By the time at which they were attached."""
+FILE_ORDER_NAME: FileOrder.ValueType  # 2
+"""By name, in any case."""
+FILE_ORDER_SIZE: FileOrder.ValueType  # 3
+"""By size."""
+FILE_ORDER_STATUS: FileOrder.ValueType  # 4
+"""By status: in progress, failed, cancelled, completed."""
+Global___FileOrder: _TypeAlias = FileOrder  # noqa: Y015
+
 @_typing.final
 class File(_message.Message):
     """A file."""
@@ -255,6 +287,7 @@ class CreateFileRequest(_message.Message):
     PURPOSE_FIELD_NUMBER: _builtins.int
     MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
+    UPLOAD_KEY_FIELD_NUMBER: _builtins.int
     filename: _builtins.str
     """The name, 1 to 255 characters without control characters. The service removes folders."""
     purpose: _builtins.str
@@ -263,6 +296,11 @@ class CreateFileRequest(_message.Message):
     """The IANA media type. If empty, the ingestion derives it from the ending of the name."""
     data: _builtins.bytes
     """The content. At most 30 MiB."""
+    upload_key: _builtins.str
+    """A key of the client's for this upload, at most 2,048 characters. A further call of the caller
+    with the same key and content returns the file of the first call, so an upload whose response
+    was lost can be repeated.
+    """
     def __init__(
         self,
         *,
@@ -270,10 +308,11 @@ class CreateFileRequest(_message.Message):
         purpose: _builtins.str = ...,
         media_type: _builtins.str = ...,
         data: _builtins.bytes = ...,
+        upload_key: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "filename", b"filename", "media_type", b"media_type", "purpose", b"purpose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "filename", b"filename", "media_type", b"media_type", "purpose", b"purpose", "upload_key", b"upload_key"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -614,26 +653,86 @@ class ListAttachedFilesRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    ORDER_BY_FIELD_NUMBER: _builtins.int
+    DESCENDING_FIELD_NUMBER: _builtins.int
+    AFTER_FILE_ID_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name or identifier."""
     page_size: _builtins.int
     """The maximum number of files, at most 1,000. If 0, 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
+    text: _builtins.str
+    """Lists only files whose name contains this text, in any case."""
+    status: Global___AttachmentStatus.ValueType
+    """Lists only files with this status."""
+    order_by: Global___FileOrder.ValueType
+    """The order of the list."""
+    descending: _builtins.bool
+    """Whether the order is reversed."""
+    after_file_id: _builtins.str
+    """Lists only what follows this file, an alternative to `page_token`. The file may be one that
+    `text` and `status` leave out.
+    """
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        text: _builtins.str = ...,
+        status: Global___AttachmentStatus.ValueType = ...,
+        order_by: Global___FileOrder.ValueType = ...,
+        descending: _builtins.bool = ...,
+        after_file_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_file_id", b"after_file_id", "collection", b"collection", "descending", b"descending", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "status", b"status", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAttachedFilesRequest: _TypeAlias = ListAttachedFilesRequest  # noqa: Y015
+
+@_typing.final
+class AttachedFileCounts(_message.Message):
+    """Counts of the files of a collection."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IN_PROGRESS_FIELD_NUMBER: _builtins.int
+    COMPLETED_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    CANCELLED_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    in_progress: _builtins.int
+    """Files that are being ingested, or wait for their turn."""
+    completed: _builtins.int
+    """Files that searches find."""
+    failed: _builtins.int
+    """Files that cannot be ingested."""
+    cancelled: _builtins.int
+    """Files whose ingestion was cancelled."""
+    bytes: _builtins.int
+    """Bytes of all files."""
+    def __init__(
+        self,
+        *,
+        in_progress: _builtins.int = ...,
+        completed: _builtins.int = ...,
+        failed: _builtins.int = ...,
+        cancelled: _builtins.int = ...,
+        bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "cancelled", b"cancelled", "completed", b"completed", "failed", b"failed", "in_progress", b"in_progress"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AttachedFileCounts: _TypeAlias = AttachedFileCounts  # noqa: Y015
 
 @_typing.final
 class ListAttachedFilesResponse(_message.Message):
@@ -643,21 +742,31 @@ class ListAttachedFilesResponse(_message.Message):
 
     FILES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    MATCHING_COUNT_FIELD_NUMBER: _builtins.int
+    COUNTS_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """The token of the next page. Empty on the last page."""
+    matching_count: _builtins.int
+    """How many files match the request, those of other pages included."""
     @_builtins.property
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___AttachedFile]:
         """One page of files."""
+
+    @_builtins.property
+    def counts(self) -> Global___AttachedFileCounts:
+        """Counts of all files of the collection."""
 
     def __init__(
         self,
         *,
         files: _abc.Iterable[Global___AttachedFile] | None = ...,
         next_page_token: _builtins.str = ...,
+        matching_count: _builtins.int = ...,
+        counts: Global___AttachedFileCounts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "files", b"files", "matching_count", b"matching_count", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -131,7 +131,7 @@ class FileServiceServicer:
 
     def CreateFile(self, request, context):
         """Stores a file. Fails with `RESOURCE_EXHAUSTED` if the caller has 5,000 files, or would have
-        more than 5 GiB.
+        more than 5 GiB, and with `ALREADY_EXISTS` if `upload_key` belongs to another content.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -184,8 +184,8 @@ class FileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAttachedFiles(self, request, context):
-        """Lists the files of a collection, the oldest first. Documents of
-        `KnowledgeService.IngestDocument` are not included.
+        """Lists the files of a collection, the oldest first unless the request says otherwise. Documents
+        of `KnowledgeService.IngestDocument` are not included.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -45,7 +45,7 @@ class FileServiceStub:
     def __new__(cls, channel: _aio.Channel) -> FileServiceAsyncStub: ...
     CreateFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.CreateFileRequest, _files_pb2.CreateFileResponse]
     """Stores a file. Fails with `RESOURCE_EXHAUSTED` if the caller has 5,000 files, or would have
-    more than 5 GiB.
+    more than 5 GiB, and with `ALREADY_EXISTS` if `upload_key` belongs to another content.
     """
     GetFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileRequest, _files_pb2.GetFileResponse]
     """Gets one file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
@@ -66,8 +66,8 @@ class FileServiceStub:
     GetAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetAttachedFileRequest, _files_pb2.GetAttachedFileResponse]
     """Gets a file of a collection. Fails with `NOT_FOUND` if it is not attached."""
     ListAttachedFiles: _grpc.UnaryUnaryMultiCallable[_files_pb2.ListAttachedFilesRequest, _files_pb2.ListAttachedFilesResponse]
-    """Lists the files of a collection, the oldest first. Documents of
-    `KnowledgeService.IngestDocument` are not included.
+    """Lists the files of a collection, the oldest first unless the request says otherwise. Documents
+    of `KnowledgeService.IngestDocument` are not included.
     """
     UpdateAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]
     """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
@@ -111,7 +111,7 @@ class FileServiceAsyncStub(FileServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateFile: _aio.UnaryUnaryMultiCallable[_files_pb2.CreateFileRequest, _files_pb2.CreateFileResponse]  # type: ignore[assignment]
     """Stores a file. Fails with `RESOURCE_EXHAUSTED` if the caller has 5,000 files, or would have
-    more than 5 GiB.
+    more than 5 GiB, and with `ALREADY_EXISTS` if `upload_key` belongs to another content.
     """
     GetFile: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileRequest, _files_pb2.GetFileResponse]  # type: ignore[assignment]
     """Gets one file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
@@ -132,8 +132,8 @@ class FileServiceAsyncStub(FileServiceStub):
     GetAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.GetAttachedFileRequest, _files_pb2.GetAttachedFileResponse]  # type: ignore[assignment]
     """Gets a file of a collection. Fails with `NOT_FOUND` if it is not attached."""
     ListAttachedFiles: _aio.UnaryUnaryMultiCallable[_files_pb2.ListAttachedFilesRequest, _files_pb2.ListAttachedFilesResponse]  # type: ignore[assignment]
-    """Lists the files of a collection, the oldest first. Documents of
-    `KnowledgeService.IngestDocument` are not included.
+    """Lists the files of a collection, the oldest first unless the request says otherwise. Documents
+    of `KnowledgeService.IngestDocument` are not included.
     """
     UpdateAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]  # type: ignore[assignment]
     """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
@@ -180,7 +180,7 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.CreateFileResponse, _abc.Awaitable[_files_pb2.CreateFileResponse]]:
         """Stores a file. Fails with `RESOURCE_EXHAUSTED` if the caller has 5,000 files, or would have
-        more than 5 GiB.
+        more than 5 GiB, and with `ALREADY_EXISTS` if `upload_key` belongs to another content.
         """
 
     @_abc_1.abstractmethod
@@ -243,8 +243,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.ListAttachedFilesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.ListAttachedFilesResponse, _abc.Awaitable[_files_pb2.ListAttachedFilesResponse]]:
-        """Lists the files of a collection, the oldest first. Documents of
-        `KnowledgeService.IngestDocument` are not included.
+        """Lists the files of a collection, the oldest first unless the request says otherwise. Documents
+        of `KnowledgeService.IngestDocument` are not included.
         """
 
     @_abc_1.abstractmethod

@@ -300,6 +300,7 @@ class Collection(_message.Message):
     METADATA_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     LANGUAGE_FIELD_NUMBER: _builtins.int
+    CHANGEABLE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The name, unique within the organisation, `[A-Za-z0-9][A-Za-z0-9_.-]{0,62}`. Tools name
     collections by it.
@@ -343,6 +344,8 @@ class Collection(_message.Message):
     written, for mixed collections and other languages. Other values are invalid. The vector
     search does not depend on this field.
     """
+    changeable: _builtins.bool
+    """Whether the caller may change it."""
     @_builtins.property
     def settings(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Settings of the backend. `lamb-kb` reads `collection_id`, its own identifier of the
@@ -384,10 +387,11 @@ class Collection(_message.Message):
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         language: _builtins.str = ...,
+        changeable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "chunking", b"chunking", "create_time", b"create_time", "document_count", b"document_count", "embedding_model", b"embedding_model", "graph", b"graph", "id", b"id", "language", b"language", "late_interaction", b"late_interaction", "metadata", b"metadata", "name", b"name", "organization", b"organization", "owner", b"owner", "page_handling", b"page_handling", "settings", b"settings", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "changeable", b"changeable", "chunking", b"chunking", "create_time", b"create_time", "document_count", b"document_count", "embedding_model", b"embedding_model", "graph", b"graph", "id", b"id", "language", b"language", "late_interaction", b"late_interaction", "metadata", b"metadata", "name", b"name", "organization", b"organization", "owner", b"owner", "page_handling", b"page_handling", "settings", b"settings", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -591,6 +595,9 @@ class Passage(_message.Message):
     DOCUMENT_TIME_FIELD_NUMBER: _builtins.int
     HAS_PICTURE_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    VECTOR_RANK_FIELD_NUMBER: _builtins.int
+    TEXT_RANK_FIELD_NUMBER: _builtins.int
+    TEXT_SCORE_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text."""
     similarity: _builtins.float
@@ -628,6 +635,16 @@ class Passage(_message.Message):
     """Where it ends, exclusive."""
     has_picture: _builtins.bool
     """Whether there is a picture of the page."""
+    vector_rank: _builtins.int
+    """Its place by `similarity` among the passages that the search compared, counted from 1. Not set
+    in `SEARCH_MODE_TEXT`, in lists, and by knowledge-base servers.
+    """
+    text_rank: _builtins.int
+    """Its place in the full-text search, counted from 1. Not set if no word of the question matches,
+    in `SEARCH_MODE_VECTOR`, in lists, and by knowledge-base servers.
+    """
+    text_score: _builtins.float
+    """Its score in the full-text search, BM25. Set with `text_rank`."""
     @_builtins.property
     def headings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The headings above the passage, outermost first."""
@@ -665,19 +682,34 @@ class Passage(_message.Message):
         document_time: _timestamp_pb2.Timestamp | None = ...,
         has_picture: _builtins.bool = ...,
         attributes: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        vector_rank: _builtins.int | None = ...,
+        text_rank: _builtins.int | None = ...,
+        text_score: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_ordinal", b"_ordinal", "_relevance", b"_relevance", "document_time", b"document_time", "ordinal", b"ordinal", "relevance", b"relevance"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ordinal", b"_ordinal", "_relevance", b"_relevance", "_text_rank", b"_text_rank", "_text_score", b"_text_score", "_vector_rank", b"_vector_rank", "document_time", b"document_time", "ordinal", b"ordinal", "relevance", b"relevance", "text_rank", b"text_rank", "text_score", b"text_score", "vector_rank", b"vector_rank"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ordinal", b"_ordinal", "_relevance", b"_relevance", "attributes", b"attributes", "document", b"document", "document_id", b"document_id", "document_time", b"document_time", "end_offset", b"end_offset", "has_picture", b"has_picture", "headings", b"headings", "id", b"id", "metadata", b"metadata", "ordinal", b"ordinal", "page", b"page", "parent_text", b"parent_text", "relevance", b"relevance", "similarity", b"similarity", "start_offset", b"start_offset", "text", b"text", "title", b"title", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ordinal", b"_ordinal", "_relevance", b"_relevance", "_text_rank", b"_text_rank", "_text_score", b"_text_score", "_vector_rank", b"_vector_rank", "attributes", b"attributes", "document", b"document", "document_id", b"document_id", "document_time", b"document_time", "end_offset", b"end_offset", "has_picture", b"has_picture", "headings", b"headings", "id", b"id", "metadata", b"metadata", "ordinal", b"ordinal", "page", b"page", "parent_text", b"parent_text", "relevance", b"relevance", "similarity", b"similarity", "start_offset", b"start_offset", "text", b"text", "text_rank", b"text_rank", "text_score", b"text_score", "title", b"title", "uri", b"uri", "vector_rank", b"vector_rank"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ordinal: _TypeAlias = _typing.Literal["ordinal"]  # noqa: Y015
     _WhichOneofArgType__ordinal: _TypeAlias = _typing.Literal["_ordinal", b"_ordinal"]  # noqa: Y015
     _WhichOneofReturnType__relevance: _TypeAlias = _typing.Literal["relevance"]  # noqa: Y015
     _WhichOneofArgType__relevance: _TypeAlias = _typing.Literal["_relevance", b"_relevance"]  # noqa: Y015
+    _WhichOneofReturnType__text_rank: _TypeAlias = _typing.Literal["text_rank"]  # noqa: Y015
+    _WhichOneofArgType__text_rank: _TypeAlias = _typing.Literal["_text_rank", b"_text_rank"]  # noqa: Y015
+    _WhichOneofReturnType__text_score: _TypeAlias = _typing.Literal["text_score"]  # noqa: Y015
+    _WhichOneofArgType__text_score: _TypeAlias = _typing.Literal["_text_score", b"_text_score"]  # noqa: Y015
+    _WhichOneofReturnType__vector_rank: _TypeAlias = _typing.Literal["vector_rank"]  # noqa: Y015
+    _WhichOneofArgType__vector_rank: _TypeAlias = _typing.Literal["_vector_rank", b"_vector_rank"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ordinal) -> _WhichOneofReturnType__ordinal | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__relevance) -> _WhichOneofReturnType__relevance | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__text_rank) -> _WhichOneofReturnType__text_rank | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__text_score) -> _WhichOneofReturnType__text_score | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vector_rank) -> _WhichOneofReturnType__vector_rank | None: ...
 
 Global___Passage: _TypeAlias = Passage  # noqa: Y015
 
@@ -882,6 +914,65 @@ class Comparison(_message.Message):
 Global___Comparison: _TypeAlias = Comparison  # noqa: Y015
 
 @_typing.final
+class GetCollectionOptionsRequest(_message.Message):
+    """Request of `GetCollectionOptions`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCollectionOptionsRequest: _TypeAlias = GetCollectionOptionsRequest  # noqa: Y015
+
+@_typing.final
+class GetCollectionOptionsResponse(_message.Message):
+    """Response of `GetCollectionOptions`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMBEDDING_MODELS_FIELD_NUMBER: _builtins.int
+    LANGUAGES_FIELD_NUMBER: _builtins.int
+    PAGE_HANDLINGS_FIELD_NUMBER: _builtins.int
+    DEFAULT_CHUNKING_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def embedding_models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The embedding models, the default first."""
+
+    @_builtins.property
+    def languages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The languages of `Collection.language`."""
+
+    @_builtins.property
+    def page_handlings(self) -> _containers.RepeatedScalarFieldContainer[Global___PageHandling.ValueType]:
+        """The ways to treat pages that this installation supports."""
+
+    @_builtins.property
+    def default_chunking(self) -> Global___Chunking:
+        """How documents are split by default."""
+
+    def __init__(
+        self,
+        *,
+        embedding_models: _abc.Iterable[_builtins.str] | None = ...,
+        languages: _abc.Iterable[_builtins.str] | None = ...,
+        page_handlings: _abc.Iterable[Global___PageHandling.ValueType] | None = ...,
+        default_chunking: Global___Chunking | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["default_chunking", b"default_chunking"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_chunking", b"default_chunking", "embedding_models", b"embedding_models", "languages", b"languages", "page_handlings", b"page_handlings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCollectionOptionsResponse: _TypeAlias = GetCollectionOptionsResponse  # noqa: Y015
+
+@_typing.final
 class CreateCollectionRequest(_message.Message):
     """Request of `CreateCollection`."""
 
@@ -983,19 +1074,23 @@ class ListCollectionsRequest(_message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The maximum number of collections, at most 200. If 0, 50."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
+    text: _builtins.str
+    """Lists only collections whose name or title contains this text, in any case."""
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1614,6 +1709,7 @@ class ListPassagesRequest(_message.Message):
     DOCUMENT_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    FIRST_ORDINAL_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name or identifier."""
     document: _builtins.str
@@ -1622,6 +1718,8 @@ class ListPassagesRequest(_message.Message):
     """The maximum number of passages, at most 1,000. If 0, 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
+    first_ordinal: _builtins.int
+    """The `Passage.ordinal` to begin with, an alternative to `page_token`."""
     def __init__(
         self,
         *,
@@ -1629,10 +1727,11 @@ class ListPassagesRequest(_message.Message):
         document: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        first_ordinal: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "first_ordinal", b"first_ordinal", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1646,8 +1745,11 @@ class ListPassagesResponse(_message.Message):
 
     PASSAGES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    PASSAGE_COUNT_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """The token of the next page. Empty on the last page."""
+    passage_count: _builtins.int
+    """The number of passages of the document."""
     @_builtins.property
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Passage]:
         """One page of passages; `similarity` and `relevance` are 0."""
@@ -1657,10 +1759,11 @@ class ListPassagesResponse(_message.Message):
         *,
         passages: _abc.Iterable[Global___Passage] | None = ...,
         next_page_token: _builtins.str = ...,
+        passage_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "passages", b"passages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "passage_count", b"passage_count", "passages", b"passages"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1941,6 +2044,110 @@ class SearchPagesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchPagesResponse: _TypeAlias = SearchPagesResponse  # noqa: Y015
+
+@_typing.final
+class DocumentPage(_message.Message):
+    """A page of a document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    HAS_PICTURE_FIELD_NUMBER: _builtins.int
+    PASSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    page: _builtins.int
+    """The page, counted from 1."""
+    text: _builtins.str
+    """Its text, at most 16,000 characters: what was recognised on the page, otherwise its passages."""
+    has_picture: _builtins.bool
+    """Whether there is a picture of it."""
+    passage_count: _builtins.int
+    """The number of its passages."""
+    def __init__(
+        self,
+        *,
+        page: _builtins.int = ...,
+        text: _builtins.str = ...,
+        has_picture: _builtins.bool = ...,
+        passage_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["has_picture", b"has_picture", "page", b"page", "passage_count", b"passage_count", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DocumentPage: _TypeAlias = DocumentPage  # noqa: Y015
+
+@_typing.final
+class ListPagesRequest(_message.Message):
+    """Request of `ListPages`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    FIRST_PAGE_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    document: _builtins.str
+    """The document's name or identifier."""
+    page_size: _builtins.int
+    """The maximum number of pages, at most 200. If 0, 50."""
+    page_token: _builtins.str
+    """The `next_page_token` of the preceding response."""
+    first_page: _builtins.int
+    """The page to begin with, an alternative to `page_token`. If 0, the first."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        document: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        first_page: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "first_page", b"first_page", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPagesRequest: _TypeAlias = ListPagesRequest  # noqa: Y015
+
+@_typing.final
+class ListPagesResponse(_message.Message):
+    """Response of `ListPages`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    PAGE_COUNT_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """The token of the next page. Empty on the last page."""
+    page_count: _builtins.int
+    """The number of pages of the document."""
+    @_builtins.property
+    def pages(self) -> _containers.RepeatedCompositeFieldContainer[Global___DocumentPage]:
+        """Some pages of the document."""
+
+    def __init__(
+        self,
+        *,
+        pages: _abc.Iterable[Global___DocumentPage] | None = ...,
+        next_page_token: _builtins.str = ...,
+        page_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "page_count", b"page_count", "pages", b"pages"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPagesResponse: _TypeAlias = ListPagesResponse  # noqa: Y015
 
 @_typing.final
 class GetPageRequest(_message.Message):

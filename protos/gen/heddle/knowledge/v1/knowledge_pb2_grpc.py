@@ -52,6 +52,11 @@ class KnowledgeServiceStub:
         Args:
             channel: A grpc.Channel.
         """
+        self.GetCollectionOptions = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/GetCollectionOptions',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionOptionsRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionOptionsResponse.FromString,
+                _registered_method=True)
         self.CreateCollection = channel.unary_unary(
                 '/heddle.knowledge.v1.KnowledgeService/CreateCollection',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.CreateCollectionRequest.SerializeToString,
@@ -117,6 +122,11 @@ class KnowledgeServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.FromString,
                 _registered_method=True)
+        self.ListPages = channel.unary_unary(
+                '/heddle.knowledge.v1.KnowledgeService/ListPages',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPagesRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPagesResponse.FromString,
+                _registered_method=True)
         self.GetPage = channel.unary_unary(
                 '/heddle.knowledge.v1.KnowledgeService/GetPage',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetPageRequest.SerializeToString,
@@ -179,6 +189,13 @@ class KnowledgeServiceServicer:
     It fails with `UNAVAILABLE` if the storage or a model does not answer. See
     `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
+
+    def GetCollectionOptions(self, request, context):
+        """Gets what a new collection can be created with.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
 
     def CreateCollection(self, request, context):
         """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
@@ -290,6 +307,14 @@ class KnowledgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListPages(self, request, context):
+        """Lists the pages of a document, in their order. A document without pages has none. Fails with
+        `NOT_FOUND` if the document does not exist.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetPage(self, request, context):
         """Gets the text and the figures of one page. Fails with `NOT_FOUND` if the page does not exist.
         """
@@ -358,6 +383,11 @@ class KnowledgeServiceServicer:
 
 def add_KnowledgeServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'GetCollectionOptions': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCollectionOptions,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionOptionsRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionOptionsResponse.SerializeToString,
+            ),
             'CreateCollection': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateCollection,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.CreateCollectionRequest.FromString,
@@ -422,6 +452,11 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.SearchPages,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.SerializeToString,
+            ),
+            'ListPages': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPages,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPagesRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPagesResponse.SerializeToString,
             ),
             'GetPage': grpc.unary_unary_rpc_method_handler(
                     servicer.GetPage,
@@ -491,6 +526,33 @@ class KnowledgeService:
     It fails with `UNAVAILABLE` if the storage or a model does not answer. See
     `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
+
+    @staticmethod
+    def GetCollectionOptions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/GetCollectionOptions',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionOptionsRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.GetCollectionOptionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def CreateCollection(request,
@@ -833,6 +895,33 @@ class KnowledgeService:
             '/heddle.knowledge.v1.KnowledgeService/SearchPages',
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.SearchPagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.KnowledgeService/ListPages',
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPagesRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_knowledge__pb2.ListPagesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -51,6 +51,8 @@ class KnowledgeServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> KnowledgeServiceAsyncStub: ...
+    GetCollectionOptions: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionOptionsRequest, _knowledge_pb2.GetCollectionOptionsResponse]
+    """Gets what a new collection can be created with."""
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]
     """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
     has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
@@ -102,6 +104,10 @@ class KnowledgeServiceStub:
     """Returns the pages of several collections that match a question best, by late interaction over
     the text of a page and of its figures. The error of a collection that was created without
     `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
+    """
+    ListPages: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListPagesRequest, _knowledge_pb2.ListPagesResponse]
+    """Lists the pages of a document, in their order. A document without pages has none. Fails with
+    `NOT_FOUND` if the document does not exist.
     """
     GetPage: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetPageRequest, _knowledge_pb2.GetPageResponse]
     """Gets the text and the figures of one page. Fails with `NOT_FOUND` if the page does not exist."""
@@ -159,6 +165,8 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
+    GetCollectionOptions: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionOptionsRequest, _knowledge_pb2.GetCollectionOptionsResponse]  # type: ignore[assignment]
+    """Gets what a new collection can be created with."""
     CreateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]  # type: ignore[assignment]
     """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
     has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
@@ -210,6 +218,10 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """Returns the pages of several collections that match a question best, by late interaction over
     the text of a page and of its figures. The error of a collection that was created without
     `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
+    """
+    ListPages: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListPagesRequest, _knowledge_pb2.ListPagesResponse]  # type: ignore[assignment]
+    """Lists the pages of a document, in their order. A document without pages has none. Fails with
+    `NOT_FOUND` if the document does not exist.
     """
     GetPage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetPageRequest, _knowledge_pb2.GetPageResponse]  # type: ignore[assignment]
     """Gets the text and the figures of one page. Fails with `NOT_FOUND` if the page does not exist."""
@@ -264,6 +276,14 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
     It fails with `UNAVAILABLE` if the storage or a model does not answer. See
     `heddle.call.v1.CallMetadata` for the metadata of a call and the form of errors.
     """
+
+    @_abc_1.abstractmethod
+    def GetCollectionOptions(
+        self,
+        request: _knowledge_pb2.GetCollectionOptionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.GetCollectionOptionsResponse, _abc.Awaitable[_knowledge_pb2.GetCollectionOptionsResponse]]:
+        """Gets what a new collection can be created with."""
 
     @_abc_1.abstractmethod
     def CreateCollection(
@@ -393,6 +413,16 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns the pages of several collections that match a question best, by late interaction over
         the text of a page and of its figures. The error of a collection that was created without
         `PAGE_HANDLING_SEARCH` is `FAILED_PRECONDITION`.
+        """
+
+    @_abc_1.abstractmethod
+    def ListPages(
+        self,
+        request: _knowledge_pb2.ListPagesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.ListPagesResponse, _abc.Awaitable[_knowledge_pb2.ListPagesResponse]]:
+        """Lists the pages of a document, in their order. A document without pages has none. Fails with
+        `NOT_FOUND` if the document does not exist.
         """
 
     @_abc_1.abstractmethod

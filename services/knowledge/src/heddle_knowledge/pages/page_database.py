@@ -167,6 +167,15 @@ class PageDatabase:
         )
         return next(pages, None)
 
+    def listed(self, sha256: str, first: int, last: int) -> dict[int, tuple[str, bool]]:
+        """Return of stored pages of a document their text, and whether they have a picture."""
+        query = (
+            "SELECT page, text, picture_sha256 != '' FROM pages "
+            "WHERE sha256 = ? AND page BETWEEN ? AND ?"
+        )
+        rows_of_pages = self._rows(query, sha256, first, last)
+        return {page: (text, bool(pictured)) for page, text, pictured in rows_of_pages}
+
     def makers(self) -> set[str]:
         """Return what made the stored pages."""
         return {maker for (maker,) in self._rows("SELECT DISTINCT maker FROM documents")}

@@ -5,7 +5,7 @@ meaning too, and an approximate index below changes no score. `ranking` makes on
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -124,10 +124,37 @@ async def _find_passages(
         if not threshold or question.mode == "text" or candidates.cosine[at] >= threshold
     ][:top_k]
     rows = await read(table, candidates, shown, COLUMNS)
-    return [
+    passages = [
         passage(row, candidates.cosine[at], relevance[at])
         for row, at in zip(rows, shown, strict=True)
     ]
+    return _with_ranks(passages, candidates, shown, question.mode)
+
+
+def _with_ranks(
+    passages: list[Passage], candidates: Candidates, shown: list[int], mode: Mode
+) -> list[Passage]:
+    """Tell the places of passages by meaning and by words, where the mode has them."""
+    by_meaning = _places(candidates, candidates.cosine) if mode != "text" else {}
+    by_words = _places(candidates, candidates.words, only=candidates.words > 0)
+    return [
+        replace(
+            each,
+            vector_rank=by_meaning.get(at),
+            text_rank=by_words.get(at),
+            text_score=float(candidates.words[at]) if at in by_words else None,
+        )
+        for each, at in zip(passages, shown, strict=True)
+    ]
+
+
+def _places(
+    candidates: Candidates, scores: Scores, only: NDArray[np.bool_] | None = None
+) -> dict[int, int]:
+    """Return the places of candidates by their scores, counted from 1."""
+    ordered = _best_first(candidates, scores)
+    selected = [at for at in ordered if only is None or only[at]]
+    return {at: place for place, at in enumerate(selected, 1)}
 
 
 async def _relevance(table: Table, candidates: Candidates, question: Question) -> Scores:

@@ -9,9 +9,12 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.paging import page
 
-from heddle_knowledge.access import caller_of, check_sharing, may_read
+from heddle_knowledge.access import caller_of, check_sharing, may_change, may_read
 from heddle_knowledge.audit import collection_change
+from heddle_knowledge.chunking.options import DEFAULT
 from heddle_knowledge.errors import CollectionNotFoundError
+from heddle_knowledge.languages import IN_PAIRS, NO_LANGUAGE, STEMMED
+from heddle_knowledge.pages.recognition import installed
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import collection_violations, update_violations
@@ -24,6 +27,24 @@ if TYPE_CHECKING:  # loads the engine
 
 class CollectionCalls(Calls):
     """The part of the contract about collections."""
+
+    async def GetCollectionOptions(
+        self, request: pb.GetCollectionOptionsRequest, context: Context
+    ) -> pb.GetCollectionOptionsResponse:
+        """Tell what a new collection can be made with."""
+        handlings = [pb.PAGE_HANDLING_TEXT, pb.PAGE_HANDLING_PICTURES]
+        if installed():
+            handlings.append(pb.PAGE_HANDLING_SEARCH)
+        return pb.GetCollectionOptionsResponse(
+            embedding_models=[each.info().model for each in await self._backends.embedders()],
+            languages=[*sorted({*STEMMED, *IN_PAIRS}), NO_LANGUAGE],
+            page_handlings=handlings,
+            default_chunking=pb.Chunking(
+                target_characters=DEFAULT.target,
+                overlap_characters=DEFAULT.overlap,
+                parent_characters=DEFAULT.parent,
+            ),
+        )
 
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
@@ -60,7 +81,8 @@ class CollectionCalls(Calls):
         person = caller_of(caller().identity)
         store = await self._store()
         known = (await store.collections.all()).values()
-        readable = (it for it in known if may_read(person, it))
+        text = request.text.casefold()
+        readable = (it for it in known if may_read(person, it) and _has(it, text))
         items, token = page(
             readable, lambda it: f"{it.name}\0{it.id}", request.page_size, request.page_token
         )
@@ -123,4 +145,10 @@ async def _if_there(store: "KnowledgeStore", collection: Collection) -> pb.Colle
 async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collection:
     here = collection.backend == EMBEDDED
     size = await store.collections.size(collection.id) if here else None
-    return collection_message(collection, size)
+    changeable = may_change(caller_of(caller().identity), collection)
+    return collection_message(collection, size, changeable=changeable)
+
+
+def _has(collection: Collection, text: str) -> bool:
+    """Say whether the name or the title of a collection has a text, which is case-folded."""
+    return text in collection.name.casefold() or text in collection.title.casefold()

@@ -79,9 +79,9 @@ class DocumentCalls(Calls):
         document = await store.documents.get(collection.id, name)
         version = document.ingested_at.isoformat()
         begun, _, first = read_token(request.page_token).partition("/")
-        at = int(first) if _ORDINAL.fullmatch(first) else 0
+        at = int(first) if _ORDINAL.fullmatch(first) else max(0, request.first_ordinal)
         items = await store.passages.listed(collection.id, document, at, size)
-        if begun not in {"", version} or not items:
+        if begun not in {"", version} or not (items or at >= document.chunks):
             raise InvalidRequestError(
                 f"{name!r} was ingested again meanwhile. List its passages from the first."
             )
@@ -89,6 +89,7 @@ class DocumentCalls(Calls):
         return pb.ListPassagesResponse(
             passages=[passage_message(collection, each) for each in items],
             next_page_token=write_token(f"{version}/{at + size}") if more else "",
+            passage_count=document.chunks,
         )
 
     async def ListDocuments(

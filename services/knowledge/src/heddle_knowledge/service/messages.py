@@ -12,8 +12,10 @@ from heddle_knowledge.records import (
 )
 
 
-def collection_message(collection: Collection, size: CollectionSize | None) -> pb.Collection:
-    """Return a collection as callers see it; `size` is None if another backend holds it."""
+def collection_message(
+    collection: Collection, size: CollectionSize | None, *, changeable: bool
+) -> pb.Collection:
+    """Return a collection as a caller sees it; `size` is None if another backend holds it."""
     message = pb.Collection(
         name=collection.name,
         title=collection.title,
@@ -30,6 +32,7 @@ def collection_message(collection: Collection, size: CollectionSize | None) -> p
         graph=collection.graph,
         metadata=collection.metadata,
         language=collection.language,
+        changeable=changeable,
     )
     message.chunking.target_characters = collection.chunking.target
     message.chunking.overlap_characters = collection.chunking.overlap
@@ -103,6 +106,9 @@ def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
         end_offset=passage.end,
         metadata=passage.metadata,
         has_picture=passage.has_picture,
+        vector_rank=passage.vector_rank,
+        text_rank=passage.text_rank,
+        text_score=passage.text_score,
     )
     if passage.document_time is not None:
         message.document_time.FromDatetime(passage.document_time)

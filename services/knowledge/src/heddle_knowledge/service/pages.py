@@ -1,6 +1,7 @@
 """Calls about pages."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,8 @@ from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import NotFoundError
+from heddle_runtime.limits import DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE
+from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
@@ -27,6 +30,7 @@ if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.pages.shapes import DrawnPage
     from heddle_knowledge.store import KnowledgeStore
 
+_PAGE = re.compile(r"[1-9][0-9]{0,6}")
 _DEFAULT_TOP_K = 3
 _MAX_PAGES = 50
 _MAX_PROMPT_CHARACTERS = 16_000
@@ -70,6 +74,32 @@ class PageCalls(Calls):
             response.model = store.pages.model.name
             response.visual = store.pages.model.visual
         return response
+
+    async def ListPages(
+        self, request: pb.ListPagesRequest, context: Context
+    ) -> pb.ListPagesResponse:
+        """List some pages of a document."""
+        size = page_size(request.page_size, DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE)
+        store, collection = await self._readable(request.collection)
+        name = await store.documents.name_of(collection.id, request.document)
+        document = await store.documents.get(collection.id, name)
+        token = read_token(request.page_token)
+        first = int(token) if _PAGE.fullmatch(token) else max(1, request.first_page)
+        last = min(first + size - 1, document.pages)
+        pages = await store.pages.listed(collection.id, document, first, last)
+        return pb.ListPagesResponse(
+            pages=[
+                pb.DocumentPage(
+                    page=each.page,
+                    text=each.text,
+                    has_picture=each.has_picture,
+                    passage_count=each.passages,
+                )
+                for each in pages
+            ],
+            next_page_token=write_token(str(last + 1)) if last < document.pages else "",
+            page_count=document.pages,
+        )
 
     async def GetPage(self, request: pb.GetPageRequest, context: Context) -> pb.GetPageResponse:
         """Get what was read on one page."""

@@ -1,5 +1,6 @@
 """The pages of a store: found, shown."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -7,7 +8,8 @@ from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.page_database import PageDatabase
-from heddle_knowledge.pages.shapes import DrawnPage, Picture, RankedPage
+from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, ListedPage, Picture, RankedPage
+from heddle_knowledge.passages import passages_of_pages
 from heddle_knowledge.records import Document
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
@@ -85,6 +87,32 @@ class Pages:
             DocumentNotFoundError: There is no such document, or the page is not stored.
         """
         return await self._stored(PageDatabase.page, collection, name, page)
+
+    async def listed(
+        self, collection: str, document: Document, first: int, last: int
+    ) -> list[ListedPage]:
+        """Return pages of a document.
+
+        Args:
+            collection: Where it is.
+            document: As `Documents.get` returned it.
+            first: The first page, counted from 1.
+            last: The last page.
+        """
+        handle = await self._context.open(collection)
+        stored = await self._context.pages.read(
+            handle.collection, PageDatabase.listed, document.sha256, first, last
+        )
+        texts: dict[int, list[str]] = defaultdict(list)
+        async with handle.using():
+            for passage in await passages_of_pages(handle.table, document, first, last):
+                texts[passage.page or 0].append(passage.text)
+        pages = []
+        for number in range(first, last + 1):
+            text, has_picture = stored.get(number, ("", False))
+            text = text or "\n\n".join(texts[number])[:LONGEST_TEXT]
+            pages.append(ListedPage(number, text, has_picture, len(texts[number])))
+        return pages
 
     async def count_pictures(self, collection: str) -> int:
         """Return how many pages of an embedded collection have a picture."""

@@ -92,7 +92,8 @@ class Passages:
         """
         handle = await self._context.open(collection)
         async with handle.using():
-            return await list_passages(handle.table, document, first, limit)
+            passages = await list_passages(handle.table, document, first, limit)
+        return await self._with_pictures(handle, passages)
 
     def _check_reranking(self, collection: Collection, options: SearchOptions) -> None:
         """Refuse a reranking that cannot be had.

@@ -1,5 +1,6 @@
 """The files and batches of each collection and their state: one small file for each."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,9 +10,11 @@ import msgspec
 from heddle_runtime.durable_files import sync, write
 from heddle_runtime.errors import NotFoundError
 
-from heddle_knowledge.uploads.records import BATCH, Attachment, Batch, is_id
+from heddle_knowledge.uploads.records import BATCH, FILE, Attachment, Batch, is_id
 
 _decode = msgspec.json.Decoder(Attachment).decode
+_MAX_KNOWN = 16
+"""Collections whose files stay in memory."""
 _decode_batch = msgspec.json.Decoder(Batch).decode
 
 
@@ -22,6 +25,8 @@ class Attachments:
         """Take the folder, which is created when something is stored."""
         self._root = root / "attached"
         self._unstored: dict[tuple[str, str], Attachment] = {}
+        self._known: dict[str, dict[str, tuple[tuple[int, int], Attachment]]] = {}
+        """Files of collections as they were read last, with the versions of what was read."""
 
     def show(self, attachment: Attachment) -> None:
         """Return this state of a file to readers in this process until `keep` stores one."""
@@ -89,8 +94,25 @@ class Attachments:
         return self.shown(collection, identifier) or stored
 
     def of(self, collection: str) -> list[Attachment]:
-        """Return the files of a collection."""
-        return list(self._read(self._root / collection))
+        """Return the files of a collection. Only those are read that have changed since."""
+        known = self._known.get(collection, {})
+        current: dict[str, tuple[tuple[int, int], Attachment]] = {}
+        for name, version in _versions(self._root / collection):
+            stored = known.get(name)
+            if stored is None or stored[0] != version:
+                try:
+                    content = (self._root / collection / name).read_bytes()
+                except FileNotFoundError:  # detached meanwhile
+                    continue
+                stored = version, _decode(content)
+            current[name] = stored
+        self._known[collection] = current
+        while len(self._known) > _MAX_KNOWN:
+            self._known.pop(next(iter(self._known)), None)
+        return [
+            self.shown(stored.collection, stored.file_id) or stored
+            for _, stored in current.values()
+        ]
 
     def of_batch(self, batch: Batch) -> list[Attachment]:
         """Return the files of a batch that are still in the collection."""
@@ -156,3 +178,13 @@ class Attachments:
                 yield self.shown(stored.collection, stored.file_id) or stored
             except FileNotFoundError:  # detached meanwhile
                 continue
+
+
+def _versions(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the names of the files of a folder, each with what changes when it is replaced."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(FILE) and entry.name.endswith(".json"):
+                with suppress(FileNotFoundError):
+                    status = entry.stat()
+                    yield entry.name, (status.st_ino, status.st_mtime_ns)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
 
 FileT = TypeVar("FileT", pb.File, Attachment)
-ListRequest = pb.ListFilesRequest | pb.ListAttachedFilesRequest | pb.ListFileBatchFilesRequest
+ListRequest = pb.ListFilesRequest | pb.ListFileBatchFilesRequest
 
 
 class FileCalls(CollectionAccess):

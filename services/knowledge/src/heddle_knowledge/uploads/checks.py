@@ -1,5 +1,6 @@
 """What uploaded files and their attributes may be."""
 
+import hashlib
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,12 +12,14 @@ from heddle_runtime.struct_codec import from_struct
 
 from heddle_knowledge.names import is_printable
 from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS
+from heddle_knowledge.uploads.records import FILE, new_id
 
 PURPOSES = ("assistants", "user_data")
 MAX_BYTES = 30 * 1024**2
 MAX_BATCHED_FILES = 2_000
 """Files of a batch."""
 _MAX_NAME_CHARACTERS = 255
+_MAX_KEY_OF_UPLOAD_CHARACTERS = 2_048
 _MAX_ATTRIBUTES = 16
 _MAX_TEXT_CHARACTERS = 512
 _RESERVED = "file_id"
@@ -37,6 +40,22 @@ def filename(request: pb.CreateFileRequest) -> str:
     if len(request.data) > MAX_BYTES:
         raise _wrong("data", f"must have at most {MAX_BYTES >> 20} MiB")
     return name
+
+
+def upload_id(person: str, upload_key: str) -> str:
+    """Return the identifier of an upload: with a key always the same.
+
+    Raises:
+        InvalidRequestError: The key is too long.
+    """
+    if len(upload_key) > _MAX_KEY_OF_UPLOAD_CHARACTERS:
+        raise _wrong(
+            "upload_key", f"must have at most {_MAX_KEY_OF_UPLOAD_CHARACTERS:,} characters"
+        )
+    if not upload_key:
+        return new_id()
+    digest = hashlib.sha256(f"{person}\0{upload_key}".encode())
+    return f"{FILE}{digest.hexdigest()[:32]}"
 
 
 def batched(request: pb.CreateFileBatchRequest) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.durable_files import sync, write
-from heddle_runtime.errors import NotFoundError, ResourceExhaustedError
+from heddle_runtime.errors import AlreadyExistsError, NotFoundError, ResourceExhaustedError
 
 from heddle_knowledge.access import Person
 from heddle_knowledge.uploads.records import is_id
@@ -66,6 +66,22 @@ class Uploads:
             NotFoundError: There is none.
         """
         return pb.File.FromString(self._read(person, identifier, _RECORD))
+
+    def repeated(self, person: str, identifier: str, data: bytes) -> pb.File | None:
+        """Return a file of a person's that an upload repeats, None if it is new.
+
+        Raises:
+            AlreadyExistsError: The file has another content.
+        """
+        try:
+            upload, stored = self.get(person, identifier), self.content(person, identifier)
+        except NotFoundError:
+            return None
+        if stored != data:
+            raise AlreadyExistsError(
+                "The key of this upload belongs to another content. Upload it with another key."
+            )
+        return upload
 
     def content(self, person: str, identifier: str) -> bytes:
         """Return what a file of a person's holds.

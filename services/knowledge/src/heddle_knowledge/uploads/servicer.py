@@ -13,8 +13,8 @@ from heddle_knowledge.audit import content_change
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
 from heddle_knowledge.uploads.calls import now, page_of, person
+from heddle_knowledge.uploads.listing import counts, list_attachments
 from heddle_knowledge.uploads.messages import attached_message, timestamp
-from heddle_knowledge.uploads.records import new_id
 
 
 class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
@@ -24,15 +24,28 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         self, request: pb.CreateFileRequest, context: Context
     ) -> pb.CreateFileResponse:
         """Keep a file of the caller's."""
+        owner, filename = person(), checks.filename(request)
+        identifier = checks.upload_id(owner, request.upload_key)
+        if request.upload_key:
+            async with self._locks.setdefault(identifier, asyncio.Lock()):
+                find = self._uploads.repeated
+                if earlier := await asyncio.to_thread(find, owner, identifier, request.data):
+                    return pb.CreateFileResponse(file=earlier)
+                return await self._created(owner, identifier, filename, request)
+        return await self._created(owner, identifier, filename, request)
+
+    async def _created(
+        self, owner: str, identifier: str, filename: str, request: pb.CreateFileRequest
+    ) -> pb.CreateFileResponse:
         upload = pb.File(
-            id=new_id(),
-            filename=checks.filename(request),
+            id=identifier,
+            filename=filename,
             purpose=request.purpose,
             media_type=request.media_type,
             size=len(request.data),
             create_time=timestamp(now()),
         )
-        await asyncio.to_thread(self._uploads.keep, person(), upload, request.data)
+        await asyncio.to_thread(self._uploads.keep, owner, upload, request.data)
         await self._audit.add(_file_change("create", upload.id, after={"name": upload.filename}))
         return pb.CreateFileResponse(file=upload)
 
@@ -93,11 +106,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
     ) -> pb.ListAttachedFilesResponse:
         """List one page of the files of a collection."""
         _, collection = await self._readable(request.collection)
-        files = await asyncio.to_thread(self._attachments.of, collection.id)
-        page, token = page_of(files, request)
-        return pb.ListAttachedFilesResponse(
-            files=map(attached_message, page), next_page_token=token
-        )
+        return await asyncio.to_thread(self._listed, collection.id, request)
 
     async def UpdateAttachedFile(
         self, request: pb.UpdateAttachedFileRequest, context: Context
@@ -118,6 +127,18 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         change = content_change("file.detach", collection, file=request.file_id)
         await self._audit.add(change)
         return pb.DetachFileResponse()
+
+    def _listed(
+        self, collection: str, request: pb.ListAttachedFilesRequest
+    ) -> pb.ListAttachedFilesResponse:
+        files = self._attachments.of(collection)
+        page, token, matching = list_attachments(files, request)
+        return pb.ListAttachedFilesResponse(
+            files=map(attached_message, page),
+            next_page_token=token,
+            matching_count=matching,
+            counts=counts(files),
+        )
 
 
 def _file_change(action: str, identifier: str, after: Mapping[str, str] | None = None) -> Change:
