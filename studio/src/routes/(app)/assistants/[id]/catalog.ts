@@ -49,6 +49,29 @@ export function toolTexts(tool: Tool, language: string): { title: string; descri
   };
 }
 
+const STRATEGIES = [
+  "agent",
+  "agent_dspy",
+  "agent_label",
+  "agent_native",
+  "agent_rules",
+  "parallel",
+  "sequential",
+] as const;
+const PROCESSORS = ["moodle_augment", "simple_augment"] as const;
+
+/** Return a sentence about a strategy; one that the studio does not know has the server's. */
+export function strategyText({ name, description }: Strategy): string {
+  const known = STRATEGIES.find((each) => each === name);
+  return known ? t(`editor.strategy.text.${known}`) : description;
+}
+
+/** Return a sentence about a prompt processor, likewise. */
+export function processorText({ name, description }: PromptProcessor): string {
+  const known = PROCESSORS.find((each) => each === name);
+  return known ? t(`editor.processor.text.${known}`, { slot: "{moodle_user}" }) : description;
+}
+
 const CATEGORIES = ["rag", "file", "rubric", "lms", "utilities", "custom"] as const;
 
 /** Return the name of a category; one that the studio does not know has its own. */

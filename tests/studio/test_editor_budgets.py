@@ -1,0 +1,67 @@
+"""The size of the editor, and its speed with a long template and many tools."""
+
+import gzip
+
+import pytest
+from heddle_gateway.studio_pages import FOLDER
+from playwright.sync_api import Page, expect
+from studio.editing import new_assistant, open_editor, save_button
+from studio.harness import Studio
+
+pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+MAX_EDITOR_BYTES = 200_000
+MAX_SECONDS = 0.2
+
+
+def test_the_editor_is_within_its_budget(development: Studio) -> None:
+    identifier = new_assistant(development, "small", tools=[{"type": "word_count"}])
+    loaded: set[str] = set()
+    with development.screen() as screen:
+        screen.page.on("requestfinished", lambda request: loaded.add(request.url))
+        open_editor(screen, identifier)
+        screen.settle()
+        files = [FOLDER / url.partition("/studio/")[2] for url in loaded if "/_app/" in url]
+        sizes = {file.name: len(gzip.compress(file.read_bytes(), 9)) for file in files}
+    assert files
+    assert sum(sizes.values()) <= MAX_EDITOR_BYTES, (sum(sizes.values()), sizes)
+
+
+def seconds_until_painted(page: Page, action: str) -> float:
+    """Return how long the page needs from an action until it has shown the result."""
+    script = """async (action) => {
+        const start = performance.now();
+        await new Function(action)();
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        return (performance.now() - start) / 1000;
+    }"""
+    return float(page.evaluate(script, action))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("line", ["x" * 200_000, "A line of a template {word_count}.\n" * 5_900])
+def test_a_long_template_with_many_tools_is_edited_without_delay(
+    development: Studio, line: str
+) -> None:
+    tools = [{"type": "word_count", "slot": f"slot_{number}"} for number in range(28)]
+    identifier = new_assistant(
+        development, f"long_{len(line)}", prompt_template=f"{line} {{user_input}}", tools=tools
+    )
+    typing = """const content = document.querySelector("[data-template]").shadowRoot
+            .querySelector(".cm-content");
+        content.focus();
+        document.execCommand("insertText", false, "a");"""
+    titling = """const input = document.querySelector("[data-field=title]");
+        input.value += "a";
+        input.dispatchEvent(new Event("input", {bubbles: true}));"""
+    moving = """document.querySelectorAll("[aria-label^='Move Word count down']")[3].click();"""
+    opening = """document.querySelectorAll("li [aria-expanded=false]")[5].click();"""
+    with development.screen() as screen:
+        page = screen.page
+        open_editor(screen, identifier)
+        screen.settle()
+        durations = {
+            action.split("\n")[0]: min(seconds_until_painted(page, action) for _ in range(4))
+            for action in (typing, titling, moving, opening)
+        }
+        expect(save_button(page)).to_be_enabled()
+    assert max(durations.values()) < MAX_SECONDS, durations
