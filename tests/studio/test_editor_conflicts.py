@@ -17,6 +17,8 @@ from studio.editing import (
 from studio.harness import KEY, VIEWS, Studio, running
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+SLOW = 20_000
+"""Milliseconds, for what waits for another request first."""
 TITLE = "Title (optional)"
 DESCRIPTION = "Description (optional)"
 
@@ -122,7 +124,7 @@ def test_the_change_of_another_editor_is_shown_without_a_reload(development: Stu
         first.page.get_by_label(DESCRIPTION).fill("After")
         save(first.page)
         notice = second.page.get_by_text("changed this assistant")
-        expect(notice).to_be_visible(timeout=10_000)
+        expect(notice).to_be_visible(timeout=SLOW)
         expect(second.page.get_by_text("Changed: Description")).to_be_visible()
         second.check()
         second.page.get_by_role("button", name="Show the new version").click()
@@ -217,7 +219,7 @@ def test_an_ended_session_loses_nothing(locked: Studio) -> None:
         page.route("**/assistants/*", lambda route: route.continue_(headers=_without_key(route)))
         save_button(page).click()
         lost = page.get_by_role("dialog", name="Your session has ended")
-        expect(lost).to_be_visible()
+        expect(lost).to_be_visible(timeout=SLOW)
         page.unroute("**/assistants/*")
         if not lost.get_by_label("API key", exact=True).is_visible():
             lost.get_by_text("Sign in with an API key").click()
