@@ -102,7 +102,7 @@ class Difference(Model):
     )
 
 
-class Comparison(Model):
+class VersionComparison(Model):
     """What differs between two versions."""
 
     before: Version
@@ -148,11 +148,11 @@ async def get(api: Call, id_: AssistantId, number: VersionNumber) -> WholeVersio
 @routes.get("/assistants/{id}/versions/{number}/diff", errors=(400, 404, 422))
 async def compare(
     api: Call, id_: AssistantId, number: VersionNumber, query: ComparisonQuery
-) -> Comparison:
+) -> VersionComparison:
     """Compare a version with another one, field by field."""
     request = pb.CompareVersionsRequest(id=id_, from_number=_number(number), to_number=query.to)
     response = await call(api.services.versions.CompareVersions, request)
-    return Comparison(
+    return VersionComparison(
         before=_version(response.from_version),
         after=_version(response.to_version),
         differences=[_difference(each) for each in response.differences],
