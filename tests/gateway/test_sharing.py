@@ -32,6 +32,9 @@ async def test_an_assistant_is_shared_for_use_and_for_editing(shelf: Library) ->
     assert (await ana.get(path)).headers["etag"] == response.headers["etag"]
     seen = (await ben.get(f"/assistants/{number}")).json()
     assert "system_prompt" not in seen
+    shared = (await ben.get("/assistants?selection=shared")).json()["assistants"]
+    assert [each["id"] for each in shared] == [number]
+    assert (await ana.get("/assistants?selection=shared")).json()["assistants"] == []
     models = (await ben.get("/v1/models")).json()["data"]
     assert [each["id"] for each in models] == [f"lamb_assistant.{number}"]
     assert (await ben.get(f"/assistants/{number}/export")).status_code == 404

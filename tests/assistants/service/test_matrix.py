@@ -199,6 +199,7 @@ async def test_lists_show_what_the_rules_say(
     assert managed == (["hidden", "shown"] if who in MAY_CHANGE else [])
     own = [each.name for each in await caller.listed(selection=pb.SELECTION_OWN)]
     assert own == (["hidden", "shown"] if who == "owner" else [])
+    assert await caller.listed(selection=pb.SELECTION_SHARED) == []
     records = await caller.ask(caller.records.ListRecords, record_pb2.ListRecordsRequest())
     assert [each.name for each in records.records] == managed
     assert records.total_size == len(managed)

@@ -59,6 +59,9 @@ async def test_users_use_what_is_shared_with_them(service: Service) -> None:
     assert (await bob.get("LAMB:tutor")).assistant.id == number
     assert await ids(bob, assistant_pb2.SELECTION_USABLE) == [number]
     assert await ids(bob, assistant_pb2.SELECTION_MANAGED) == []
+    assert await ids(bob, assistant_pb2.SELECTION_SHARED) == [number]
+    assert await ids(ada, assistant_pb2.SELECTION_SHARED) == []
+    assert await ids(service.as_(NAMESAKE), assistant_pb2.SELECTION_SHARED) == []
     user = assistant_pb2.User(subject=BOB.subject, organization="uni")
     run = assistant_pb2.GetAssistantRequest(reference=number, user=user)
     orchestrator = service.as_(SERVICE)
@@ -75,6 +78,7 @@ async def test_users_use_what_is_shared_with_them(service: Service) -> None:
             await refused
     assert await ids(dan, assistant_pb2.SELECTION_USABLE) == []
     await share(ada, number)
+    assert await ids(bob, assistant_pb2.SELECTION_SHARED) == []
     with pytest.raises(NotFoundError):
         await bob.get(number)
 
@@ -95,6 +99,7 @@ async def test_editors_read_and_change_and_do_not_own(service: Service) -> None:
     assert [each.id for each in rows.rows] == [number]
     assert await ids(cat, assistant_pb2.SELECTION_MANAGED) == [number]
     assert await ids(cat, assistant_pb2.SELECTION_OWN) == []
+    assert await ids(cat, assistant_pb2.SELECTION_SHARED) == [number]
     assert (await cat.used(number)).assistant_id == number
     versions = VersionServiceStub(cat.connection)
     page = await cat.ask(versions.ListVersions, versions_pb2.ListVersionsRequest(id=number))

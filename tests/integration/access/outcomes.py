@@ -44,6 +44,7 @@ READ = _outcomes("200", "404", "200", "404")
 CHANGE_SHARED = _outcomes("200", "404", "403", "404")
 """Who may read it knows that it exists, and may not change it."""
 LIST = _outcomes("200", "200 without anything", "200 without the prompt", "200 without anything")
+LIST_SHARED = LIST | {"owner": "200 without anything"}
 LIST_OWN = LIST | {"member": "200 without anything"}
 ALL = _outcomes("200", "200", "200", "200")
 ANYBODY = _outcomes("200", "200", "200", "200", "200")

@@ -15,6 +15,7 @@ from integration.access.outcomes import (
     DESCRIBE,
     LIST,
     LIST_OWN,
+    LIST_SHARED,
     NOT_FOUND,
     OWN,
     READ,
@@ -170,6 +171,10 @@ ROUTES: dict[str, Route] = {
     "GET /assistants managed": Route(
         LIST_OWN,
         lambda it: {"params": {"selection": "managed", "text": it.assistant[:0]}},
+    ),
+    "GET /assistants shared": Route(
+        LIST_SHARED,
+        lambda it: {"params": {"selection": "shared", "text": it.assistant[:0]}},
     ),
     "GET /assistants/{id}": Route(DESCRIBE, _assistant()),
     "POST /assistants/validate": Route(

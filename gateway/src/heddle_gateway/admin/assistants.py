@@ -97,10 +97,10 @@ class AssistantQuery(Model):
 
     page_size: PageSize
     page_token: PageToken
-    selection: Literal["usable", "own", "managed"] = Field(
+    selection: Literal["usable", "own", "managed", "shared"] = Field(
         default="usable",
         description="The published assistants that the caller may use (the default), the caller's "
-        "own, or all that the caller may change.",
+        "own, all that the caller may change, or those of others that are shared with the caller.",
     )
     text: str = Field(
         default="", description="Only assistants whose name or title contains it, in any case."

@@ -60,18 +60,19 @@ class SharedRows(OwnedRows):
 
     def editable(self, identity: Identity) -> ColumnElement[bool]:
         """Return the condition of rows that `identity` may edit."""
-        editing = self._shared(identity, assistant_users.c.may_edit)
+        editing = self.shared(identity, assistant_users.c.may_edit)
         return or_(self.changeable(identity), editing)
 
     def offered(self, identity: Identity) -> ColumnElement[bool]:
         """Return the condition of rows that are published or shared, and `identity` may use."""
-        return or_(OwnedRows.offered(self, identity), self._shared(identity))
+        return or_(OwnedRows.offered(self, identity), self.shared(identity))
 
     def readable(self, identity: Identity) -> ColumnElement[bool]:
         """Return the condition of rows that `identity` may read."""
-        return or_(OwnedRows.readable(self, identity), self._shared(identity))
+        return or_(OwnedRows.readable(self, identity), self.shared(identity))
 
-    def _shared(self, identity: Identity, *also: ColumnElement[bool]) -> ColumnElement[bool]:
+    def shared(self, identity: Identity, *also: ColumnElement[bool]) -> ColumnElement[bool]:
+        """Return the condition of rows that are shared with `identity` by name."""
         mine = assistant_users.c.email == identity.subject
         query = select(assistant_users.c.assistant_id).where(mine, *also)
         return and_(self.id.in_(query), self._at_home(identity))

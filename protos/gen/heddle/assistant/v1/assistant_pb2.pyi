@@ -93,6 +93,8 @@ class _SelectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Selection.V
     """Those that the caller owns, published or not."""
     SELECTION_MANAGED: _Selection.ValueType  # 3
     """All that the caller may change."""
+    SELECTION_SHARED: _Selection.ValueType  # 4
+    """Those of others that are shared with the caller by name, for use or for editing."""
 
 class Selection(_Selection, metaclass=_SelectionEnumTypeWrapper):
     """Which assistants a list shows."""
@@ -105,6 +107,8 @@ SELECTION_OWN: Selection.ValueType  # 2
 """Those that the caller owns, published or not."""
 SELECTION_MANAGED: Selection.ValueType  # 3
 """All that the caller may change."""
+SELECTION_SHARED: Selection.ValueType  # 4
+"""Those of others that are shared with the caller by name, for use or for editing."""
 Global___Selection: _TypeAlias = Selection  # noqa: Y015
 
 @_typing.final

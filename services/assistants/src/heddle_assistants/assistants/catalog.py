@@ -32,6 +32,7 @@ _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
     pb.SELECTION_USABLE: ASSISTANTS.offered,
     pb.SELECTION_OWN: ASSISTANTS.owned,
     pb.SELECTION_MANAGED: ASSISTANTS.editable,
+    pb.SELECTION_SHARED: ASSISTANTS.shared,
 }
 
 
@@ -177,8 +178,8 @@ class Catalog:
 def _of_folder(
     contents: Contents, identity: Identity, selection: int
 ) -> Iterator[pb.AssistantSummary]:
-    if selection == pb.SELECTION_MANAGED:  # no caller changes these
-        return
+    if selection in (pb.SELECTION_MANAGED, pb.SELECTION_SHARED):
+        return  # no caller changes these, and they are shared with nobody
     for stored in contents.by_id.values():
         if selection == pb.SELECTION_OWN:
             shown = owns(identity, stored)
