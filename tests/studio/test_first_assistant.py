@@ -46,7 +46,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
         yield studio
 
 
-def made(studio: Studio, title: str) -> dict[str, int]:
+def counts(studio: Studio, title: str) -> dict[str, int]:
     """Return how many things with a title or file name there are."""
     files = studio.client.get("/v1/files").json()["data"]
     stores = studio.client.get("/v1/vector_stores", params={"limit": 100}).json()["data"]
@@ -81,7 +81,7 @@ def test_a_first_visit_leads_in_six_clicks_to_an_answer_from_the_visitor_s_docum
         assert clicks < MAX_CLICKS  # the question itself takes another one
         screen.check()
         identifier = page.url.rsplit("/", 1)[1]
-    assert made(fresh, "Museum guide") == ONE_EACH
+    assert counts(fresh, "Museum guide") == ONE_EACH
     question = {"role": "user", "content": "What are the heddles of the museum made of?"}
     body = {"model": f"lamb_assistant.{identifier}", "messages": [question], "temperature": 0}
     answer = fresh.client.post("/v1/chat/completions", json=body).json()
@@ -106,11 +106,11 @@ def test_the_way_to_the_first_assistant_is_accessible(
         page.unroute("**/v1/vector_stores")
         page.get_by_role("button", name="Start over with another document").press("Enter")
         expect(page.get_by_label("Document")).to_be_visible()
-    assert made(fresh, "Looms") == {"files": 0, "stores": 0, "assistants": 0}
+    assert counts(fresh, "Looms") == {"files": 0, "stores": 0, "assistants": 0}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_first_assistant_is_made_in_each_language(fresh: Studio, language: str) -> None:
+def test_the_first_assistant_speaks_each_language(fresh: Studio, language: str) -> None:
     title = f"Ehuntegia {language}"
     with fresh.screen(language=language) as screen:
         page = screen.page
@@ -153,7 +153,7 @@ def test_a_lost_response_and_a_reload_make_nothing_twice(fresh: Studio, step: st
         screen.open()
         page.get_by_role("link", name="Continue").click()
         expect(page).to_have_url(re.compile(r"/assistants/\d+"), timeout=SECONDS)
-    assert made(fresh, title) == ONE_EACH
+    assert counts(fresh, title) == ONE_EACH
 
 
 def test_an_upload_that_a_reload_interrupts_goes_on_with_the_file(fresh: Studio) -> None:
@@ -171,7 +171,7 @@ def test_an_upload_that_a_reload_interrupts_goes_on_with_the_file(fresh: Studio)
         screen.check(expected=("ERR_FAILED",))
         again.set_input_files(document("Cut off.md"))
         expect(page).to_have_url(re.compile(r"/assistants/\d+"), timeout=SECONDS)
-    assert made(fresh, "Cut off") == ONE_EACH
+    assert counts(fresh, "Cut off") == ONE_EACH
 
 
 def refuse(route: Route) -> None:
