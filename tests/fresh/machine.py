@@ -25,8 +25,11 @@ SETTINGS = (
     "/etc/pip.conf",
     "/etc/uv/uv.toml",
 )
-HOME_SETTINGS = (".config/pip/pip.conf", ".config/uv/uv.toml")
-VARIABLES = ("PIP_", "UV_", "SSL_CERT_", "http_proxy", "https_proxy", "no_proxy")
+HOME_SETTINGS = (".config/pip/pip.conf", ".config/uv/uv.toml", ".npmrc")
+VARIABLES = (
+    *("PIP_", "UV_", "npm_config_", "NODE_EXTRA_CA_CERTS", "SSL_CERT_"),
+    *("http_proxy", "https_proxy", "no_proxy"),
+)
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 # Runs as the first process of its own process and mount namespaces: when it ends, the kernel ends
 # what it started and unmounts what it mounted.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,14 +11,16 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-URL = "http://127.0.0.1:8080/v1/chat/completions"
+ORIGIN = "http://127.0.0.1:8080"
+URL = f"{ORIGIN}/v1/chat/completions"
 QUESTION = {
     "model": "lamb_assistant.1",
     "messages": [{"role": "user", "content": "What are the three phases of a changeset?"}],
     "stream": True,
     "max_tokens": 20,
 }
-START_SECONDS = 60
+START_SECONDS = 300
+"""The first `make up` installs Node and builds the studio."""
 MAX_DEMO_BYTES = 1_200_000_000
 
 
@@ -55,17 +58,32 @@ def check_size() -> None:
 
 
 def check_up() -> None:
-    """Exit if `make up` does not answer from the collection of the demo."""
+    """Exit if `make up` does not answer from the collection of the demo, or has no studio."""
     print("fresh: $ make up", flush=True)
     process = subprocess.Popen(["make", "up"], start_new_session=True, stderr=subprocess.DEVNULL)
     try:
         stream = ask()
+        check_studio()
         print(f"fresh: resident memory of the services: {resident_mib()} MiB", flush=True)
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait()
     if '"source"' not in stream or "phases" not in stream:
         sys.exit("fresh: make up does not answer from the collection of the demo")
+
+
+def check_studio() -> None:
+    """Exit if the studio that `make up` built is not served with its scripts."""
+    with urllib.request.urlopen(f"{ORIGIN}/studio/", timeout=20) as response:
+        shell = str(response.read(), "utf-8")
+    scripts = re.findall(r'"(/studio/_app/immutable/[^"]+\.js)"', shell)
+    if not scripts:
+        sys.exit("fresh: /studio/ names no script")
+    for path in scripts:
+        with urllib.request.urlopen(ORIGIN + path, timeout=20) as response:
+            if not response.read():
+                sys.exit(f"fresh: {path} is empty")
+    print(f"fresh: /studio/ is served with {len(scripts)} scripts", flush=True)
 
 
 def ask() -> str:
