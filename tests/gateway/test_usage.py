@@ -129,6 +129,12 @@ async def test_usage_is_summed_up_and_unpriced_tokens_cost_nothing_known(shelf: 
         }
     ]
     assert (await shelf["ben"].get("/usage", params=params)).json()["sums"] == []
+    named = (
+        await shelf["ana"].get("/usage", params={**params, "assistant": f"1, {number}"})
+    ).json()
+    assert named["sums"] == summary["sums"]
+    other = (await shelf["ana"].get("/usage", params={**params, "assistant": "987654"})).json()
+    assert other["sums"] == []
     earlier = {**params, "from": "2020-01-01", "to": "2020-01-02"}
     assert (await shelf["ana"].get("/usage", params=earlier)).json()["sums"] == []
     for wrong in ({"by": "moon"}, {"from": "yesterday"}, {"to": "2020-13-01"}):

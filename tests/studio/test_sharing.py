@@ -2,8 +2,10 @@
 
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -190,3 +192,40 @@ def test_the_line_for_a_shell_calls_the_assistant(development: Studio) -> None:
         env={"PATH": "/usr/bin:/bin", "HEDDLE_API_KEY": DEVELOPMENT_KEY, "no_proxy": "*"},
     )
     assert "Què pots fer?" in ran.stdout
+
+
+def test_the_list_shows_what_is_shared_and_what_answered_in_seven_days(
+    people: Studio, ann: httpx.Client, ben: httpx.Client
+) -> None:
+    shared = new_assistant(ben, "lent")
+    share(ben, shared, users_who_may_use=[ANN])
+    answering, _ = new_assistant(ann, "answering"), new_assistant(ann, "silent")
+    question = {"role": "user", "content": "Which thread?"}
+    body = {"model": answering, "messages": [question]}
+    ann.post("/v1/chat/completions", json=body).raise_for_status()
+    wait_for_usage(ann, answering)
+    with people.screen() as screen:
+        page = screen.page
+        screen.open("assistants")
+        page.get_by_label("E-mail address").fill(ANN)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        year = str(datetime.now(UTC).year)
+        cells = page.get_by_role("row").filter(has_text="answering").get_by_role("cell")
+        expect(cells.nth(3)).to_contain_text(year)
+        silent = page.get_by_role("row").filter(has_text="silent").get_by_role("cell")
+        expect(silent.nth(3)).to_contain_text("none")
+        screen.check(expected=("401",))
+        page.get_by_label("Show").select_option(label="Shared with me")
+        expect(page.get_by_role("link", name="lent")).to_be_visible()
+        expect(page.get_by_role("row").filter(has_text="silent")).to_have_count(0)
+        expect(page.get_by_role("columnheader", name="Cost in 7 days")).to_have_count(0)
+        screen.check(expected=("401",))
+
+
+def wait_for_usage(client: httpx.Client, identifier: str) -> None:
+    """Wait until an answer is counted, which takes about a second."""
+    end = time.monotonic() + 20
+    while not client.get("/usage", params={"assistant": identifier}).json()["sums"]:
+        assert time.monotonic() < end, "the answer is not counted"
+        time.sleep(0.1)

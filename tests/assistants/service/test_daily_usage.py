@@ -77,6 +77,10 @@ async def test_usage_is_split_by_day_assistant_and_model(
     assert not (await summary(ada, organization="college")).sums
     [mine] = (await summary(ada, assistant_id=other)).sums
     assert mine.counts.requests == 1
+    both = await summary(ada, ASSISTANT, assistant_ids=[other, one, elsewhere, "none"])
+    assert [each.assistant_id for each in both.sums] == [one, other]
+    with pytest.raises(InvalidRequestError, match="not valid"):
+        await summary(ada, assistant_ids=["1"] * 1001)
     await priced.as_(ADMIN).reset(one)
     assert len((await summary(ada, DAY, ASSISTANT, MODEL)).sums) == 3
 

@@ -42,7 +42,12 @@ class UsageQuery(Model):
     last_day: Day = Field(
         default="", alias="to", description="The last day of UTC; by default today."
     )
-    assistant: Text = Field(default="", description="Only the assistant with this identifier.")
+    assistant: Text = Field(
+        default="",
+        description="Only the assistants with these identifiers, separated by commas, at most "
+        "1000.",
+        examples=["7,12"],
+    )
     organization: Text = Field(default="", description="Only assistants of this organisation.")
 
 
@@ -90,7 +95,9 @@ async def summarize(api: Call, query: UsageQuery) -> UsageSummary:
         by=[_DIMENSIONS[name] for name in names],
         first_day=query.first_day,
         last_day=query.last_day,
-        assistant_id=query.assistant,
+        assistant_ids=[each.strip() for each in query.assistant.split(",")]
+        if query.assistant
+        else [],
         organization=query.organization,
         page_size=query.page_size,
         page_token=query.page_token,

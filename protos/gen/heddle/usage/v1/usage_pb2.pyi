@@ -588,6 +588,7 @@ class SummarizeUsageRequest(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ASSISTANT_IDS_FIELD_NUMBER: _builtins.int
     first_day: _builtins.str
     """The first day, `YYYY-MM-DD`. If empty, 29 days before the last one."""
     last_day: _builtins.str
@@ -606,6 +607,10 @@ class SummarizeUsageRequest(_message.Message):
     def by(self) -> _containers.RepeatedScalarFieldContainer[Global___UsageDimension.ValueType]:
         """What to split by, in the order of the sums. Without any, the response is one sum."""
 
+    @_builtins.property
+    def assistant_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only these assistants, at most 1000; with `assistant_id` that one, too."""
+
     def __init__(
         self,
         *,
@@ -616,10 +621,11 @@ class SummarizeUsageRequest(_message.Message):
         organization: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        assistant_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_id", b"assistant_id", "by", b"by", "first_day", b"first_day", "last_day", b"last_day", "organization", b"organization", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_id", b"assistant_id", "assistant_ids", b"assistant_ids", "by", b"by", "first_day", b"first_day", "last_day", b"last_day", "organization", b"organization", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -21,6 +21,7 @@ from heddle_assistants.usage.entries import COUNTS
 from heddle_assistants.usage.prices import MICROS
 
 _DAY_SECONDS = 86_400
+_MAX_ASSISTANTS = 1000
 _DEFAULT_DAYS = timedelta(days=29)
 _FIRST = date(1970, 1, 1)
 _COLUMNS: dict[int, Sequence[Column[Any]]] = {
@@ -121,9 +122,14 @@ def _conditions(
 ) -> list[ColumnElement[bool]]:
     first, last = (period.first - _FIRST).days, (period.last - _FIRST).days
     conditions = [daily_usage.c.day.between(first, last), ASSISTANTS.editable(identity)]
+    identifiers = list(request.assistant_ids)
     if request.assistant_id:
-        number = row_id(request.assistant_id)
-        conditions.append(daily_usage.c.assistant_id == (number or 0))
+        identifiers.append(request.assistant_id)
+    if len(identifiers) > _MAX_ASSISTANTS:
+        raise _invalid("assistant_ids", f"must be at most {_MAX_ASSISTANTS}")
+    if identifiers:
+        numbers = {row_id(each) or 0 for each in identifiers}
+        conditions.append(daily_usage.c.assistant_id.in_(numbers))
     if request.organization:
         conditions.append(organizations.c.slug == request.organization)
     return conditions
