@@ -84,6 +84,8 @@ class ServiceHealth:
     problem: str = ""
     """Why nothing is known of its components, with the remedy."""
     components: Sequence[health_pb2.Component] = ()
+    version: str = ""
+    """The version of Heddle that the service has, empty if it is not known."""
 
     @property
     def ready(self) -> bool:
@@ -187,4 +189,4 @@ async def component_health(
         return ServiceHealth("refuses the gateway's tokens. " + _SECRETS_DIFFER)
     except HeddleError as error:
         return ServiceHealth(f"does not answer ({error.reason}). {_UNREACHED}")
-    return ServiceHealth("", tuple(response.components))
+    return ServiceHealth("", tuple(response.components), response.version)

@@ -1,8 +1,12 @@
 /** The screens in the navigation. A screen is listed here once, with who may see it. */
 
 import Bot from "@lucide/svelte/icons/bot";
+import Building from "@lucide/svelte/icons/building-2";
+import ChartColumn from "@lucide/svelte/icons/chart-column";
 import HeartPulse from "@lucide/svelte/icons/heart-pulse";
 import House from "@lucide/svelte/icons/house";
+import KeyRound from "@lucide/svelte/icons/key-round";
+import ScrollText from "@lucide/svelte/icons/scroll-text";
 import type { Path } from "$app/types";
 
 import type { Key } from "./i18n/index.svelte.ts";
@@ -19,6 +23,30 @@ interface Screen {
 const SCREENS: readonly Screen[] = [
   { path: "", title: "home.title", icon: House },
   { path: "assistants", title: "assistants.title", icon: Bot },
+  {
+    path: "usage",
+    title: "usage.title",
+    icon: ChartColumn,
+    visible: () => session.may("manage_assistants"),
+  },
+  {
+    path: "organizations",
+    title: "organizations.title",
+    icon: Building,
+    visible: () => session.may("manage_organization"),
+  },
+  {
+    path: "keys",
+    title: "keys.title",
+    icon: KeyRound,
+    visible: () => session.may("manage_own_keys") || session.may("manage_keys"),
+  },
+  {
+    path: "audit",
+    title: "audit.title",
+    icon: ScrollText,
+    visible: () => session.may("read_audit"),
+  },
   {
     path: "health",
     title: "health.title",

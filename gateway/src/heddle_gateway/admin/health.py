@@ -1,6 +1,7 @@
 """`/health`: whether the gateway and the services behind it are ready."""
 
 import asyncio
+from importlib.metadata import version
 from typing import Literal
 
 from heddle_runtime.call_metadata import caller
@@ -55,12 +56,14 @@ class ServiceDetails(Model):
     ready: bool = Field(description="Whether the service can work.")
     problem: str = Field(description="Why nothing is known of its components, else empty.")
     components: list[Component] = Field(description="What the service needs.")
+    version: str = Field(description="The version of Heddle that it has; empty if unknown.")
 
 
 class HealthDetails(Model):
     """The health of all services, for operators."""
 
     status: Literal["ok", "degraded", "stopping"]
+    version: str = Field(description="The version of Heddle that the gateway has.")
     services: dict[str, ServiceDetails] = Field(description="By service name, its health.")
 
 
@@ -97,11 +100,13 @@ async def details(api: Call) -> HealthDetails:
     reports = await _reports(api)
     return HealthDetails(
         status=summary.status,
+        version=version("heddle-gateway"),
         services={
             name: ServiceDetails(
                 ready=report.ready,
                 problem=report.problem,
                 components=[Component.of(each) for each in report.components],
+                version=report.version,
             )
             for name, report in reports.items()
         },

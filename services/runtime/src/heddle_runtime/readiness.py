@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import structlog
@@ -85,7 +86,8 @@ class HealthServicer(pb_grpc.HealthServiceServicer):
                     name=name, ready=each.ready, problem=each.problem, summary=each.summary
                 )
                 for name, each in self._readiness.conditions.items()
-            ]
+            ],
+            version=version("heddle-runtime"),
         )
 
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dheddle/health/v1/health.proto\x12\x10heddle.health.v1\x1a\x1fgoogle/api/field_behavior.proto\"\x12\n\x10GetHealthRequest\"V\n\x11GetHealthResponse\x12\x41\n\ncomponents\x18\x01 \x03(\x0b\x32\x1b.heddle.health.v1.ComponentB\x04\xe2\x41\x01\x01R\ncomponents\"\x81\x01\n\tComponent\x12\x18\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x04name\x12\x1a\n\x05ready\x18\x02 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x05ready\x12\x1e\n\x07problem\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x07problem\x12\x1e\n\x07summary\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x07summary2j\n\rHealthService\x12Y\n\tGetHealth\x12\".heddle.health.v1.GetHealthRequest\x1a#.heddle.health.v1.GetHealthResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dheddle/health/v1/health.proto\x12\x10heddle.health.v1\x1a\x1fgoogle/api/field_behavior.proto\"\x12\n\x10GetHealthRequest\"v\n\x11GetHealthResponse\x12\x41\n\ncomponents\x18\x01 \x03(\x0b\x32\x1b.heddle.health.v1.ComponentB\x04\xe2\x41\x01\x01R\ncomponents\x12\x1e\n\x07version\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x07version\"\x81\x01\n\tComponent\x12\x18\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x04name\x12\x1a\n\x05ready\x18\x02 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x05ready\x12\x1e\n\x07problem\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x07problem\x12\x1e\n\x07summary\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x07summary2j\n\rHealthService\x12Y\n\tGetHealth\x12\".heddle.health.v1.GetHealthRequest\x1a#.heddle.health.v1.GetHealthResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,6 +34,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GETHEALTHRESPONSE'].fields_by_name['components']._loaded_options = None
   _globals['_GETHEALTHRESPONSE'].fields_by_name['components']._serialized_options = b'\342A\001\001'
+  _globals['_GETHEALTHRESPONSE'].fields_by_name['version']._loaded_options = None
+  _globals['_GETHEALTHRESPONSE'].fields_by_name['version']._serialized_options = b'\342A\001\001'
   _globals['_COMPONENT'].fields_by_name['name']._loaded_options = None
   _globals['_COMPONENT'].fields_by_name['name']._serialized_options = b'\342A\001\002'
   _globals['_COMPONENT'].fields_by_name['ready']._loaded_options = None
@@ -47,9 +49,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETHEALTHREQUEST']._serialized_start=84
   _globals['_GETHEALTHREQUEST']._serialized_end=102
   _globals['_GETHEALTHRESPONSE']._serialized_start=104
-  _globals['_GETHEALTHRESPONSE']._serialized_end=190
-  _globals['_COMPONENT']._serialized_start=193
-  _globals['_COMPONENT']._serialized_end=322
-  _globals['_HEALTHSERVICE']._serialized_start=324
-  _globals['_HEALTHSERVICE']._serialized_end=430
+  _globals['_GETHEALTHRESPONSE']._serialized_end=222
+  _globals['_COMPONENT']._serialized_start=225
+  _globals['_COMPONENT']._serialized_end=354
+  _globals['_HEALTHSERVICE']._serialized_start=356
+  _globals['_HEALTHSERVICE']._serialized_end=462
 # @@protoc_insertion_point(module_scope)

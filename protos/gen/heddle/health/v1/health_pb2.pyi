@@ -42,6 +42,9 @@ class GetHealthResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     COMPONENTS_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    """The version of Heddle that the service has."""
     @_builtins.property
     def components(self) -> _containers.RepeatedCompositeFieldContainer[Global___Component]:
         """The components, ordered by name."""
@@ -50,10 +53,11 @@ class GetHealthResponse(_message.Message):
         self,
         *,
         components: _abc.Iterable[Global___Component] | None = ...,
+        version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["components", b"components"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["components", b"components", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

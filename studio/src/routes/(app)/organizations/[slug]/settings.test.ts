@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+
+import { modelText, modelValue, nameOf, objectAt, otherSettings, textAt, withOthers } from "./settings.ts";
+
+test("members are changed where they are", () => {
+  const settings = { setups: { default: { providers: { openai: { api_key: "********" } }, theme: 1 } } };
+  const providers = objectAt(settings, "providers");
+  providers["anthropic"] = { api_key: "new" };
+  const moodle = objectAt(settings, "moodle");
+  moodle["url"] = "https://moodle.example";
+  const others = otherSettings(settings);
+  expect(others).toEqual({ setups: { default: { theme: 1 } } });
+  expect(withOthers(settings, others)).toEqual({
+    moodle: { url: "https://moodle.example" },
+    setups: {
+      default: { providers: { openai: { api_key: "********" }, anthropic: { api_key: "new" } }, theme: 1 },
+    },
+  });
+});
+
+test("empty members with fields are not sent, others are", () => {
+  const settings = { moodle: { url: "" }, output_hosts: "", extra: "" };
+  expect(withOthers(settings, otherSettings(settings))).toEqual({ extra: "" });
+});
+
+test("models are texts or objects", () => {
+  expect(modelText({ provider: "openai", model: "a/b" })).toBe("openai/a/b");
+  expect(modelText("openai/a")).toBe("openai/a");
+  expect(modelText(5)).toBe("");
+  expect(modelValue("openai/a/b")).toEqual({ provider: "openai", model: "a/b" });
+  expect(modelValue(" ")).toBeNull();
+});
+
+test("a member keeps the name that it has", () => {
+  expect(nameOf({ url: "x" }, "server_url", "url")).toBe("url");
+  expect(nameOf({}, "server_url", "url")).toBe("server_url");
+  expect(textAt({ a: 5 }, "a")).toBe("");
+});

@@ -1,0 +1,265 @@
+"""Organisations, users, keys, prices, usage and the audit log: flow 5, and each screen."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from studio.harness import KEY, VIEWS, Studio, running
+
+pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+ANN = "ann@uni.example"
+SCREENS = {
+    "organizations": "The University",
+    "organizations/uni": "Providers of models",
+    "organizations/uni/users": ANN,
+    "organizations/uni/prices": "openai/gpt-x",
+    "keys": "Nightly script",
+    "usage": "Budgets",
+    "audit": "organization.create",
+    "health": "Services",
+}
+"""By path, a text that the screen shows when it is complete."""
+SECONDS_OF_A_DAY = 86_400
+SETTINGS = {"providers": {"openai": {"api_key": "sk-secret", "models": ["gpt-x"]}}}
+BYPASS = {"connector": "bypass", "model": "simple-bypass"}
+
+
+@pytest.fixture(scope="module")
+def operated(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Studio]:
+    """A Heddle with an organisation, its user, keys, prices and usage."""
+    folder = tmp_path_factory.mktemp("operated")
+    with running(folder, browser) as studio:
+        client = studio.client
+        body = {"name": "The University", "settings": SETTINGS}
+        client.put("/organizations/uni", json=body).raise_for_status()
+        user = {"name": "Ann", "role": "admin"}
+        client.put(f"/organizations/uni/users/{ANN}", json=user).raise_for_status()
+        key = {"name": "Nightly script", "organization": "uni", "user": ANN}
+        client.post("/keys", json=key).raise_for_status()
+        prices = {"prices": {"openai/gpt-x": {"input": 2.5, "output": 10}}}
+        client.put("/organizations/uni/prices", json=prices).raise_for_status()
+        _consume(studio)
+        yield studio
+
+
+def _consume(studio: Studio) -> None:
+    """Store two days of usage of an assistant, one without a price, and most of its budget."""
+    quota = {"quota": {"enabled": True, "cost_limit_usd": 5.0}}
+    assistant = {"name": "looms", "model": BYPASS, "extra": quota}
+    studio.client.post("/assistants", json=assistant).raise_for_status()
+    day = int(time.time()) // SECONDS_OF_A_DAY
+    database = next((studio.folder / ".heddle").rglob("heddle.db"))
+    counts = "requests, usage_unknown, prompt_tokens, cached_tokens, completion_tokens"
+    names = f"assistant_id, connector, model, {counts}, unpriced_tokens, cost_picos"
+    daily = f"INSERT INTO daily_usage ({names}, day, organization_id) SELECT 1, ?, ?, 9, 1, 4000"
+    daily += ", 10, 500, ?, ?, ?, organization_id FROM assistants WHERE id = 1"
+    total = f"INSERT INTO usage ({names}) VALUES (1, 'openai', 'gpt-x', 9, 1, 4000, 10, 500, 0, ?)"  # noqa: S608 - names of columns
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(daily, ("openai", "gpt-x", 0, 4 * 10**12, day))
+        connection.execute(daily, ("ollama", "llama", 4500, 0, day - 1))
+        connection.execute(total, (4 * 10**12,))
+
+
+@pytest.mark.parametrize(("theme", "width"), VIEWS)
+def test_the_screens_of_operators_are_accessible(operated: Studio, theme: str, width: int) -> None:
+    with operated.screen(theme=theme, width=width) as screen:
+        for path, text in SCREENS.items():
+            screen.open(path)
+            expect(screen.page.get_by_text(text).first).to_be_visible()
+            screen.settle()
+            screen.check()
+            screen.picture(f"{path.replace('/', '-')}-{theme}-{width}")
+
+
+def test_unknown_costs_are_named_and_never_zero(operated: Studio) -> None:
+    with operated.screen() as screen:
+        page = screen.page
+        screen.open("usage")
+        expect(page.get_by_text("4,500 tokens have no price")).to_contain_text("ollama/llama")
+        row = page.get_by_role("row").filter(has_text="ollama/llama")
+        expect(row).to_contain_text("No price")
+        bars = page.get_by_role("img", name="Cost by day").locator("svg")
+        expect(bars.first).to_be_visible()
+        budget = page.get_by_role("table", name="Budgets").get_by_role("row", name="looms")
+        expect(budget).to_contain_text("$1")
+        budget.get_by_role("button").click()
+        page.get_by_role("menuitem", name="Set the budget").click()
+        page.get_by_label("US dollars").fill("a lot")
+        expect(page.get_by_text("This must be a number.")).to_be_visible()
+        page.get_by_label("US dollars").fill("3.5")
+        screen.check()
+        page.get_by_role("button", name="Save").click()
+        expect(budget).to_contain_text("Used up")
+        budget.get_by_role("button").click()
+        page.get_by_role("menuitem", name="Count anew").click()
+        page.get_by_role("dialog").get_by_role("button", name="Count anew").click()
+        expect(page.get_by_text("looms is changed.")).to_be_visible()
+        screen.check()
+
+
+def test_settings_are_saved_and_a_secret_is_only_written(operated: Studio) -> None:
+    with operated.screen() as screen:
+        page = screen.page
+        screen.open("organizations/uni")
+        expect(page.get_by_text("A secret is stored.")).to_be_visible()
+        page.get_by_label("Connector", exact=True).fill("anthropic")
+        page.get_by_role("button", name="Add a provider").click()
+        added = page.get_by_role("group", name="anthropic")
+        added.get_by_label("API key").fill("sk-another-secret")
+        page.get_by_label("Default model").fill("openai/gpt-x")
+        page.get_by_label("Other settings").fill("[]")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("This is not a JSON object.")).to_be_visible()
+        page.get_by_label("Other settings").fill('{"assistant_defaults": {"strategy": "agent"}}')
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("The settings are saved.")).to_be_visible()
+        assert "sk-another" not in page.content()
+        screen.check()
+    settings = operated.client.get("/organizations/uni").json()["settings"]
+    assert settings["providers"]["anthropic"] == {"api_key": "********"}
+    assert settings["providers"]["openai"] == {"api_key": "********", "models": ["gpt-x"]}
+    assert settings["global_default_model"] == {"provider": "openai", "model": "gpt-x"}
+    assert settings["assistant_defaults"] == {"strategy": "agent"}
+    assert "openai/gpt-x" in settings["prices"]
+
+
+def test_two_administrators_who_save_settings_see_each_other(operated: Studio) -> None:
+    with operated.screen() as screen:
+        page = screen.page
+        screen.open("organizations/uni")
+        page.get_by_label("Name", exact=True).fill("Mine")
+        operated.client.put("/organizations/uni", json={"name": "Theirs"}).raise_for_status()
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Someone else has changed the organisation")).to_be_visible()
+        expect(page.get_by_label("Name", exact=True)).to_have_value("Mine")
+        page.get_by_role("button", name="Read it again").click()
+        expect(page.get_by_label("Name", exact=True)).to_have_value("Theirs")
+        screen.check(expected=("409",))
+    operated.client.put("/organizations/uni", json={"name": "The University"}).raise_for_status()
+
+
+def test_a_price_is_added_and_removed(operated: Studio) -> None:
+    with operated.screen() as screen:
+        page = screen.page
+        screen.open("organizations/uni/prices")
+        page.get_by_role("button", name="Add a price").click()
+        page.get_by_label("Connector/model").fill("ollama/*")
+        page.get_by_label("Prompt", exact=True).fill("0,5")
+        page.get_by_label("Answer").fill("2000000")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert")).to_contain_text("prices")
+        page.get_by_label("Answer").fill("2")
+        screen.check(expected=("400",))
+        page.get_by_role("button", name="Save").click()
+        row = page.get_by_role("row").filter(has_text="ollama/*")
+        expect(row).to_contain_text("0.5")
+        row.get_by_role("button").click()
+        page.get_by_role("menuitem", name="Remove").click()
+        expect(row).to_have_count(0)
+        screen.check(expected=("400",))
+
+
+def test_an_operator_makes_an_organisation_a_user_and_a_key_and_the_user_sees_only_its_own(
+    locked: Studio,
+) -> None:
+    with locked.screen(key=KEY) as screen:
+        page = screen.page
+        _make_college(page, screen.open)
+        password = _add_user(page)
+        secret = _make_key(page, screen.open)
+        screen.check(expected=("400", "409"))
+    headers = {"authorization": f"Bearer {secret}"}
+    me = locked.client.get("/v1/me", headers=headers).json()
+    assert (me["email"], me["organization"]) == ("eve@college.example", "college")
+    quota = {"quota": {"enabled": True, "cost_limit_usd": 0}}
+    body = {"name": "looms", "model": BYPASS, "extra": quota, "published": True}
+    locked.client.post("/assistants", json=body, headers=headers).raise_for_status()
+    other = {"name": "secret", "model": BYPASS}
+    locked.client.post("/assistants", json=other).raise_for_status()
+    with locked.screen() as screen:
+        _use_up_and_go_on(screen.page, password, locked)
+        screen.open("keys")
+        expect(screen.page.get_by_text("Script of Eve")).to_be_visible()
+        screen.check(expected=("401",))
+
+
+def _make_college(page: Page, open_screen: object) -> None:
+    assert callable(open_screen)
+    open_screen("organizations")
+    page.get_by_role("button", name="New organisation").first.click()
+    page.get_by_role("textbox", name="Short name").fill("The College")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("textbox", name="Short name")).to_have_attribute("aria-invalid", "true")
+    page.get_by_role("textbox", name="Short name").fill("college")
+    page.get_by_label("Name (optional)").fill("The College")
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("link", name="college is created.").click()
+    expect(page.get_by_role("heading", name="No users yet")).to_be_visible()
+
+
+def _add_user(page: Page) -> str:
+    """Add a user with a generated password, and return it."""
+    page.get_by_role("button", name="Add a user").first.click()
+    page.get_by_label("E-mail address").fill("eve@college.example")
+    page.get_by_role("button", name="Add", exact=True).click()
+    row = page.get_by_role("row").filter(has_text="eve@college.example")
+    row.get_by_role("button").click()
+    page.get_by_role("menuitem", name="Set a password").click()
+    page.get_by_role("button", name="Set it").click()
+    expect(page.get_by_text("This is the only time")).to_be_visible()
+    password = page.get_by_role("dialog").get_by_label("Password").input_value()
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_text(password)).to_have_count(0)
+    return password
+
+
+def _make_key(page: Page, open_screen: object) -> str:
+    """Make a key of the user, and return it."""
+    assert callable(open_screen)
+    open_screen("keys")
+    page.get_by_role("button", name="New key").first.click()
+    page.get_by_label("Purpose").fill("Script of Eve")
+    page.get_by_label("Acts as").select_option(label="A user")
+    page.get_by_label("Organisation").select_option(label="The College")
+    page.get_by_label("E-mail address of the user").fill("eve@college.example")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("it reads and changes what this user may")
+    dialog.get_by_role("button", name="Make the key").click()
+    secret = dialog.get_by_label("Your new key").input_value()
+    assert secret.startswith("hk_")
+    dialog.get_by_role("button", name="Done").click()
+    expect(page.get_by_text("Script of Eve")).to_be_visible()
+    assert secret not in page.content()
+    return secret
+
+
+def _use_up_and_go_on(page: Page, password: str, studio: Studio) -> None:
+    """Sign in as the user, whose assistant has no budget left, and use the studio."""
+    page.goto(f"{studio.url}/studio/")
+    page.get_by_label("E-mail address").fill("eve@college.example")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
+    links = page.get_by_role("navigation", name="Screens")
+    expect(links.get_by_role("link", name="API keys")).to_be_visible()
+    for hidden in ("Organisations", "Audit log", "Health"):
+        expect(links.get_by_role("link", name=hidden)).to_have_count(0)
+    refused = page.evaluate(
+        """async () => {
+            const me = await (await fetch("/v1/me")).json();
+            const headers = {"content-type": "application/json", "x-csrf-token": me.csrf_token};
+            const {assistants} = await (await fetch("/assistants?selection=own")).json();
+            const messages = [{role: "user", content: "What is a heddle?"}];
+            const body = JSON.stringify({model: `lamb_assistant.${assistants[0].id}`, messages});
+            return (await fetch("/v1/chat/completions", {method: "POST", headers, body})).status;
+        }"""
+    )
+    assert refused == 429
+    links.get_by_role("link", name="Assistants").click()
+    expect(page.get_by_role("row").filter(has_text="looms")).to_be_visible()
+    expect(page.get_by_text("secret")).to_have_count(0)
+    links.get_by_role("link", name="Usage").click()
+    expect(page.get_by_role("heading", name="Usage")).to_be_visible()
