@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from studio.harness import KEY, VIEWS, Studio, running
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+expect.set_options(timeout=30_000)  # a busy machine answers late
 ANN = "ann@uni.example"
 SCREENS = {
     "organizations": "The University",
@@ -221,7 +222,7 @@ def _make_key(page: Page, open_screen: object) -> str:
     assert callable(open_screen)
     open_screen("keys")
     page.get_by_role("button", name="New key").first.click()
-    page.get_by_label("Purpose").fill("Script of Eve")
+    page.get_by_role("textbox", name="Purpose").fill("Script of Eve")
     page.get_by_label("Acts as").select_option(label="A user")
     page.get_by_label("Organisation").select_option(label="The College")
     page.get_by_label("E-mail address of the user").fill("eve@college.example")

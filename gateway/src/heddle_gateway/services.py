@@ -12,6 +12,8 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
+    jobs_pb2,
+    jobs_pb2_grpc,
     questions_pb2,
     questions_pb2_grpc,
     sharing_pb2,
@@ -23,7 +25,12 @@ from heddle.audit.v1 import audit_pb2, audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.health.v1 import health_pb2, health_pb2_grpc
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
-from heddle.migration.v1 import record_pb2, record_pb2_grpc
+from heddle.migration.v1 import (
+    migration_pb2,
+    migration_pb2_grpc,
+    record_pb2,
+    record_pb2_grpc,
+)
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
@@ -60,6 +67,7 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "connector": (connector_pb2,),
     "assistants": (
         assistant_pb2,
+        jobs_pb2,
         questions_pb2,
         sharing_pb2,
         versions_pb2,
@@ -68,7 +76,7 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
         usage_pb2,
         audit_pb2,
     ),
-    "migration": (record_pb2,),
+    "migration": (record_pb2, migration_pb2),
 }
 SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
     name: tuple(each for module in modules for each in module.DESCRIPTOR.services_by_name.values())
@@ -108,6 +116,8 @@ class ServiceClients:
         self.questions = questions_pb2_grpc.QuestionServiceStub(assistants)
         self.sharing = sharing_pb2_grpc.SharingServiceStub(assistants)
         self.versions = versions_pb2_grpc.VersionServiceStub(assistants)
+        self.jobs = jobs_pb2_grpc.JobServiceStub(assistants)
+        self.migration = migration_pb2_grpc.MigrationServiceStub(migration)
         self.records = record_pb2_grpc.RecordServiceStub(migration)
         self.accounts = account_pb2_grpc.AccountServiceStub(assistants)
         self.rubrics = rubric_pb2_grpc.RubricServiceStub(assistants)

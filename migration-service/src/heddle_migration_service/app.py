@@ -5,12 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
-from heddle.assistant.v1 import rows_pb2, rows_pb2_grpc
+from heddle.assistant.v1 import jobs_pb2, jobs_pb2_grpc, rows_pb2, rows_pb2_grpc
 from heddle.migration.v1 import (
     migration_pb2_grpc,
     record_pb2_grpc,
 )
 from heddle_runtime import addresses
+from heddle_runtime.background import in_background
 from heddle_runtime.client import channel
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -19,6 +20,7 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from heddle_migration_service.batch_jobs.servicer import MigrationServicer
+from heddle_migration_service.jobs import JobRunner
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.records.servicer import RecordServicer
 from heddle_migration_service.row_batches import RowBatches
@@ -49,7 +51,11 @@ class MigrationSettings(ServiceSettings):
 @asynccontextmanager
 async def connect(settings: MigrationSettings) -> AsyncGenerator[grpc.aio.Channel]:
     """Yield a channel to the assistants service at the address of `settings`."""
-    services = rows_pb2.DESCRIPTOR.services_by_name.values()
+    services = [
+        service
+        for contract in (rows_pb2, jobs_pb2)
+        for service in contract.DESCRIPTOR.services_by_name.values()
+    ]
     async with channel(
         settings.assistants_address, *services, secret=settings.identity_secret, tls=settings.tls
     ) as assistants:
@@ -67,10 +73,12 @@ async def app(
     importer = None
     if settings.lamb_database is not None:
         importer = LambImport(settings.lamb_database, settings.lamb_prefix, batches)
-    yield [
-        bind(record_pb2_grpc.add_RecordServiceServicer_to_server, RecordServicer(rows)),
-        bind(
-            migration_pb2_grpc.add_MigrationServiceServicer_to_server,
-            MigrationServicer(rows, batches, importer),
-        ),
-    ]
+    runner = JobRunner(jobs_pb2_grpc.JobServiceStub(assistants), credentials, batches, importer)
+    async with in_background(runner.run()):
+        yield [
+            bind(record_pb2_grpc.add_RecordServiceServicer_to_server, RecordServicer(rows)),
+            bind(
+                migration_pb2_grpc.add_MigrationServiceServicer_to_server,
+                MigrationServicer(rows, batches, importer, runner),
+            ),
+        ]

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0009"
-down_revision = "0008"
+down_revision = "0009"
 
 
 def upgrade():
@@ -58,7 +58,7 @@ async def test_processes_that_start_at_once_upgrade_once(empty_database_url: str
     await outputs([await ready("upgrade_once.py", empty_database_url) for _ in range(2)])
     async with open_database(empty_database_url) as database, database.reading() as connection:
         revisions = await connection.execute(text("SELECT version_num FROM alembic_version"))
-        assert revisions.scalars().all() == ["0008"]
+        assert revisions.scalars().all() == ["0009"]
 
 
 async def test_a_later_revision_changes_the_tables_of_an_earlier_release(

@@ -309,6 +309,13 @@ ROUTES: dict[str, Route] = {
     "PUT /organizations/{slug}/prices": Route(
         NOT_FOUND, lambda _: {"path": {"slug": "uni"}, "json": {"prices": {}}}
     ),
+    "GET /migration/jobs": Route(REFUSED, lambda _: {}),
+    "POST /migration/jobs": Route(REFUSED, lambda _: {"json": {"kind": "sweep"}}),
+    "GET /migration/jobs/{id}": Route(REFUSED, lambda _: {"path": {"id": 1}}),
+    "DELETE /migration/jobs/{id}": Route(REFUSED, lambda _: {"path": {"id": 1}}),
+    "POST /migration/jobs/{id}/continue": Route(REFUSED, lambda _: {"path": {"id": 1}}),
+    "GET /migration/jobs/{id}/findings": Route(REFUSED, lambda _: {"path": {"id": 1}}),
+    "POST /migration/convert": Route(REFUSED, lambda it: {"json": {"id": it.assistant}}),
     "GET /keys": Route(LIST_OWN, lambda it: {"params": {"text": it.key[:0]}}),
     "POST /keys": Route(
         OWN | {"other user": "403", "member": "403"},

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 from heddle.account.v1 import account_pb2
-from heddle.assistant.v1 import assistant_pb2, rows_pb2
+from heddle.assistant.v1 import assistant_pb2, jobs_pb2, rows_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
@@ -278,6 +278,15 @@ RPCS: dict[str, Rpc] = {
     "Migration.ConvertAssistant": Rpc(REFUSED, _id("assistant")),
     "Migration.MigrateAssistants": Rpc(REFUSED, lambda it: {"ids": [it.assistant]}),
     "Migration.RollbackAssistants": Rpc(REFUSED, lambda it: {"ids": [it.assistant]}),
+    "Migration.RunJobs": Rpc(REFUSED, lambda _: {}),
+    "Job.StartJob": Rpc(REFUSED, lambda _: {"kind": jobs_pb2.JOB_KIND_SWEEP}),
+    "Job.GetJob": Rpc(REFUSED, lambda _: {"id": "1"}),
+    "Job.ListJobs": Rpc(REFUSED, lambda _: {}),
+    "Job.ListJobFindings": Rpc(REFUSED, lambda _: {"id": "1"}),
+    "Job.StopJob": Rpc(REFUSED, lambda _: {"id": "1"}),
+    "Job.ContinueJob": Rpc(REFUSED, lambda _: {"id": "1"}),
+    "Job.ClaimJob": Rpc(REFUSED, lambda _: {"claimant": "c"}),
+    "Job.ReportJob": Rpc(REFUSED, lambda _: {"id": "1", "claimant": "c"}),
     # Usage and rubrics
     "Usage.RecordUsage": Rpc(
         REFUSED,

@@ -47,6 +47,7 @@ _TAGS = {
     "organizations": "Organisations, their settings and their users.",
     "keys": "API keys for programs.",
     "usage": "What models cost.",
+    "migration": "The way from LAMB, as jobs in the background.",
     "studio": "The web application, a client of the other routes.",
     "service": "The gateway itself.",
 }

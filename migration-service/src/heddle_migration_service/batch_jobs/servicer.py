@@ -18,12 +18,13 @@ from heddle_conversion import (
     to_contract,
 )
 from heddle_runtime.call_metadata import Context, call_options, caller
-from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
+from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.permissions import require_administrator
 
 from heddle_migration_service.batch_jobs.job import BatchJob, Operation, Report
 from heddle_migration_service.batch_jobs.migrate import Migrate, legacy_columns
 from heddle_migration_service.batch_jobs.rollback import Rollback
+from heddle_migration_service.jobs import JobRunner, required
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
 
@@ -37,11 +38,16 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
     """Starts batch jobs. Everything here is for administrators."""
 
     def __init__(
-        self, rows: "RowServiceAsyncStub", batches: RowBatches, importer: LambImport | None
+        self,
+        rows: "RowServiceAsyncStub",
+        batches: RowBatches,
+        importer: LambImport | None,
+        runner: JobRunner,
     ) -> None:
         self._rows = rows
         self._batches = batches
         self._importer = importer
+        self._runner = runner
 
     async def ConvertAssistant(
         self, request: pb.ConvertAssistantRequest, context: Context
@@ -50,9 +56,11 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         require_administrator(caller().identity)
         match request.WhichOneof("source"):
             case "id":
-                conversion, assistant = await self._convert_stored(request.id, context)
+                conversion, assistant, before = await self._convert_stored(request.id, context)
             case "columns":
                 conversion = _convert(request.columns)
+                columns = request.columns
+                before = columns.metadata_json if columns.HasField("metadata_json") else None
                 assistant = to_contract(conversion.metadata, StoredColumns(""))
             case _:
                 violation = Violation("source", "is required")
@@ -63,6 +71,7 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
             from_version=conversion.from_version,
             to_version=conversion.to_version,
             notes=conversion.notes,
+            from_metadata_json=before,
         )
 
     async def MigrateAssistants(
@@ -91,13 +100,16 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
     ) -> AsyncGenerator[pb.ImportLambResponse]:
         """Copy the contents of a LAMB database."""
         require_administrator(caller().identity)
-        if self._importer is None:
-            raise NotSetUpError(
-                "No LAMB database is set up. Set HEDDLE_MIGRATION_LAMB_DATABASE to its path."
-            )
-        async with aclosing(self._importer.run(dry_run=request.dry_run)) as responses:
+        importer = required(self._importer)
+        async with aclosing(importer.run(dry_run=request.dry_run)) as responses:
             async for response in responses:
                 yield response
+
+    async def RunJobs(self, request: pb.RunJobsRequest, context: Context) -> pb.RunJobsResponse:
+        """Look for a job now."""
+        require_administrator(caller().identity)
+        self._runner.wake()
+        return pb.RunJobsResponse()
 
     def _reports(
         self,
@@ -111,7 +123,7 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
 
     async def _convert_stored(
         self, identifier: str, context: Context
-    ) -> tuple[Conversion, assistant_pb2.Assistant]:
+    ) -> tuple[Conversion, assistant_pb2.Assistant, str | None]:
         request = rows_pb2.GetRowRequest(id=identifier, as_stored=True)
         row = (await self._rows.GetRow(request, **call_options(context))).row
         number = int(row.id) if row.id.isdecimal() else 0
@@ -126,7 +138,8 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
             prompt_template=row.prompt_template,
             created_at=row.created_at,
         )
-        return conversion, to_contract(conversion.metadata, columns)
+        before = row.metadata if row.HasField("metadata") else None
+        return conversion, to_contract(conversion.metadata, columns), before
 
 
 def _convert(columns: pb.Columns) -> Conversion:

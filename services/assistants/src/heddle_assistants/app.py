@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heddle.assistant.v1 import (
     assistant_pb2_grpc,
+    jobs_pb2_grpc,
     questions_pb2_grpc,
     rows_pb2_grpc,
     sharing_pb2_grpc,
@@ -39,6 +40,8 @@ from heddle_assistants.database.upgrading import upgrade
 from heddle_assistants.folder import FolderAssistants
 from heddle_assistants.folder_checks import FolderChecks
 from heddle_assistants.imports.rows import RowImport
+from heddle_assistants.jobs.servicer import JobServicer
+from heddle_assistants.jobs.store import Jobs
 from heddle_assistants.periodic import DAY, HOUR, repeating
 from heddle_assistants.questions.servicer import QuestionServicer
 from heddle_assistants.questions.store import QuestionStore
@@ -217,6 +220,9 @@ async def app(
             bind(
                 rows_pb2_grpc.add_RowBatchServiceServicer_to_server,
                 RowBatchServicer(batches, importer),
+            ),
+            bind(
+                jobs_pb2_grpc.add_JobServiceServicer_to_server, JobServicer(Jobs(database, audit))
             ),
             bind(
                 rubric_pb2_grpc.add_RubricServiceServicer_to_server,

@@ -21,6 +21,40 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class RunJobsRequest(_message.Message):
+    """Request of `RunJobs`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunJobsRequest: _TypeAlias = RunJobsRequest  # noqa: Y015
+
+@_typing.final
+class RunJobsResponse(_message.Message):
+    """Response of `RunJobs`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunJobsResponse: _TypeAlias = RunJobsResponse  # noqa: Y015
+
+@_typing.final
 class ConvertAssistantRequest(_message.Message):
     """Request of `ConvertAssistant`."""
 
@@ -102,12 +136,15 @@ class ConvertAssistantResponse(_message.Message):
     FROM_VERSION_FIELD_NUMBER: _builtins.int
     TO_VERSION_FIELD_NUMBER: _builtins.int
     NOTES_FIELD_NUMBER: _builtins.int
+    FROM_METADATA_JSON_FIELD_NUMBER: _builtins.int
     metadata_json: _builtins.str
     """The metadata in the newest format."""
     from_version: _builtins.int
     """The format it was in."""
     to_version: _builtins.int
     """The format it would be in."""
+    from_metadata_json: _builtins.str
+    """The metadata as stored or as in the request, which need not be JSON. Not set if it is NULL."""
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
         """The assistant that it describes."""
@@ -124,12 +161,15 @@ class ConvertAssistantResponse(_message.Message):
         from_version: _builtins.int = ...,
         to_version: _builtins.int = ...,
         notes: _abc.Iterable[_builtins.str] | None = ...,
+        from_metadata_json: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_metadata_json", b"_from_metadata_json", "assistant", b"assistant", "from_metadata_json", b"from_metadata_json"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "from_version", b"from_version", "metadata_json", b"metadata_json", "notes", b"notes", "to_version", b"to_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_metadata_json", b"_from_metadata_json", "assistant", b"assistant", "from_metadata_json", b"from_metadata_json", "from_version", b"from_version", "metadata_json", b"metadata_json", "notes", b"notes", "to_version", b"to_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__from_metadata_json: _TypeAlias = _typing.Literal["from_metadata_json"]  # noqa: Y015
+    _WhichOneofArgType__from_metadata_json: _TypeAlias = _typing.Literal["_from_metadata_json", b"_from_metadata_json"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_metadata_json) -> _WhichOneofReturnType__from_metadata_json | None: ...
 
 Global___ConvertAssistantResponse: _TypeAlias = ConvertAssistantResponse  # noqa: Y015
 

@@ -60,6 +60,11 @@ class MigrationServiceStub:
                 request_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambRequest.SerializeToString,
                 response_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambResponse.FromString,
                 _registered_method=True)
+        self.RunJobs = channel.unary_unary(
+                '/heddle.migration.v1.MigrationService/RunJobs',
+                request_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RunJobsRequest.SerializeToString,
+                response_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RunJobsResponse.FromString,
+                _registered_method=True)
 
 
 class MigrationServiceServicer:
@@ -109,6 +114,14 @@ class MigrationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RunJobs(self, request, context):
+        """Makes the service look for a job of `heddle.assistant.v1.JobService` now. It looks for one every
+        10 seconds in any case.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MigrationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -131,6 +144,11 @@ def add_MigrationServiceServicer_to_server(servicer, server):
                     servicer.ImportLamb,
                     request_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambRequest.FromString,
                     response_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambResponse.SerializeToString,
+            ),
+            'RunJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunJobs,
+                    request_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RunJobsRequest.FromString,
+                    response_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RunJobsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -247,6 +265,33 @@ class MigrationService:
             '/heddle.migration.v1.MigrationService/ImportLamb',
             heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambRequest.SerializeToString,
             heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.migration.v1.MigrationService/RunJobs',
+            heddle_dot_migration_dot_v1_dot_migration__pb2.RunJobsRequest.SerializeToString,
+            heddle_dot_migration_dot_v1_dot_migration__pb2.RunJobsResponse.FromString,
             options,
             channel_credentials,
             insecure,

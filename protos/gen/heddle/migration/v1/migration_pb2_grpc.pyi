@@ -61,6 +61,10 @@ class MigrationServiceStub:
     imported before are not changed, so another call adds new rows. Fails with
     `FAILED_PRECONDITION` if no such database is set up.
     """
+    RunJobs: _grpc.UnaryUnaryMultiCallable[_migration_pb2.RunJobsRequest, _migration_pb2.RunJobsResponse]
+    """Makes the service look for a job of `heddle.assistant.v1.JobService` now. It looks for one every
+    10 seconds in any case.
+    """
 
 @_typing.type_check_only
 class MigrationServiceAsyncStub(MigrationServiceStub):
@@ -94,6 +98,10 @@ class MigrationServiceAsyncStub(MigrationServiceStub):
     (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
     imported before are not changed, so another call adds new rows. Fails with
     `FAILED_PRECONDITION` if no such database is set up.
+    """
+    RunJobs: _aio.UnaryUnaryMultiCallable[_migration_pb2.RunJobsRequest, _migration_pb2.RunJobsResponse]  # type: ignore[assignment]
+    """Makes the service look for a job of `heddle.assistant.v1.JobService` now. It looks for one every
+    10 seconds in any case.
     """
 
 class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -149,6 +157,16 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
         (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
         imported before are not changed, so another call adds new rows. Fails with
         `FAILED_PRECONDITION` if no such database is set up.
+        """
+
+    @_abc_1.abstractmethod
+    def RunJobs(
+        self,
+        request: _migration_pb2.RunJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_migration_pb2.RunJobsResponse, _abc.Awaitable[_migration_pb2.RunJobsResponse]]:
+        """Makes the service look for a job of `heddle.assistant.v1.JobService` now. It looks for one every
+        10 seconds in any case.
         """
 
 def add_MigrationServiceServicer_to_server(servicer: MigrationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -346,6 +346,46 @@ usage_recorders = Table(
 )
 """Who recorded usage, and the number of the last entry of each: what is sent again counts once."""
 
+jobs = Table(
+    "jobs",
+    metadata,
+    _id(),
+    Column("kind", Text, nullable=False),
+    _flag("dry_run"),
+    _flag("discard_edits"),
+    Column("state", Text, nullable=False, index=True),
+    _text("author"),
+    _at("created_at"),
+    _at("ended_at", optional=True),
+    _count("interruptions"),
+    _text("tables"),
+    _count("finding_count"),
+    _count("last_finding"),
+    _text("error"),
+    _count("revision", 1),
+    _text("claimant"),
+    _at("claimed_until", optional=True),
+    sqlite_autoincrement=True,
+)
+"""Jobs of the migration. `tables` is a JSON array of names and counts; `claimant` is the process
+that works on one until `claimed_until`."""
+
+job_findings = Table(
+    "job_findings",
+    metadata,
+    Column(
+        "job_id", ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    _text("source"),
+    _text("row_id"),
+    _text("row_name"),
+    _text("notes"),
+    _text("refusal"),
+    Index(None, "job_id", "source", "row_id"),
+)
+"""What jobs found about rows of the table `source`. `notes` are lines."""
+
 audit_events = Table(
     "audit_events",
     metadata,

@@ -1,0 +1,221 @@
+"""Works on the jobs that the assistants service stores."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
+
+import structlog
+from heddle.assistant.v1 import jobs_pb2 as pb
+from heddle.migration.v1.migration_pb2 import Finding, Progress
+from heddle_runtime.background import in_background
+from heddle_runtime.errors import ConflictError, HeddleError, NotSetUpError, UnavailableError
+from heddle_runtime.service_credentials import ServiceCredentials
+
+from heddle_migration_service.batch_jobs.job import BatchJob
+from heddle_migration_service.batch_jobs.migrate import Migrate
+from heddle_migration_service.batch_jobs.rollback import Rollback
+from heddle_migration_service.lamb import LambImport
+from heddle_migration_service.row_batches import RowBatches
+
+if TYPE_CHECKING:
+    from heddle.assistant.v1.jobs_pb2_grpc import JobServiceAsyncStub
+
+log = structlog.get_logger(__name__)
+_POLL_SECONDS = 10.0
+_RENEWAL_SECONDS = 5.0
+_PATIENCE_SECONDS = 60.0
+_RETRY_SECONDS = 1.0
+_MAX_FINDINGS = 500
+_UNEXPECTED = "The migration service failed. Its log says why."
+Step = tuple[str, Progress, list[Finding]]
+"""The name of a table, its progress, and the findings since the step before."""
+
+
+def required(importer: LambImport | None) -> LambImport:
+    """Return the importer.
+
+    Raises:
+        NotSetUpError: No LAMB database is set up.
+    """
+    if importer is None:
+        raise NotSetUpError(
+            "No LAMB database is set up. Set HEDDLE_MIGRATION_LAMB_DATABASE to its path."
+        )
+    return importer
+
+
+class JobRunner:
+    """Claims one job at a time, works on it, and reports its progress."""
+
+    def __init__(
+        self,
+        stub: "JobServiceAsyncStub",
+        credentials: ServiceCredentials,
+        batches: RowBatches,
+        importer: LambImport | None,
+    ) -> None:
+        self._stub = stub
+        self._credentials = credentials
+        self._batches = batches
+        self._importer = importer
+        self._claimant = uuid.uuid4().hex
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look for a job now."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Work on jobs until the task is cancelled."""
+        while True:
+            self._woken.clear()
+            try:
+                request = pb.ClaimJobRequest(claimant=self._claimant)
+                response = await self._credentials.call(self._stub.ClaimJob, request)
+                if response.HasField("job"):
+                    await self._work(response.job)
+                    continue
+            except HeddleError as error:  # the assistants service is not there, or not yet
+                log.info("no job claimed", cause=error.message)
+            except Exception:  # nothing awaits this task: an error must not end it
+                log.exception("looking for jobs failed")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), _POLL_SECONDS)
+
+    async def _work(self, job: pb.Job) -> None:
+        log.info("job begins", job=job.id, kind=job.kind, interruptions=job.interruptions)
+        run = _Run(job, self._claimant, self._stub, self._credentials)
+        try:
+            async with aclosing(self._steps(job)) as steps:
+                await run.follow(steps)
+        except ConflictError:
+            log.warning("another service goes on with the job", job=job.id)
+        except asyncio.CancelledError:
+            with suppress(HeddleError):  # its claim ends by itself then
+                await asyncio.shield(run.report(state=pb.JOB_STATE_QUEUED))
+            raise
+        except HeddleError as error:
+            await run.report(state=pb.JOB_STATE_FAILED, error=error.message)
+        except Exception:
+            log.exception("job failed", job=job.id)
+            await run.report(state=pb.JOB_STATE_FAILED, error=_UNEXPECTED)
+
+    async def _steps(self, job: pb.Job) -> AsyncGenerator[Step]:
+        if job.kind == pb.JOB_KIND_IMPORT:
+            async with aclosing(required(self._importer).run(dry_run=job.dry_run)) as responses:
+                async for each in responses:
+                    yield each.table, each.progress, [*each.findings]
+            return
+        rollback = Rollback(discard_edits=job.discard_edits)
+        operation = Migrate() if job.kind == pb.JOB_KIND_SWEEP else rollback
+        batch_job = BatchJob(self._batches, operation, dry_run=job.dry_run)
+        async with aclosing(batch_job.run_all()) as reports:
+            async for report in reports:
+                yield "assistants", report.progress, report.findings
+
+
+class _Run:
+    """The work on one job."""
+
+    def __init__(
+        self,
+        job: pb.Job,
+        claimant: str,
+        stub: "JobServiceAsyncStub",
+        credentials: ServiceCredentials,
+    ) -> None:
+        self._id = job.id
+        self._claimant = claimant
+        self._stub = stub
+        self._credentials = credentials
+        # A dry run changes nothing, so it sees all rows again.
+        self._earlier = {} if job.dry_run else {each.name: each for each in job.tables}
+        self._tables = {each.name: each for each in job.tables}
+
+    async def follow(self, steps: AsyncGenerator[Step]) -> None:
+        """Report each step until the last one, or until the job shall stop."""
+        async with in_background(self._renew()):
+            state = await self._follow(steps)
+        await self.report(state=state)
+
+    async def _follow(self, steps: AsyncGenerator[Step]) -> "pb.JobState.ValueType":
+        if await self.report():
+            return pb.JOB_STATE_STOPPED
+        async for table, progress, findings in steps:
+            self._tables[table] = self._merged(table, progress)
+            messages = [_finding(table, each) for each in findings]
+            if await self._report_all(messages):
+                return pb.JOB_STATE_STOPPED
+        return pb.JOB_STATE_DONE
+
+    async def _report_all(self, findings: list[pb.JobFinding]) -> bool:
+        stop = False
+        for start in range(0, max(1, len(findings)), _MAX_FINDINGS):
+            part = findings[start : start + _MAX_FINDINGS]
+            stop = await self.report(tables=self._tables.values(), findings=part)
+        return stop
+
+    async def report(
+        self,
+        tables: Iterable[pb.JobTable] = (),
+        findings: Iterable[pb.JobFinding] = (),
+        state: "pb.JobState.ValueType" = pb.JOB_STATE_UNSPECIFIED,
+        error: str = "",
+    ) -> bool:
+        """Report to the assistants service, and return whether the job shall stop."""
+        request = pb.ReportJobRequest(
+            id=self._id,
+            claimant=self._claimant,
+            tables=tables,
+            findings=findings,
+            state=state,
+            error=error,
+        )
+        method = self._stub.ReportJob
+        return (await _patiently(lambda: self._credentials.call(method, request))).stop
+
+    async def _renew(self) -> None:
+        """Renew the claim while a batch takes long."""
+        while True:
+            await asyncio.sleep(_RENEWAL_SECONDS)
+            await self.report()
+
+    def _merged(self, table: str, progress: Progress) -> pb.JobTable:
+        """Return the progress of a table, counting what was changed before an interruption.
+
+        These rows are among the first that are read again, and need no change.
+        """
+        earlier = self._earlier.get(table, pb.JobTable())
+        return pb.JobTable(
+            name=table,
+            total=progress.total,
+            changed=progress.changed + earlier.changed,
+            unchanged=max(0, progress.unchanged - earlier.changed),
+            refused=progress.refused,
+        )
+
+
+async def _patiently(
+    call: Callable[[], Awaitable[pb.ReportJobResponse]],
+) -> pb.ReportJobResponse:
+    """Return the response of a call that is repeated while the service is not available."""
+    until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await call()
+        except UnavailableError:
+            if asyncio.get_running_loop().time() > until:
+                raise
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+def _finding(table: str, finding: Finding) -> pb.JobFinding:
+    return pb.JobFinding(
+        table=table,
+        row_id=finding.id,
+        row_name=finding.name,
+        notes=finding.notes,
+        refusal=finding.error.message if finding.HasField("error") else "",
+    )

@@ -1,0 +1,1 @@
+"""`heddle.assistant.v1.JobService`: the jobs of the migration."""
