@@ -7,6 +7,7 @@ import HeartPulse from "@lucide/svelte/icons/heart-pulse";
 import House from "@lucide/svelte/icons/house";
 import KeyRound from "@lucide/svelte/icons/key-round";
 import ScrollText from "@lucide/svelte/icons/scroll-text";
+import Truck from "@lucide/svelte/icons/truck";
 import type { Path } from "$app/types";
 
 import type { Key } from "./i18n/index.svelte.ts";
@@ -46,6 +47,12 @@ const SCREENS: readonly Screen[] = [
     title: "audit.title",
     icon: ScrollText,
     visible: () => session.may("read_audit"),
+  },
+  {
+    path: "migration",
+    title: "migration.title",
+    icon: Truck,
+    visible: () => session.may("manage_installation"),
   },
   {
     path: "health",

@@ -100,7 +100,7 @@ class JobTable(_message.Message):
     UNCHANGED_FIELD_NUMBER: _builtins.int
     REFUSED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The name of the table, `assistants` of a sweep or a rollback."""
+    """The name of the table, `assistants` except for an import."""
     total: _builtins.int
     """The number of rows."""
     changed: _builtins.int
