@@ -55,7 +55,7 @@ def tab_to(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, PHONE])
-def test_an_assistant_is_made_with_the_keyboard_only(development: Studio, width: int) -> None:
+def test_the_keyboard_alone_creates_an_assistant(development: Studio, width: int) -> None:
     identifier = new_assistant(development, f"typed_{width}")
     with development.screen(width=width) as screen:
         page = screen.page
