@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from uuid import uuid4
 
 import httpx
@@ -76,6 +77,24 @@ async def broken(call):
     "Raises an exception."
     raise RuntimeError("boom")
 """
+SLEEPY = """
+import asyncio
+from heddle_tools_service.sdk import ToolResult, tool
+
+@tool("sleepy", title="Sleepy", slot="slow")
+async def sleepy(call):
+    "Ends after the others."
+    await asyncio.sleep(1)
+    return ToolResult("Rested.")
+"""
+CLOSED_TOOL = """
+from heddle_tools_service.sdk import ToolError, tool
+
+@tool("closed", title="Closed", modes=("agent",))
+async def closed(call):
+    "Looks into books."
+    raise ToolError("The library has no such book.")
+"""
 OPAQUE = "blue-sheep-of-the-hill"
 LEAKING = f"""{BYPASS}tools:
   - {{type: leaky, config: {{token: {OPAQUE}}}}}
@@ -91,6 +110,18 @@ tools:
     mode: agent
     timeout: 40
     config: {{collections: [no-such-manual]}}
+"""
+ORDERED = f"""{BYPASS}tools:
+  - {{type: sleepy, id: slow}}
+  - {{type: word_count, id: quick}}
+prompt_template: '{{slow}}{{quick}}{{word_count}}{{user_input}}'
+"""
+CLOSED = f"{BYPASS}strategy: agent_rules\ntools: [{{type: closed, mode: agent}}]\n"
+WHOLE = f"""{BYPASS}strategy: agent_rules
+tools:
+  - {{type: fast_vector_search, mode: agent, config: {{collections: [looms]}}}}
+  - {{type: query_documents_metadata, mode: agent, config: {{collections: [looms]}}}}
+  - {{type: graph_search, mode: agent, config: {{collections: [looms]}}}}
 """
 NEVER_CALLED = {
     "token.py": (
@@ -153,7 +184,7 @@ NEVER_CALLED = {
 """Files of tools that no caller can use, and what the report says."""
 
 
-ASSISTANTS = (SEARCHING, OFFERING, PASSTHROUGH, LEAKING, ISOLATED, MISSING)
+ASSISTANTS = (SEARCHING, OFFERING, PASSTHROUGH, LEAKING, ISOLATED, MISSING, ORDERED, CLOSED, WHOLE)
 
 
 @dataclass
@@ -194,6 +225,7 @@ class Answer:
     finish: str = ""
     error: dict[str, Any] = field(default_factory=dict)
     report: list[dict[str, Any]] = field(default_factory=list)
+    headers: httpx.Headers = field(default_factory=httpx.Headers)
 
     @classmethod
     def of_whole(cls, response: httpx.Response) -> "Answer":
@@ -204,7 +236,8 @@ class Answer:
         message = choice["message"]
         text, finish = message["content"] or "", choice["finish_reason"]
         report = body.get("heddle", [])
-        return cls(200, text, response.text, message, finish, report=report)
+        headers = response.headers
+        return cls(200, text, response.text, message, finish, report=report, headers=headers)
 
     @classmethod
     def of_stream(cls, response: httpx.Response) -> "Answer":
@@ -257,6 +290,8 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
         (folder / "plugins" / name).write_text(text)
     (folder / "plugins" / "leaky.py").write_text(LEAKY)
     (folder / "plugins" / "broken.py").write_text(BROKEN)
+    (folder / "plugins" / "sleepy.py").write_text(SLEEPY)
+    (folder / "plugins" / "closed.py").write_text(CLOSED_TOOL)
     (folder / "plugins" / "helper.py").write_text("TERM = 'shed'\n")
     (folder / "plugins" / "wrong.py").write_text("plugin = object()\n")
     for number, document in enumerate(ASSISTANTS, start=1):
@@ -274,7 +309,16 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
             "HEDDLE_KNOWLEDGE_SEARCH_TIMEOUT_SECONDS": "40",  # on a busy machine
         }
         services = await exits.enter_async_context(processes(folder, **settings))
+        await fill(services)
         yield Heddle(services, upstream, sites)
+
+
+async def fill(services: Processes) -> None:
+    """Put a document into a collection with a graph."""
+    document = services.folder / "looms.md"
+    document.write_text("A shed is the gap between the warp threads of a Jacquard loom in Lyon.\n")
+    names = {"HEDDLE_IDENTITY_SECRET": "", **services.environment}
+    await run("heddle ingest looms.md --collection looms --graph", services.folder, **names)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -424,6 +468,60 @@ async def test_tools_that_can_never_be_called_are_reported_when_loaded(heddle: H
         assert f"folder:{name}: " in listed
         assert problem in " ".join(listed.split()), name
         assert problem in log, name
+
+
+async def test_a_replaced_model_is_reported(organisations: Heddle) -> None:
+    heddle = organisations
+    openai = {"base_url": heddle.upstream.url, "api_key": KEY, "models": ["ours", "retired"]}
+    default = {"provider": "openai", "model": "ours"}
+    file = heddle.services.folder / "settings.json"
+    settings = {"providers": {"openai": openai}, "global_default_model": default}
+    file.write_text(json.dumps(settings))
+    await heddle.operate("heddle organizations set uni settings.json")
+    model = {"connector": "openai", "model": "retired"}
+    assistant = await own_assistant(heddle, "uni", model=model, tools=[])
+    openai["models"] = ["ours"]
+    file.write_text(json.dumps(settings))
+    await heddle.operate("heddle organizations set uni settings.json")
+
+    for answer in await heddle.answers(assistant, "uni"):
+        assert answer.text == "Yes."
+        [report] = [each["data"] for each in answer.report if each["type"] == "report"]
+        assert report["model_replaced"] == {
+            "requested": "openai/retired",
+            "replacement": "openai/ours",
+        }
+        [warning] = report["warnings"]
+        assert "openai/ours" in warning
+    assert warning in unquote(answer.headers["x-heddle-warning"])
+
+
+async def test_results_keep_the_order_of_the_bindings(heddle: Heddle) -> None:
+    for answer in await heddle.answers("lamb_assistant.7"):
+        [report] = [each["data"] for each in answer.report if each["type"] == "report"]
+        assert [tool["binding"] for tool in report["tools"]] == ["slow", "quick"]
+        assert "The message has 4 words." in answer.text
+
+
+async def test_a_failure_that_cannot_be_recovered_is_not_tried_again(heddle: Heddle) -> None:
+    for answer in await heddle.answers("lamb_assistant.8"):
+        assert answer.chosen == ["closed", "text_response"]
+        assert "closed failed: The library has no such book." in json.dumps(answer.failures)
+
+
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("How many PDF files are there?", "query_documents_metadata"),
+        ("What are the main topics of the documents?", "graph_search"),
+    ],
+)
+async def test_rules_choose_the_tool_for_questions_about_all_documents(
+    heddle: Heddle, question: str, tool: str
+) -> None:
+    messages = [{"role": "user", "content": question}]
+    for answer in await heddle.answers("lamb_assistant.9", messages=messages):
+        assert answer.chosen[0] == tool
 
 
 async def test_no_event_shows_a_secret_of_a_configuration(heddle: Heddle) -> None:
