@@ -291,7 +291,7 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
     (folder / "plugins" / "leaky.py").write_text(LEAKY)
     (folder / "plugins" / "broken.py").write_text(BROKEN)
     (folder / "plugins" / "sleepy.py").write_text(SLEEPY)
-    (folder / "plugins" / "closed.py").write_text(CLOSED_TOOL)
+    (folder / "plugins" / "library.py").write_text(CLOSED_TOOL)
     (folder / "plugins" / "helper.py").write_text("TERM = 'shed'\n")
     (folder / "plugins" / "wrong.py").write_text("plugin = object()\n")
     for number, document in enumerate(ASSISTANTS, start=1):
