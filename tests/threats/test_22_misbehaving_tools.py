@@ -16,7 +16,9 @@ from tools_service.serving import said as conversation
 from tools_service.serving import text_of
 
 PLUGIN = '''
-import asyncio, ctypes, os, subprocess, sys, time
+import asyncio, ctypes, os, pickle, subprocess, sys, time
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_tools_service.plugin_process.proxies import RUN
 from heddle_tools_service.sdk import ToolResult, tool
 from heddle_tools_service.workers import frames
 
@@ -74,6 +76,53 @@ async def floods_channel(call):
         except BlockingIOError:
             pass
 
+def send(data):
+    """Write to the channel past its event loop."""
+    os.set_blocking(3, True)
+    os.write(3, data)
+
+@tool("floods_large", title="Floods the channel with large statuses")
+async def floods_large(call):
+    """Reports statuses of megabytes."""
+    status = pb.ToolStatus(message="x" * 8_000_000)
+    event = pb.ToolEvent(status=status).SerializeToString()
+    message = frames.frame(frames.Event(RUN.get(), event))
+    while True:
+        send(message)
+
+@tool("floods_capability", title="Floods a capability")
+async def floods_capability(call):
+    """Calls a capability with megabytes, and reads no answer."""
+    steps = [frames.Step("send", b"x" * 4_000_000)]
+    name = "heddle_tools_service.workers.interfaces:Http"
+    for number in range(1, 1_000):
+        send(frames.frame(frames.Called(number, RUN.get(), name, 0, steps)))
+    time.sleep(60)
+
+@tool("half_a_message", title="Sends half a message")
+async def half_a_message(call):
+    """Announces a long message, and sends it byte by byte."""
+    send((16_000_000).to_bytes(4, "big"))
+    while True:
+        send(b"x")
+        time.sleep(0.05)
+
+@tool("huge_message", title="Announces a huge message")
+async def huge_message(call):
+    """Announces four gigabytes."""
+    send(b"\\xff" * 4)
+    time.sleep(60)
+
+@tool("pickle", title="Sends a pickle")
+async def sends_pickle(call):
+    """Sends an object that runs a program where it is read as a pickle."""
+    class Program:
+        def __reduce__(self):
+            return os.system, ("touch PICKLED",)
+    data = pickle.dumps(Program())
+    send(len(data).to_bytes(4, "big") + data)
+    time.sleep(60)
+
 @tool("crashes", title="Crashes")
 async def crashes(call):
     """Reads where there is no memory."""
@@ -93,6 +142,7 @@ async def good(call):
     return ToolResult("good")
 '''
 LIMIT_SECONDS = 1.0
+MAX_PEAK_MIB = 400
 MISBEHAVIOURS = [line.split('"')[1] for line in PLUGIN.splitlines() if line.startswith("@tool")]
 
 pytestmark = [
@@ -117,6 +167,7 @@ async def test_it_ends_with_a_typed_error_and_delays_no_other_call(
     invocation = pb.ToolInvocation(id="1", name=name)
     invocation.timeout.FromMilliseconds(int(LIMIT_SECONDS * 1000))
     request = pb.ExecuteToolsRequest(invocations=[invocation], context=conversation("?"))
+    forget_peak(service.process)
     started = time.perf_counter()
     async with service.measured():
         batches = service.client.stub.ExecuteTools(request, **new_call_options(10))
@@ -132,6 +183,8 @@ async def test_it_ends_with_a_typed_error_and_delays_no_other_call(
     # Of each of the two files one process is left at most, and nothing that it started.
     await until(lambda: len(list(descendants(service.process))) <= 1 + 2)
     assert memory_mib(service.process) < 300
+    assert peak_mib(service.process) < MAX_PEAK_MIB
+    assert not was_unpickled(service.process)
 
 
 async def test_a_tool_that_hangs_again_and_again_is_not_lost(service: Attacked) -> None:
@@ -167,6 +220,21 @@ def descendants(parent: int) -> Iterator[int]:
 def memory_mib(process: int) -> float:
     """Return the memory of a process, in MiB."""
     return int(fields_of(Path(f"/proc/{process}/status"))["VmRSS"].split()[0]) / 1024
+
+
+def was_unpickled(process: int) -> bool:
+    """Return whether a process ran the program of the pickle."""
+    return Path(f"/proc/{process}/cwd/PICKLED").exists()
+
+
+def forget_peak(process: int) -> None:
+    """Let the kernel begin a new peak of the memory of a process."""
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
+def peak_mib(process: int) -> float:
+    """Return the most memory that a process has had, in MiB."""
+    return int(fields_of(Path(f"/proc/{process}/status"))["VmHWM"].split()[0]) / 1024
 
 
 def fields_of(status: Path) -> dict[str, str]:

@@ -19,6 +19,8 @@ from tools_service.test_app import serving, settings
 SOURCE = Path(__file__).parent / "escaping" / "escapes.py"
 FOR_ALL = {"mounted", "memory", "shared_memory", "signal_to_all"}
 """Not tried without a sandbox: they would affect the machine that runs the tests."""
+PROGRAMS = {"other_program", "program_in_memory"}
+"""They replace the process, which then prints nothing."""
 
 pytestmark = pytest.mark.skipif(
     bool(missing()), reason=f"this kernel lacks {' and '.join(missing())}"
@@ -31,9 +33,17 @@ def target(tmp_path: Path) -> Generator[tuple[Path, int]]:
     (tmp_path / "heddle.db").write_text("secret of the service")
     (tmp_path / "plugins").mkdir()
     shutil.copy(SOURCE, tmp_path / "plugins" / "escapes.py")
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+    (tmp_path / "plugins" / "link.txt").symlink_to(tmp_path / "heddle.db")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_UNIX) as local,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as abstract,
+    ):
         local.bind(str(tmp_path / "service.sock"))
         local.listen()
+        datagrams.bind(str(tmp_path / "datagrams.sock"))
+        abstract.bind(f"\0heddle-{tmp_path}")
         yield tmp_path, server.getsockname()[1]
 
 
@@ -77,4 +87,4 @@ def test_the_same_escape_gets_something_without_a_sandbox(
 
     if name in ("descriptors", "end_without_parent"):
         return  # what these would get lies in the service's own process
-    assert ran.stdout.startswith("ESCAPED") or (name == "other_program" and not ran.stdout)
+    assert ran.stdout.startswith("ESCAPED") or (name in PROGRAMS and not ran.stdout)

@@ -10,6 +10,7 @@ import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import HeddleError, InvalidRequestError
+from heddle_tools_service.workers import forking
 from knowledge.kb_server import hit, kb_server
 from tools_service.services import services
 from tools_service.serving import Client, text_of
@@ -17,7 +18,7 @@ from tools_service.serving import said as conversation
 from tools_service.test_app import serving, settings
 
 PLUGIN = '''
-import asyncio, ctypes, os, time
+import asyncio, ctypes, os, threading, time
 import httpx
 from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.rubrics import Rubrics
@@ -87,6 +88,15 @@ async def eats(call):
 async def process(call):
     """Names its process."""
     return ToolResult(str(os.getpid()))
+
+@tool("threads", title="Threads")
+def threads(call):
+    """Starts threads with the smallest stacks."""
+    threading.stack_size(32_768)
+    enough = threading.Event()
+    for _ in range(2_000):
+        threading.Thread(target=enough.wait, daemon=True).start()
+    time.sleep(20)
 
 @tool("floods", title="Floods")
 async def floods(call):
@@ -230,6 +240,18 @@ async def test_memory_and_output_are_limited(tmp_path: Path) -> None:
     assert text_of(before) != text_of(after)
     assert len(statuses) == 200
     assert len(text_of(result)) == 400_000
+
+
+async def test_a_process_with_too_many_threads_ends_where_there_are_no_control_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "own_trees", list)
+    async with plugins(tmp_path) as client:
+        with pytest.raises(HeddleError, match="process of the tool has ended"):
+            await client.run("threads", {}, conversation("?"))
+        _, result = await client.run("greet", {}, conversation("?"))
+
+    assert text_of(result) == "Hello, anonymous!"
 
 
 async def test_requests_of_a_plugin_follow_the_egress_policy(tmp_path: Path) -> None:

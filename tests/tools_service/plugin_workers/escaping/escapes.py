@@ -28,6 +28,8 @@ class Target:
         self.service = service
         self.secret_file = Path(folder) / "heddle.db"
         self.socket_file = str(Path(folder) / "service.sock")
+        self.datagram_file = str(Path(folder) / "datagrams.sock")
+        self.abstract_name = f"\0heddle-{folder}"
         self.port = port
 
 
@@ -114,6 +116,23 @@ def changed_times(target: Target) -> str:
     return "times changed"
 
 
+def database_behind_a_link(target: Target) -> str:
+    return read(str(Path(__file__).with_name("link.txt")))
+
+
+def flags_of_own_file(target: Target) -> str:
+    import fcntl
+
+    with Path(__file__).open("rb") as file:
+        flags = fcntl.ioctl(file, 0x80086601, bytes(8))
+        no_dump = (int.from_bytes(flags, "little") | 0x40).to_bytes(8, "little")
+        return str(fcntl.ioctl(file, 0x40086602, no_dump))
+
+
+def emptied_by_opening(target: Target) -> str:
+    return str(os.open(__file__, os.O_RDONLY | os.O_TRUNC))
+
+
 def own_file(target: Target) -> str:
     return str(Path(__file__).write_text("# other code"))
 
@@ -155,6 +174,18 @@ def unix_socket(target: Target) -> str:
         return "connected"
 
 
+def datagram_to_socket_file(target: Target) -> str:
+    ours, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with ours:
+        return str(ours.sendto(b"x", target.datagram_file))
+
+
+def datagram_to_abstract_name(target: Target) -> str:
+    ours, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)
+    with ours:
+        return str(ours.sendto(b"x", target.abstract_name))
+
+
 def routing_socket(target: Target) -> str:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW) as connection:
         return str(connection.getsockname())
@@ -162,6 +193,10 @@ def routing_socket(target: Target) -> str:
 
 def ring(target: Target) -> str:
     return called("syscall", 425, 4, ctypes.create_string_buffer(120))
+
+
+def queue_of_requests(target: Target) -> str:
+    return called("syscall", 206, 1, ctypes.byref(ctypes.c_ulong()))
 
 
 def child(target: Target) -> str:
@@ -188,6 +223,12 @@ def shell(target: Target) -> str:
 def other_program(target: Target) -> str:
     os.execv("/bin/true", ["true"])
     return "never"
+
+
+def program_in_memory(target: Target) -> str:
+    descriptor = os.memfd_create("escape")
+    os.write(descriptor, Path("/bin/true").read_bytes())
+    return called("syscall", 322, descriptor, b"", None, None, 0x1000)
 
 
 def signal_to_service(target: Target) -> str:
@@ -258,6 +299,17 @@ def kernel_keys(target: Target) -> str:
     return called("syscall", 250, 0, -3, 1)
 
 
+def new_kernel_key(target: Target) -> str:
+    return called("syscall", 248, b"user", b"escape", b"x", 1, -3)
+
+
+def clock(target: Target) -> str:
+    import time
+
+    time.clock_settime(time.CLOCK_REALTIME, time.time())
+    return "set"
+
+
 def watched_files(target: Target) -> str:
     return called("inotify_init1", 0)
 
@@ -294,6 +346,21 @@ def threads(target: Target) -> str:
     finally:
         enough.set()
     return str(started)
+
+
+def threads_with_small_stacks(target: Target) -> str:
+    threading.stack_size(32_768)
+    try:
+        return threads(target)
+    finally:
+        threading.stack_size(0)
+
+
+def timers(target: Target) -> str:
+    identifiers = (ctypes.c_int * 100_000)()
+    for number in range(20_000):
+        called("timer_create", 1, None, ctypes.byref(identifiers, 8 * number))
+    return "20,000 timers"
 
 
 def descriptors(target: Target) -> str:

@@ -1,8 +1,9 @@
 """A call of a tool that a plugin's process carries out, as the service sees it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from typing import Any
 
 from heddle_runtime.errors import ToolFailedError
 
@@ -28,11 +29,23 @@ class CallInProcess:
         self._begun = asyncio.Event()
         self._ended: asyncio.Future[frames.Ended] = asyncio.get_running_loop().create_future()
         self._frames = 0
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def is_over(self) -> bool:
         """Whether the process has ended the call."""
         return self._ended.done()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do what the tool has asked for, until the call is forgotten."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def stop(self) -> None:
+        """End what the tool has asked for and no longer waits for."""
+        for task in self._tasks:
+            task.cancel()
 
     async def begins(self, seconds: float) -> bool:
         """Return whether the process begins the call within `seconds`."""

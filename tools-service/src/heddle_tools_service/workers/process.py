@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -11,6 +12,7 @@ from heddle_runtime.errors import ToolFailedError
 
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.calls import CallInProcess
+from heddle_tools_service.workers.control_groups import MAX_THREADS
 from heddle_tools_service.workers.forking import Forked
 from heddle_tools_service.workers.plugin_output import log_output
 
@@ -18,6 +20,9 @@ log = structlog.get_logger(__name__)
 _CANCELLATION_SECONDS = 0.5
 _FRAMES_AT_ONCE = 20
 _MAX_STRAYS = 100_000
+_MAX_HELD_BYTES = 4 * frames.MAX_FRAME_BYTES
+"""Of arguments that a process has sent to capabilities, until these have answered."""
+_WATCH_SECONDS = 0.25
 _ENDED = "The process of the tool has ended. Try again."
 
 
@@ -41,6 +46,7 @@ class PluginProcess:
         self._writer: asyncio.StreamWriter | None = None
         self._loaded: asyncio.Future[frames.Loaded] = asyncio.get_running_loop().create_future()
         self._strays = 0
+        self._held_bytes = 0
         self.is_retired = False
         """Whether it takes no further calls."""
 
@@ -60,6 +66,7 @@ class PluginProcess:
         )
         self._start(self._receive(reader))
         self._start(log_output(self._forked.output, self._origin))
+        self._start(self._watch_threads())
         self._send(message)
         return await self._loaded
 
@@ -117,6 +124,7 @@ class PluginProcess:
             self._loaded.set_exception(error)
         for call in self._calls.values():
             call.fail(error)
+            call.stop()
         self._calls.clear()
 
     async def closed(self) -> None:
@@ -127,12 +135,14 @@ class PluginProcess:
 
     def _check_cancelled(self, number: int) -> None:
         """Replace a process that goes on with a call that is cancelled."""
-        if self._calls.pop(number, None) is not None:
+        if (call := self._calls.pop(number, None)) is not None:
+            call.stop()
             log.warning("plugin ignores its cancellation", origin=self._origin)
             self.retire()
 
     def _forget(self, number: int) -> None:
-        self._calls.pop(number, None)
+        if (call := self._calls.pop(number, None)) is not None:
+            call.stop()
         if self.is_retired:
             self.retire()
 
@@ -149,6 +159,19 @@ class PluginProcess:
         finally:
             self.end()
 
+    async def _watch_threads(self) -> None:
+        """End a process with too many threads, which only control groups prevent."""
+        while self.is_alive:
+            try:
+                # Each thread is a folder in this one.
+                threads = os.stat(f"/proc/{self._forked.process}/task").st_nlink - 2  # noqa: PTH116 - no path is kept
+            except OSError:  # it has ended, or this is no Linux
+                return
+            if threads > MAX_THREADS:
+                log.warning("plugin starts too many threads", origin=self._origin, threads=threads)
+                self.end()
+            await asyncio.sleep(_WATCH_SECONDS)
+
     def _take(self, message: frames.FromPlugin) -> None:
         match message:
             case frames.Loaded():
@@ -157,7 +180,7 @@ class PluginProcess:
             case frames.Called():
                 if (call := self._call(message.run)) is not None:
                     call.count()
-                    self._start(call.capabilities.answer(message, self._answer))
+                    call.start(self._carry_out(call, message))
             case _:
                 if (call := self._call(message.id)) is not None:
                     call.take(message)
@@ -179,6 +202,19 @@ class PluginProcess:
                 message = f"a plugin sends more than {_MAX_STRAYS:,} messages for no call"
                 raise ValueError(message)
         return self._calls.get(number)
+
+    async def _carry_out(self, call: CallInProcess, called: frames.Called) -> None:
+        """Let a capability answer, unless what the process has sent fills too much memory."""
+        size = sum(len(step.arguments) for step in called.steps)
+        if self._held_bytes + size > _MAX_HELD_BYTES:
+            message = f"The tool sends more than {_MAX_HELD_BYTES:,} bytes at once."
+            await self._answer(frames.Returned(called.id, error=frames.CapabilityError(message)))
+            return
+        self._held_bytes += size
+        try:
+            await call.capabilities.answer(called, self._answer)
+        finally:
+            self._held_bytes -= size
 
     async def _answer(self, returned: frames.Returned) -> None:
         """Send the outcome of a capability's method, and wait until the process reads it."""

@@ -22,6 +22,8 @@ _DENIED: Mapping[str, tuple[int | None, int | None]] = {
     "listen": (50, 201),
     "accept": (43, 202),
     "accept4": (288, 242),
+    # Requests that the kernel carries out without a further call of the process.
+    "io_setup": (206, 0),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
@@ -64,9 +66,13 @@ _DENIED: Mapping[str, tuple[int | None, int | None]] = {
     "semctl": (66, 191),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
+    "timer_create": (222, 107),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
-    # Files: Landlock does not cover these.
+    # Files: Landlock does not cover these, or not on each kernel. A filter cannot read the flags of
+    # `openat2`.
+    "openat2": (437, 437),
+    "creat": (85, None),
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -150,18 +156,25 @@ _DENIED: Mapping[str, tuple[int | None, int | None]] = {
 }
 _CLONE, _CLONE3, _KILL, _TGKILL = (56, 220), (435, 435), (62, 129), (234, 131)
 _PRCTL, _PRLIMIT, _FCNTL, _IOCTL = (157, 167), (302, 261), (72, 25), (16, 29)
+_SOCKETPAIR, _OPEN, _OPENAT = (53, 199), (2, None), (257, 56)
 _LAST = 466
 """The newest call that the table was compared with. Later ones do not exist for plugins."""
 _CLONE_THREAD = 0x10000
 _PR_SET_PDEATHSIG = 1
 _SIGNAL_OWNERS = (8, 10, 15)
 """`F_SETOWN`, `F_SETSIG` and `F_SETOWN_EX`: they make the kernel send signals to others."""
-_SIGNAL_OWNER_IOCTLS = (0x8901, 0x8902)
-_TERMINAL_INPUT = 0x5412
+_IOCTLS = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""What Python and the event loop ask of a descriptor: whether it is a terminal, and of which size;
+how much there is to read; not to block; to stay open, or not, in another program. Others change
+files that can only be read, send signals, or write into terminals."""
+_NOT_STREAM = 0b110
+"""The bits that a type of socket other than `SOCK_STREAM` has. Datagrams can be sent from a pair to
+any socket of the machine that has a name."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _X32 = 0x40000000
 
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_OPENS_FOR_CHANGE = os.O_TRUNC | os.O_CREAT
 _ALLOW, _KILL_PROCESS, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`
 _PR_SET_SECCOMP, _MODE_FILTER, _GET_ACTION_AVAIL, _SECCOMP = 22, 2, 2, (317, 277)
@@ -226,9 +239,18 @@ def _program(index: int, architecture: int) -> Iterator[Instruction]:
     yield from _for(_PRCTL[index], [_argument(0), *_if(_JUMP_EQUAL, _PR_SET_PDEATHSIG)])
     owners = [each for command in _SIGNAL_OWNERS for each in _if(_JUMP_EQUAL, command)]
     yield from _for(_FCNTL[index], [_argument(1), *owners])
-    requests = (*_SIGNAL_OWNER_IOCTLS, _TERMINAL_INPUT)
-    ioctls = [each for request in requests for each in _if(_JUMP_EQUAL, request)]
-    yield from _for(_IOCTL[index], [_argument(1), *ioctls])
+    # Each comparison that succeeds jumps over the others and the error.
+    left = range(len(_IOCTLS), 0, -1)
+    permitted = [
+        (_JUMP_EQUAL, skipped, 0, request) for skipped, request in zip(left, _IOCTLS, strict=True)
+    ]
+    yield from _for(_IOCTL[index], [_argument(1), *permitted, _error(errno.EPERM)])
+    streams = [_argument(1), *_if(_JUMP_SET, _NOT_STREAM)]
+    yield from _for(_SOCKETPAIR[index], streams)
+    for number, flags in ((_OPEN[index], 1), (_OPENAT[index], 2)):
+        if number is not None:
+            changes = _if(_JUMP_SET, _OPENS_FOR_CHANGE, errno.EACCES)
+            yield from _for(number, [_argument(flags), *changes])
     yield _RETURN, 0, 0, _ALLOW
 
 
