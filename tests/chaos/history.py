@@ -55,9 +55,9 @@ class History:
         """Return the seconds of the longest operation."""
         return max((it.ended - it.started for it in self.operations), default=0)
 
-    def p99(self) -> float:
-        """Return the 99th percentile of the seconds of an operation."""
-        seconds = sorted(it.ended - it.started for it in self.operations)
+    def p99(self, first: int) -> float:
+        """Return the 99th percentile of the seconds of an operation, from the `first` one on."""
+        seconds = sorted(it.ended - it.started for it in self.operations[first:])
         return seconds[int(len(seconds) * 0.99)]
 
     def counts(self) -> Counter[Outcome]:
