@@ -38,7 +38,14 @@ async def test_an_organisation_learns_of_its_own_users_and_the_operators_of_all_
     assert (await accounts.call("ResolveUser", request, SERVICE)).standing == expected
 
 
-@pytest.mark.parametrize("spelling", ["ben@uni.example", "BEN@UNI.EXAMPLE", "\uff42en@uni.example"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        *("ben@uni.example", "BEN@UNI.EXAMPLE", "\uff42en@uni.example", "ben@uni\uff0eexample"),
+        *("ben@uni.example ", " ben@uni.example", "ben@uni.example\u00a0", "ben@uni.example\t"),
+        *("ben\u200b@uni.example", "ben@uni.ex\u00adample", "\ufeffben@uni.example"),
+    ],
+)
 async def test_a_user_is_disabled_whatever_the_spelling_of_the_address(
     accounts: Accounts, spelling: str
 ) -> None:
@@ -47,6 +54,14 @@ async def test_a_user_is_disabled_whatever_the_spelling_of_the_address(
         request = pb.ResolveUserRequest(email=spelling, organization=organization)
         response = await accounts.call("ResolveUser", request, SERVICE)
         assert response.standing == pb.STANDING_DISABLED
+
+
+@pytest.mark.parametrize("other", ["b.en@uni.example", "ben+x@uni.example", "b\u00e9n@uni.example"])
+async def test_another_address_is_another_user(accounts: Accounts, other: str) -> None:
+    await accounts.user("ben@uni.example", "uni", disabled=True)
+    request = pb.ResolveUserRequest(email=other, organization="uni")
+    response = await accounts.call("ResolveUser", request, SERVICE)
+    assert response.standing == pb.STANDING_UNSPECIFIED
 
 
 async def test_administrators_of_an_organisation_lock_nobody_out_of_others(
