@@ -76,19 +76,24 @@ async def test_a_plugin_that_misbehaves_delays_no_other_caller(
 ) -> None:
     await stage.begin(clients=1)
     stage.provider.bodies.clear()
-    for _ in range(MAX_ROUNDS):
-        before = await calm(stage)
-        during = await attacked(stage, names)
-        # What else the machine does can begin or end with the attack.
-        limit = permitted(max(before, await calm(stage)))
-        if during <= limit:
-            break
+    during, limit = await compared(stage, names)
+    for _ in range(MAX_ROUNDS - 1):
+        if during > limit:
+            during, limit = await compared(stage, names)
     await stage.load.check()
     questions = [body["messages"][-1]["content"] for body in stage.provider.bodies]
     assert questions
     assert all(result in question for question in questions for result in RESULTS)
     fault = ATTACKS[names[0]] if len(names) == 1 else "all these plugins at once"
     report.add(fault, stage.history, p99=(during, limit), errors_allowed=False)
+
+
+async def compared(stage: Stage, names: list[str]) -> tuple[float, float]:
+    """Return the p99 of callers while tools misbehave, and what is permitted."""
+    before = await calm(stage)
+    during = await attacked(stage, names)
+    # What else the machine does can begin or end with the attack.
+    return during, permitted(max(before, await calm(stage)))
 
 
 async def calm(stage: Stage) -> float:
