@@ -6,7 +6,7 @@ import unicodedata
 def canonical_email(address: str) -> str:
     """Return an address in lower case, its Unicode characters in their compatible composed form.
 
-    Characters that nobody sees, and space around the address, are left out. Other names of callers,
+    Invisible characters and space around the address are left out. Other names of callers,
     such as `key:0123`, have no `@` and are returned unchanged.
     """
     if "@" not in address:
