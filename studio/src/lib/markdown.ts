@@ -5,8 +5,9 @@ import { Marked } from "marked";
 
 const marked = new Marked({ gfm: true, breaks: true });
 const purifier = createDOMPurify(window);
-/** The page's own pictures, and those that are part of the text. */
-const OWN_IMAGE = /^(blob:|data:image\/(png|jpeg|gif|webp);|\/(?!\/))/;
+/** Pictures that are part of the text. */
+const INLINE_IMAGE = /^data:image\/(png|jpeg|gif|webp);/i;
+const LINKS = new Set(["http:", "https:", "mailto:"]);
 const CONFIG: Config & { RETURN_TRUSTED_TYPE: true } = {
   USE_PROFILES: { html: true },
   // Text needs no controls, and nothing that names or styles parts of the page.
@@ -29,12 +30,20 @@ const CONFIG: Config & { RETURN_TRUSTED_TYPE: true } = {
   RETURN_TRUSTED_TYPE: true,
 };
 
+/** Whether a picture comes from this host. The browser resolves the address: it reads `/\\host` as `//host`. */
+function isOwn(address: string): boolean {
+  if (INLINE_IMAGE.test(address)) return true;
+  const url = URL.parse(address, location.href);
+  return url?.origin === location.origin;
+}
+
 purifier.addHook("afterSanitizeAttributes", (node) => {
-  if (node instanceof HTMLAnchorElement) {
+  if (node instanceof HTMLAnchorElement || node instanceof HTMLAreaElement) {
+    if (!LINKS.has(node.protocol)) node.removeAttribute("href");
     node.target = "_blank";
     node.rel = "noopener noreferrer nofollow";
   }
-  if (node instanceof HTMLImageElement && !OWN_IMAGE.test(node.getAttribute("src") ?? "")) {
+  if (node instanceof HTMLImageElement && !isOwn(node.getAttribute("src") ?? "")) {
     // A picture of another host would tell it who reads this. The address stays readable.
     node.replaceWith(`${node.alt} ${node.getAttribute("src") ?? ""}`.trim());
   }
