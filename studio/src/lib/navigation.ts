@@ -8,6 +8,7 @@ import House from "@lucide/svelte/icons/house";
 import KeyRound from "@lucide/svelte/icons/key-round";
 import ScrollText from "@lucide/svelte/icons/scroll-text";
 import Truck from "@lucide/svelte/icons/truck";
+import Wrench from "@lucide/svelte/icons/wrench";
 import type { Path } from "$app/types";
 
 import type { Key } from "./i18n/index.svelte.ts";
@@ -24,6 +25,7 @@ interface Screen {
 const SCREENS: readonly Screen[] = [
   { path: "", title: "home.title", icon: House },
   { path: "assistants", title: "assistants.title", icon: Bot },
+  { path: "tools", title: "catalog.title", icon: Wrench, visible: () => session.may("manage_assistants") },
   {
     path: "usage",
     title: "usage.title",

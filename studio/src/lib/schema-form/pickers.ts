@@ -1,0 +1,31 @@
+/** The lists from which pickers choose, page by page from the server. */
+
+import { api, data } from "#lib/api/client.ts";
+
+export interface Choice {
+  id: string;
+  title: string;
+}
+export interface ChoicePage {
+  choices: readonly Choice[];
+  /** Empty on the last page. */
+  next: string;
+}
+const PAGE_SIZE = 100;
+
+export async function fetchChoices(input: string, from: string, signal: AbortSignal): Promise<ChoicePage> {
+  if (input === "rubric") {
+    const query = { page_size: PAGE_SIZE, page_token: from };
+    const page = await data(api.GET("/rubrics", { params: { query }, signal }));
+    return { choices: page.rubrics.map(({ id, title }) => ({ id, title })), next: page.next_page_token };
+  }
+  if (input === "model") {
+    const { connectors } = await data(api.GET("/connectors", { signal }));
+    const models = connectors.flatMap((each) => each.models);
+    return { choices: [...new Map(models.map(({ id, title }) => [id, { id, title }])).values()], next: "" };
+  }
+  const query = { limit: PAGE_SIZE, after: from };
+  const page = await data(api.GET("/v1/vector_stores", { params: { query }, signal }));
+  const choices = page.data.map(({ id, name }) => ({ id, title: name || id }));
+  return { choices, next: page.has_more ? (choices.at(-1)?.id ?? "") : "" };
+}
