@@ -376,8 +376,8 @@ async def test_an_organisation_searches_the_web_with_its_own_key(
     for answer in await heddle.answers(assistant, "uni"):
         assert ANSWER in answer.text
         assert answer.failures == []
-    sent = [request.headers.get("Authorization") for request in heddle.sites.asked]
-    assert sent == [f"Bearer {KEY}"] * 2
+    authorizations = [request.headers.get("Authorization") for request in heddle.sites.asked]
+    assert authorizations == [f"Bearer {KEY}"] * 2
 
 
 async def test_an_organisation_without_a_provider_is_refused(organisations: Heddle) -> None:
