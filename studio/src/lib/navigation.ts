@@ -6,6 +6,7 @@ import ChartColumn from "@lucide/svelte/icons/chart-column";
 import HeartPulse from "@lucide/svelte/icons/heart-pulse";
 import House from "@lucide/svelte/icons/house";
 import KeyRound from "@lucide/svelte/icons/key-round";
+import Library from "@lucide/svelte/icons/library";
 import ScrollText from "@lucide/svelte/icons/scroll-text";
 import Truck from "@lucide/svelte/icons/truck";
 import Wrench from "@lucide/svelte/icons/wrench";
@@ -25,6 +26,7 @@ interface Screen {
 const SCREENS: readonly Screen[] = [
   { path: "", title: "home.title", icon: House },
   { path: "assistants", title: "assistants.title", icon: Bot },
+  { path: "knowledge", title: "knowledge.title", icon: Library },
   { path: "tools", title: "catalog.title", icon: Wrench, visible: () => session.may("manage_assistants") },
   {
     path: "usage",

@@ -1,0 +1,55 @@
+/** Binds a tool that searches a collection to an assistant. */
+
+import { api, data, versioned } from "#lib/api/client.ts";
+import type { components } from "#lib/api/schema.d.ts";
+import { offerUndoOfSave } from "#lib/undo-assistants.ts";
+import type { Collection } from "../knowledge.ts";
+
+type Binding = components["schemas"]["ToolBinding"];
+type Model = { connector: string; model: string };
+
+const TOOL = "simple_rag";
+const QUESTION = "{user_input}";
+
+const binding = (slot: string, { id }: Collection): Binding =>
+  ({ id: slot, type: TOOL, mode: "augment", slot, config: { collections: [id] } }) as Binding;
+
+/** Return a name that no tool of the assistant has. */
+function freeName(tools: readonly Binding[]): string {
+  const taken = new Set(tools.flatMap((each) => [each.id, each.slot]));
+  for (let count = 1; ; count++) {
+    const name = count === 1 ? "knowledge" : `knowledge_${count}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+/** Make an assistant that searches a collection, and return its identifier. */
+export async function createWithTool(name: string, model: Model, collection: Collection): Promise<string> {
+  const slot = freeName([]);
+  const body = {
+    name,
+    title: collection.name,
+    model,
+    prompt_template: `{${slot}}\n\n${QUESTION}`,
+    tools: [binding(slot, collection)],
+  };
+  return (await data(api.POST("/assistants", { body: body as never }))).id;
+}
+
+/** Add a tool that searches a collection to an assistant, and return the assistant's identifier. */
+export async function addTool(id: string, collection: Collection): Promise<string> {
+  const path = { id };
+  const { content, etag } = await versioned(api.GET("/assistants/{id}", { params: { path } }));
+  if (!("model" in content)) throw new Error("The assistant cannot be read.");
+  const { warnings: _, malformed_metadata: __, read_only: ___, ...assistant } = content;
+  const slot = freeName(assistant.tools);
+  const body = {
+    ...assistant,
+    tools: [...assistant.tools, binding(slot, collection)],
+    prompt_template: `{${slot}}\n\n${assistant.prompt_template || QUESTION}`,
+  };
+  const params = { path, header: { "If-Match": etag } };
+  const saved = await versioned(api.PUT("/assistants/{id}", { params, body: body as never }));
+  offerUndoOfSave({ id, name: assistant.name, before: etag, after: saved.etag });
+  return id;
+}

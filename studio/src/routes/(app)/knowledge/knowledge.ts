@@ -1,0 +1,80 @@
+/** The calls of the screens about collections. */
+
+import { api, data, send } from "#lib/api/client.ts";
+import type { components, paths } from "#lib/api/schema.d.ts";
+import { discardUploads } from "#lib/upload/uploads.svelte.ts";
+
+export type Collection = components["schemas"]["VectorStore"];
+export type CollectionFile = components["schemas"]["VectorStoreFile"];
+export type Sharing = Collection["sharing"];
+export type Result = components["schemas"]["ExplainedResult"];
+export type ListQuery = NonNullable<paths["/v1/vector_stores"]["get"]["parameters"]["query"]>;
+export type FileQuery = NonNullable<paths["/v1/vector_stores/{id}/files"]["get"]["parameters"]["query"]>;
+
+const MAX_BATCH = 2_000;
+const PAGE = 100;
+
+export const shareWith = (id: string, sharing: Sharing): Promise<unknown> =>
+  data(api.POST("/v1/vector_stores/{id}", { params: { path: { id } }, body: { sharing } }));
+
+export async function remove(id: string): Promise<void> {
+  await data(api.DELETE("/v1/vector_stores/{id}", { params: { path: { id } } }));
+  discardUploads(id);
+}
+
+export const removeFile = (id: string, file: string): Promise<unknown> =>
+  data(
+    api.DELETE("/v1/vector_stores/{id}/files/{file}", {
+      params: { path: { id, file }, query: { delete_file: true } },
+    }),
+  );
+
+/** Read a file again. */
+export const retryFile = (id: string, { id: file_id, attributes }: CollectionFile): Promise<unknown> =>
+  data(
+    api.POST("/v1/vector_stores/{id}/files", {
+      params: { path: { id } },
+      body: { file_id, attributes } as never,
+    }),
+  );
+
+/** Read all files again that have failed. */
+export async function retryFailed(id: string): Promise<void> {
+  const failed: CollectionFile[] = [];
+  for (let after = "", more = true; more && failed.length < MAX_BATCH;) {
+    const query: FileQuery = { filter: "failed", limit: PAGE, after };
+    const page = await data(api.GET("/v1/vector_stores/{id}/files", { params: { path: { id }, query } }));
+    failed.push(...page.data);
+    after = page.last_id ?? "";
+    more = page.has_more;
+  }
+  if (failed.length === 0) return;
+  const files = failed.map(({ id: file_id, attributes }) => ({ file_id, attributes }));
+  const body = { files } as never;
+  await data(api.POST("/v1/vector_stores/{id}/file_batches", { params: { path: { id } }, body }));
+}
+
+/** Return the picture of a page. */
+export async function pagePicture(
+  id: string,
+  document: string,
+  page: number,
+  signal: AbortSignal,
+): Promise<Blob> {
+  const path = `/v1/vector_stores/${encodeURIComponent(id)}/files/${encodeURIComponent(document)}/pages/${page}`;
+  return (await send(new Request(path, { credentials: "same-origin", signal }))).blob();
+}
+
+/** Return the parts of a text before, in and after a passage; null if the text does not have it.
+ *
+ * White space may differ.
+ */
+export function located(text: string, passage: string): [string, string, string] | null {
+  const words = passage.trim().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return null;
+  const pattern = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+");
+  const match = new RegExp(pattern, "u").exec(text);
+  if (match === null) return null;
+  const end = match.index + match[0].length;
+  return [text.slice(0, match.index), match[0], text.slice(end)];
+}
