@@ -12,7 +12,7 @@ from heddle_gateway.studio_pages import POLICY
 SCRIPT = "_app/immutable/start-0123456789ab.js"
 SHELL = "<!doctype html><title>Heddle</title>"
 CODE = "start();"
-COMPRESSED = gzip.compress(CODE.encode())
+COMPRESSED = gzip.compress(CODE.encode(), mtime=0)
 
 
 @pytest.fixture
