@@ -21,7 +21,7 @@ LATER = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
+revision = "0010"
 down_revision = "0009"
 
 
@@ -66,13 +66,13 @@ async def test_a_later_revision_changes_the_tables_of_an_earlier_release(
 ) -> None:
     await add_organization(database)
     revisions = Path(shutil.copytree(upgrading.__dict__["_REVISIONS"], tmp_path / "revisions"))
-    (revisions / "versions" / "r0009_later.py").write_text(LATER)
+    (revisions / "versions" / "r0010_later.py").write_text(LATER)
     monkeypatch.setattr(upgrading, "_REVISIONS", revisions)
     await upgrade(database)
     async with database.reading() as connection:
         query = text("SELECT slug, colour FROM organizations")
         assert (await connection.execute(query)).one() == ("uni", "red")
-        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == "0009"
+        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == "0010"
 
 
 async def test_a_database_of_a_newer_heddle_is_refused(database: Database) -> None:
