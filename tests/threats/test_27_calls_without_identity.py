@@ -33,6 +33,8 @@ ASSISTANT = (
     "prompt_template: '{user_input}'\n"
 )
 CONTRACTS = [contract for contracts in SERVICES.values() for contract in contracts]
+REPORTS = 5
+"""How many reports of the services may be asked for, until one is complete."""
 PORTS = [
     (module, SERVICES[name.lower()][0].full_name)
     for module, name in MODULES.items()
@@ -78,8 +80,12 @@ async def test_all_services_work_together(heddle: Processes) -> None:
             answer = await client.post("/v1/chat/completions", json=body)
             assert answer.status_code == 200, answer.text
             assert "A heddle?" in answer.text
-        details = (await client.get("/health/details")).json()
-    assert "does not answer" not in str(details)
+        # A busy machine may take longer than the gateway waits for a report.
+        details = await client.get("/health/details")
+        for _ in range(REPORTS - 1):
+            if "does not answer" in details.text:
+                details = await client.get("/health/details")
+        assert "does not answer" not in details.text
     command = [sys.executable, "-m", "heddle_cli", "assistants", "list"]
     listed = subprocess.run(  # noqa: ASYNC221, S603 - our own command, nothing else runs
         command, env={**os.environ, **heddle.environment}, capture_output=True, check=False

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from heddle.chat.v1 import chat_pb2
+from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError
 from heddle_tools_service.workers.confinement import missing
 from patience import until
 from threats.test_22_misbehaving_tools import forget_peak, peak_mib
 from threats.tool_service import Attacked, tool_service
-from tools_service.serving import said as conversation
 from tools_service.serving import text_of
 
 PLUGIN = '''
@@ -95,6 +96,13 @@ async def attacked(folder: Path) -> AsyncGenerator[tuple[Attacked, SilentServer]
     allowed = {SETTING: "127.0.0.0/8"}
     async with server, tool_service(folder, {"own.py": PLUGIN}, **allowed) as service:
         yield service, silent
+
+
+def conversation(question: str) -> pb.RunContext:
+    """Return the context of a question."""
+    parts = [chat_pb2.ContentPart(text=question)]
+    message = chat_pb2.Message(role=chat_pb2.ROLE_USER, parts=parts)
+    return pb.RunContext(messages=[message])
 
 
 async def test_requests_that_a_tool_leaves_behind_end_with_its_call(tmp_path: Path) -> None:
