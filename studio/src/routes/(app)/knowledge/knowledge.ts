@@ -2,6 +2,7 @@
 
 import { api, data, send } from "#lib/api/client.ts";
 import type { components, paths } from "#lib/api/schema.d.ts";
+import { number } from "#lib/i18n/index.svelte.ts";
 import { discardUploads } from "#lib/upload/uploads.svelte.ts";
 
 export type Collection = components["schemas"]["VectorStore"];
@@ -10,6 +11,15 @@ export type Sharing = Collection["sharing"];
 export type Result = components["schemas"]["ExplainedResult"];
 export type ListQuery = NonNullable<paths["/v1/vector_stores"]["get"]["parameters"]["query"]>;
 export type FileQuery = NonNullable<paths["/v1/vector_stores/{id}/files"]["get"]["parameters"]["query"]>;
+
+const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
+
+/** Return a number of bytes for people. */
+export function bytes(count: number): string {
+  const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3));
+  const options = { style: "unit", unit: UNITS[power]!, maximumFractionDigits: 1 } as const;
+  return number(count / 1_000 ** power, options);
+}
 
 const MAX_BATCH = 2_000;
 const PAGE = 100;
