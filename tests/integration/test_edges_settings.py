@@ -484,7 +484,11 @@ async def test_a_replaced_model_is_reported(organisations: Heddle) -> None:
     file.write_text(json.dumps(settings))
     await heddle.operate("heddle organizations set uni settings.json")
 
-    answers = await heddle.answers(assistant, "uni")
+    async with asyncio.timeout(30):  # services use stored settings for some seconds
+        answers = await heddle.answers(assistant, "uni")
+        while not all(each.report for each in answers):
+            await asyncio.sleep(0.5)
+            answers = await heddle.answers(assistant, "uni")
     for answer in answers:
         assert answer.text == "Yes."
         [report] = [each["data"] for each in answer.report if each["type"] == "report"]

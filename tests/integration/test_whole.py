@@ -76,6 +76,7 @@ async def test_builtin_tools_are_described_as_in_their_golden_files(folder: Path
     async with whole(folder) as heddle, browser(heddle.url) as client:
         for name in ("simple_rag", "rubric", "single_file"):
             tool = (await client.get(f"/lamb/v1/completions/tools/{name}")).json()
+            assert {*tool.pop("connectors")} == {*tool["modes"]}
             golden = json.loads((GOLDEN / f"{name}.json").read_text())
             functions = [
                 {"parameters": function.pop("parameters_schema_json"), **function}

@@ -18,6 +18,7 @@ DOCUMENT_TOOLS = (
 )
 AGENT_TOOLS = DOCUMENT_TOOLS[:3]
 TOOL = "query_documents_metadata"
+SEARCH = "retrieve_documents"
 
 
 def invocations(names: Sequence[str], *collections: str) -> list[pb.ToolInvocation]:
@@ -64,7 +65,8 @@ async def test_tools_for_documents_are_offered_only_with_documents(tmp_path: Pat
 
     assert nothing == (set(), set())
     assert everything == ({*DOCUMENT_TOOLS}, {*AGENT_TOOLS})
-    assert unknown == everything  # a search says what is wrong
+    # As functions they say what is wrong. The agent does not choose a search that must fail.
+    assert unknown == ({*DOCUMENT_TOOLS}, {*AGENT_TOOLS} - {SEARCH})
 
 
 @pytest.mark.parametrize("as_function", [True, False], ids=["as a function", "for a slot"])
@@ -82,7 +84,7 @@ async def test_a_tool_that_is_switched_off_is_neither_offered_nor_run(
             [[*_, event]] = await both.client.run_all([call], pb.RunContext(), seconds=10)
 
     assert functions == {*DOCUMENT_TOOLS} - {TOOL}
-    assert chosen == {*AGENT_TOOLS} - {TOOL}
+    assert chosen == {*AGENT_TOOLS} - {TOOL, SEARCH}
     error = from_status(event.error)
     assert type(error) is NotFoundError
     assert "switched off" in error.message

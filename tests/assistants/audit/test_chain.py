@@ -228,6 +228,7 @@ async def test_a_database_of_the_first_release_gets_the_log(empty_database_url: 
     tables = (
         *("sessions", "passwords", "sign_in_attempts"),
         *("assistant_versions", "daily_usage", "assistant_users", "saved_questions"),
+        *("jobs", "job_findings"),
         *("audit_events", "audit_chain", "audit_keys", "audit_recorders"),
     )
     async with open_database(empty_database_url) as database:
@@ -236,6 +237,7 @@ async def test_a_database_of_the_first_release_gets_the_log(empty_database_url: 
             for table in tables:
                 await connection.execute(text(f"DROP TABLE {table}"))
             await connection.execute(text("ALTER TABLE assistants DROP COLUMN sharing"))
+            await connection.execute(text("ALTER TABLE api_keys DROP COLUMN used_at"))
             await connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
         await upgrade(database)
         log = await open_audit_log(database, KEYS)

@@ -29,6 +29,7 @@ PROMPT = "You are the dean's secret helper."
 KEY = "sk-proj-0123456789abcdefghijklmnopqrstuv"
 UNAUDITED = {
     ("accounts/api_keys.py", "_renew"): "computes a digest anew, and changes no right",
+    ("accounts/key_uses.py", "store"): "stores when keys were used",
     ("accounts/key_rotation.py", "_reseal"): "encrypts secrets anew, and changes none",
     ("accounts/sign_in/limits.py", "begin"): "counts attempts",
     ("accounts/sign_in/limits.py", "forget"): "deletes counts that have ended",
@@ -41,6 +42,8 @@ UNAUDITED = {
     ("audit/log.py", "recording"): "adds events of others",
     ("audit/log.py", "writing"): "adds the events",
     ("database/upgrading.py", "upgrade"): "changes tables before there is a log",
+    ("jobs/store.py", "claim"): "assigns a job to a service; its start is in the log",
+    ("jobs/store.py", "report"): "stores the progress of a job; its changes are in the log",
     ("versions/retention.py", "_delete"): "deletes what the settings no longer keep",
     ("usage/days.py", "expire"): "deletes what the settings no longer keep",
     ("usage/reservations.py", "reserve"): "counts what answers may consume; changes no setting",

@@ -19,11 +19,12 @@ from heddle_assistants.questions.store import check as check_questions
 from heddle_assistants.rows import batch_servicer
 from heddle_assistants.rubrics import content
 from heddle_assistants.sharing.store import shares_of
-from heddle_assistants.usage import entries, prices, recording, reservations
+from heddle_assistants.usage import days, entries, prices, recording, reservations
 from heddle_assistants.versions.text_pieces import text_pieces
 from heddle_conversion import columns, contract_tools, identifiers, json_text
 from heddle_migration_service.batch_jobs import servicer as batch_jobs
 from heddle_migration_service.records import view
+from heddle_runtime.identity import Identity
 
 
 def _reported(**fields: Any) -> object:
@@ -37,6 +38,11 @@ def _used(number: int, **counts: int) -> usage_pb2.UsageEntry:
 def _reserved(**fields: Any) -> None:
     base = {"reservation_id": "r", "assistant_id": "1", "lifetime": Duration(seconds=1)}
     reservations._check(usage_pb2.ReserveUsageRequest(**{**base, **fields}))
+
+
+def _summed(count: int) -> None:
+    request = usage_pb2.SummarizeUsageRequest(assistant_ids=["1"] * count)
+    days._conditions(Identity("ann"), request, days.Period(days._FIRST, days._FIRST))
 
 
 def _priced(dollars: int) -> object:
@@ -92,6 +98,7 @@ _ASSISTANTS, _CONVERSION = "heddle_assistants", "heddle_conversion"
 _USAGE = f"{_ASSISTANTS}.usage"
 _SIGN_IN = "heddle_assistants.accounts.sign_in"
 ROWS: dict[str, Check] = {
+    "heddle_assistants.usage.days._MAX_ASSISTANTS": _summed,
     f"{_SIGN_IN}.password_hashes.MAX_WAITING_HASHES": password_hashes.check_waiting,
     f"{_SIGN_IN}.password_rules.MAX_PASSWORD_CHARACTERS": lambda n: password_rules.check_length(
         "x" * n

@@ -184,6 +184,9 @@ ROWS: dict[str, Check] = {
     f"{_UPLOADS}._MAX_NAME_CHARACTERS": lambda n: (
         checks.filename(_upload(filename="x" * n)) and None
     ),
+    f"{_UPLOADS}._MAX_KEY_OF_UPLOAD_CHARACTERS": lambda n: (
+        checks.upload_id("ann", "x" * n) and None
+    ),
     f"{_UPLOADS}.MAX_BYTES": lambda n: checks.filename(_upload(data=bytes(n))) and None,
     f"{_UPLOADS}.MAX_BATCHED_FILES": lambda n: checks.batched(_batch(n)) and None,
     f"{_UPLOADS}._MAX_ATTRIBUTES": lambda n: checks.attributes(to_struct(entries(n))) and None,

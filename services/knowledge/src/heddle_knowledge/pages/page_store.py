@@ -16,10 +16,11 @@ from heddle_knowledge.errors import (
 )
 from heddle_knowledge.locks import exclusive, exclusive_if_free
 from heddle_knowledge.pages.models import PageModel
+from heddle_knowledge.pages.packages import installed
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
-from heddle_knowledge.pages.recognition import INSTALL, installed
+from heddle_knowledge.pages.recognition import INSTALL
 from heddle_knowledge.pages.shapes import REVISION, RankedPage
 from heddle_knowledge.records import Collection as Record
 from heddle_knowledge.records import IngestProgress

@@ -6,7 +6,6 @@ PP-OCRv6, in the wheel of rapidocr. Nothing is fetched. Imported where they are 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +168,3 @@ def _model(package: str, name: str, sha256: str, wheel: str) -> Path:
 
 
 INSTALL = "Install heddle-knowledge[pages]."
-
-
-def installed() -> bool:
-    """Say whether the packages are there that read pages."""
-    return all(find_spec(name) is not None for name in ("rapid_layout", "rapidocr", "cv2"))

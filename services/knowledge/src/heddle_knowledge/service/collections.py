@@ -14,7 +14,7 @@ from heddle_knowledge.audit import collection_change
 from heddle_knowledge.chunking.options import DEFAULT
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.languages import IN_PAIRS, NO_LANGUAGE, STEMMED
-from heddle_knowledge.pages.recognition import installed
+from heddle_knowledge.pages.packages import installed
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import collection_violations, update_violations
