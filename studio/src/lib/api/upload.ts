@@ -16,7 +16,9 @@ export function upload<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
+    const stop = (): void => request.abort();
     request.open("POST", path);
+    request.setRequestHeader("accept", "application/json");
     if (credentials.key) request.setRequestHeader("authorization", `Bearer ${credentials.key}`);
     else if (credentials.csrfToken) request.setRequestHeader("x-csrf-token", credentials.csrfToken);
     request.upload.onprogress = ({ loaded, total }) => progress(total > 0 ? loaded / total : 0);
@@ -28,7 +30,8 @@ export function upload<T>(
       if (response.ok) response.json().then(resolve as (content: unknown) => void, reject);
       else errorOf(response).then(reject);
     };
-    signal?.addEventListener("abort", () => request.abort());
+    request.onloadend = () => signal?.removeEventListener("abort", stop);
+    signal?.addEventListener("abort", stop);
     request.send(form);
   });
 }
