@@ -4,13 +4,14 @@ from typing import Annotated, Literal
 
 from google.protobuf.timestamp_pb2 import Timestamp as TimestampMessage
 from heddle.audit.v1 import audit_pb2 as pb
+from heddle_runtime.enums import enum_names
 from pydantic import Field
 
-from heddle_gateway.http.models import Model, PageSize, PageToken, Seconds, Text, enum_names
+from heddle_gateway.http.models import Model, PageSize, PageToken, Seconds, Text
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 
-_OUTCOMES = enum_names(pb.Outcome)
+_OUTCOMES = enum_names(pb.Outcome.DESCRIPTOR)
 _LAST_SECOND = 253_402_300_799  # of the year 9999, the last one that a timestamp holds
 Moment = Annotated[int, Field(ge=0, le=_LAST_SECOND)]
 routes = Routes("audit")

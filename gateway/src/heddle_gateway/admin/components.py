@@ -6,16 +6,17 @@ from typing import Any, Literal
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.enums import enum_names
 from heddle_runtime.json_text import members
 from heddle_runtime.permissions import may_administer
 from pydantic import Field
 
-from heddle_gateway.http.models import Model, enum_names
+from heddle_gateway.http.models import Model
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call, items
 
 InputKind = Literal["image", "audio", "file"]
-_KINDS = enum_names(connector_pb2.InputKind)
+_KINDS = enum_names(connector_pb2.InputKind.DESCRIPTOR)
 routes = Routes("catalog")
 
 

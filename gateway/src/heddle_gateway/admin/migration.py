@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from heddle.assistant.v1 import jobs_pb2 as pb
 from heddle.migration.v1 import migration_pb2
 from heddle_conversion.assistant_json import write_assistant
+from heddle_runtime.enums import enum_names
 from heddle_runtime.errors import HeddleError
 from pydantic import Field
 from starlette.responses import Response
@@ -20,14 +21,13 @@ from heddle_gateway.http.models import (
     Seconds,
     StrictModel,
     Text,
-    enum_names,
     identifier,
 )
 from heddle_gateway.routing import ETAG, LOCATION, Call, Routes
 from heddle_gateway.services import call, items
 
-_KINDS = enum_names(pb.JobKind)
-_STATES = enum_names(pb.JobState)
+_KINDS = enum_names(pb.JobKind.DESCRIPTOR)
+_STATES = enum_names(pb.JobState.DESCRIPTOR)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _CSV_MEMBERS = ("table", "row_id", "row_name", "refusal", "notes")
 _MAX_TEXT = 1_000_000

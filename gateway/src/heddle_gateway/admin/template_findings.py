@@ -4,14 +4,15 @@ from typing import Literal
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.enums import enum_names
 from heddle_runtime.errors import DeadlineError, UnavailableError
 from pydantic import Field
 
-from heddle_gateway.http.models import Model, enum_names
+from heddle_gateway.http.models import Model
 from heddle_gateway.routing import Call
 from heddle_gateway.services import call
 
-_KINDS = enum_names(pb.TemplateFinding.Kind)
+_KINDS = enum_names(pb.TemplateFinding.Kind.DESCRIPTOR)
 
 
 class TemplateFinding(Model):

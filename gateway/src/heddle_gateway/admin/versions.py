@@ -9,6 +9,7 @@ from heddle_conversion.assistant_json import (
     PUBLISHED_MEMBER,
     write_assistant,
 )
+from heddle_runtime.enums import enum_names
 from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 
@@ -20,13 +21,12 @@ from heddle_gateway.http.models import (
     PageSize,
     PageToken,
     Timestamp,
-    enum_names,
 )
 from heddle_gateway.openai.chat.completions import AssistantId
 from heddle_gateway.routing import ETAG, Call, Routes
 from heddle_gateway.services import call
 
-_KINDS = enum_names(pb.TextPiece.Kind)
+_KINDS = enum_names(pb.TextPiece.Kind.DESCRIPTOR)
 _MAX_NUMBER = 2**31 - 1
 VersionNumber = Annotated[
     str,

@@ -107,13 +107,6 @@ def identifier(description: str, *examples: str, pattern: str = "^[A-Za-z0-9_-]+
     return Field(description=description, min_length=1, pattern=pattern, **options)
 
 
-def enum_names(enum: type[Any]) -> dict[int, Any]:
-    """Return the names of an enumeration's values, without their prefix and the unspecified one."""
-    unspecified, *values = enum.DESCRIPTOR.values
-    prefix = unspecified.name.removesuffix("UNSPECIFIED")
-    return {value.number: value.name.removeprefix(prefix).lower() for value in values}
-
-
 class Fault(Model):
     """A fault of an object."""
 

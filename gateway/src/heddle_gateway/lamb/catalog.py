@@ -11,19 +11,20 @@ from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_conversion.assistant_json import FieldError, read_struct
+from heddle_runtime.enums import enum_names
 from heddle_runtime.errors import DeadlineError, NotFoundError, UnavailableError
 from heddle_runtime.json_text import members
 from pydantic import Field
 
 from heddle_gateway.admin.assistant_schema import Setting
-from heddle_gateway.http.models import DocumentedAs, Model, enum_names
+from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.http.operations import Access
 from heddle_gateway.openai.chat.completions import LAMB_PATH
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call, items
 
 Mode = Literal["augment", "function", "agent"]
-_MODES = enum_names(assistant_pb2.Mode)
+_MODES = enum_names(assistant_pb2.Mode.DESCRIPTOR)
 LEGACY_NAMES = {
     "no_tool": "no_rag",
     "rubric": "rubric_rag",

@@ -4,10 +4,11 @@ from typing import Annotated, Literal
 
 from heddle.knowledge.v1 import files_pb2
 from heddle.knowledge.v1.knowledge_pb2 import Collection
+from heddle_runtime.enums import enum_names
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.models import Identifier, Seconds, StrictModel, enum_names
+from heddle_gateway.http.models import Identifier, Seconds, StrictModel
 from heddle_gateway.openai.chunking import ChunkingStrategy
 from heddle_gateway.openai.vector_store_files import (
     Attributes,
@@ -27,7 +28,7 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call, items
 
 MAX_FILES = 2_000
-_STATUSES = enum_names(files_pb2.FileBatchStatus)
+_STATUSES = enum_names(files_pb2.FileBatchStatus.DESCRIPTOR)
 BatchId = Annotated[
     str, Field(description="The batch's identifier.", pattern="^vsfb_[0-9a-f]{32}$")
 ]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
+from heddle_runtime.enums import enum_names
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.struct_codec import from_struct, to_struct
 from pydantic import Field
@@ -17,7 +18,6 @@ from heddle_gateway.http.models import (
     Model,
     Seconds,
     StrictModel,
-    enum_names,
 )
 from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking, to_strategy
 from heddle_gateway.openai.pagination import Page, PageQuery, select
@@ -34,7 +34,7 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import ServiceClients, call, items
 
 _STATUS_NUMBERS: dict[str, Any] = {
-    name: number for number, name in enum_names(files_pb2.AttachmentStatus).items()
+    name: number for number, name in enum_names(files_pb2.AttachmentStatus.DESCRIPTOR).items()
 }
 _ORDERS: dict[str, files_pb2.FileOrder.ValueType] = {
     "created": files_pb2.FILE_ORDER_CREATE_TIME,

@@ -6,6 +6,7 @@ import secrets
 from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
+from heddle_runtime.enums import enum_names
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError
 from pydantic import Field
 
@@ -14,7 +15,6 @@ from heddle_gateway.http.models import (
     Identifier,
     Seconds,
     StrictModel,
-    enum_names,
     identifier,
 )
 from heddle_gateway.openai.chunking import ChunkingStrategy, to_chunking, to_strategy
@@ -28,9 +28,9 @@ _MAX_NAME = 48
 Status = Literal["in_progress", "completed", "failed", "cancelled"]
 Sharing = Literal["private", "organization", "everyone"]
 PageHandling = Literal["text", "pictures", "search"]
-_STATUSES = enum_names(files_pb2.AttachmentStatus)
-_SHARINGS = enum_names(knowledge_pb2.Sharing)
-PAGE_HANDLINGS = enum_names(knowledge_pb2.PageHandling)
+_STATUSES = enum_names(files_pb2.AttachmentStatus.DESCRIPTOR)
+_SHARINGS = enum_names(knowledge_pb2.Sharing.DESCRIPTOR)
+PAGE_HANDLINGS = enum_names(knowledge_pb2.PageHandling.DESCRIPTOR)
 _SHARING_NUMBERS: dict[str, Any] = {name: number for number, name in _SHARINGS.items()}
 _PAGE_HANDLING_NUMBERS: dict[str, Any] = {name: number for number, name in PAGE_HANDLINGS.items()}
 VectorStoreId = Annotated[

@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.enums import enum_names
 from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOL_SECONDS, MAX_TOOLS
 from heddle_runtime.struct_codec import from_struct, to_struct
 
@@ -271,9 +272,7 @@ def _write_message(message: Message, embed: Callable[[str], Any]) -> object:
 def _enum_values(field: "Descriptor") -> dict[str, int]:
     """Return the values of an enumeration by their names, without the prefix and the first one."""
     assert field.enum_type is not None  # noqa: S101 - it is of an enumeration
-    values = field.enum_type.values
-    prefix = values[0].name.removesuffix("UNSPECIFIED")
-    return {value.name.removeprefix(prefix).lower(): value.number for value in values[1:]}
+    return {name: number for number, name in enum_names(field.enum_type).items()}
 
 
 def _mapping(value: object, path: Path) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from heddle.assistant.v1 import jobs_pb2 as pb
 from heddle_conversion.identifiers import row_id, timestamp
 from heddle_runtime.audit import Change
+from heddle_runtime.enums import enum_names
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -26,6 +27,7 @@ from heddle_assistants.database.schema import job_findings, jobs
 CLAIM_SECONDS = 20
 MAX_FINISHED = 100
 _FINISHED = ("stopped", "done", "failed")
+_KINDS, _STATES = enum_names(pb.JobKind.DESCRIPTOR), enum_names(pb.JobState.DESCRIPTOR)
 
 
 class Jobs:
@@ -41,7 +43,7 @@ class Jobs:
         Raises:
             AlreadyExistsError: Another job is not finished.
         """
-        kind = text_of_enum(pb.JobKind, request.kind)
+        kind = _KINDS[request.kind]
         values = {"kind": kind, "dry_run": request.dry_run, "discard_edits": request.discard_edits}
         async with self._audit.writing() as (connection, changes):
             await _refuse_second(connection)
@@ -160,7 +162,7 @@ class Jobs:
 
 
 def _ending(row: Row[Any], request: pb.ReportJobRequest) -> dict[str, Any]:
-    state = text_of_enum(pb.JobState, request.state)
+    state = _STATES[request.state]
     if state == "queued" and row.state == "stopping":
         state = "stopped"
     if state == "queued":
@@ -234,12 +236,6 @@ def _is(identifier: str) -> ColumnElement[bool]:
 
 def _no_job(identifier: str) -> NotFoundError:
     return NotFoundError(f"No job has the id {identifier[:64]!r}.")
-
-
-def text_of_enum(enum: Any, value: int) -> str:  # noqa: ANN401 - a generated enumeration
-    """Return the name of a value without its prefix, in small letters."""
-    prefix = enum.DESCRIPTOR.values[0].name.removesuffix("UNSPECIFIED")
-    return str(enum.Name(value)).removeprefix(prefix).lower()
 
 
 def _job(row: Row[Any]) -> pb.Job:

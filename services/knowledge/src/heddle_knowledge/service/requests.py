@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.enums import enum_names
 
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.languages import language_of
@@ -14,9 +15,7 @@ from heddle_knowledge.records import SearchOptions, Sharing
 
 def choice(enum: EnumDescriptor, value: int, default: str) -> Any:  # noqa: ANN401 - a literal of `records`
     """Return a value of an enum by its name in the engine, `default` if it is not specified."""
-    names = enum.values_by_number
-    prefix = names[0].name.removesuffix("UNSPECIFIED")
-    return names[value].name.removeprefix(prefix).lower() if value else default
+    return enum_names(enum)[value] if value else default
 
 
 def sharing_of(value: int) -> Sharing:

@@ -68,7 +68,7 @@ def occurrences(template: str) -> Iterator[tuple[str, int, int]]:
 
 def names(template: str) -> list[str]:
     """Return the names that `template` contains, in order."""
-    return [match[1] for match in _NAME.finditer(template)]
+    return [name for name, _, _ in occurrences(template)]
 
 
 def _between_blank_lines(text: str) -> str:
