@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,25 +62,33 @@ async def replica(database_url: str, log: Path, **settings: str) -> AsyncIterato
         "HEDDLE_MIGRATION_DRAIN_WAIT": "0",
         **settings,
     }
-    with log.open("ab") as output:
-        processes = [
-            subprocess.Popen(  # noqa: ASYNC220, S603 - our own modules, and nobody waits for them
-                [sys.executable, "-m", module], env=environment, stdout=output, stderr=output
-            )
-            for module in ("heddle_assistants", "heddle_migration_service")
-        ]
-    try:
-        async with (
-            channel(assistants, secret=SecretStr(SECRET)) as to_assistants,
-            channel(migration, secret=SecretStr(SECRET)) as to_migration,
+    async with AsyncExitStack() as stack:
+        processes, connections = [], []
+        # The second calls the first. If it started earlier, it would fail calls for a second.
+        for module, address in (
+            ("heddle_assistants", assistants),
+            ("heddle_migration_service", migration),
         ):
-            await _wait_until_ready(to_assistants, processes[0], log)
-            await _wait_until_ready(to_migration, processes[1], log)
-            yield Replica(to_assistants, to_migration, assistants, processes[0], processes[1], log)
+            process = stack.enter_context(_process(module, environment, log))
+            secret = SecretStr(SECRET)
+            connection = await stack.enter_async_context(channel(address, secret=secret))
+            await _wait_until_ready(connection, process, log)
+            processes.append(process)
+            connections.append(connection)
+        yield Replica(*connections, assistants, *processes, log)
+
+
+@contextmanager
+def _process(module: str, environment: dict[str, str], log: Path) -> Iterator[Process]:
+    with log.open("ab") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own modules
+            [sys.executable, "-m", module], env=environment, stdout=output, stderr=output
+        )
+    try:
+        yield process
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+        process.kill()
+        process.wait()
 
 
 async def _wait_until_ready(connection: grpc.aio.Channel, process: Process, log: Path) -> None:
