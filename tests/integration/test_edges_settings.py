@@ -17,11 +17,14 @@ from uuid import uuid4
 import httpx
 import pytest
 import pytest_asyncio
+import yaml
 from docs.shell import run
 from heddle_runtime.egress import SETTING
+from integration.answers import Answer
 from integration.browser import browser
+from integration.edge_plugins import BROKEN, CLOSED_TOOL, LEAKY, NEVER_CALLED, SLEEPY
 from integration.functions.upstream import Body, Delta, Upstream, scripted
-from integration.processes import Processes, processes
+from integration.processes import GATEWAY, MODULES, Processes, processes
 from integration.whole import write_assistant
 from tools_service.search_sites import SearchSites, search_sites
 
@@ -36,71 +39,15 @@ SEARCHING = f"{BYPASS}tools: [{{type: web_search}}]\nprompt_template: '{{web}}{{
 OFFERING = f"{PASSTHROUGH}tools: [{{type: web_search, mode: function}}]\n"
 LOOK_UP = {"name": "look_up", "parameters": {"type": "object"}}
 PDF = b"%PDF-1.4 sheds"
-PLUGIN = """
-from app.tools._registry import ToolPlugin
-definition = {{"type": "function", "function": {{"name": "{name}", "description": "Nothing.",
-    "parameters": {parameters}}}}}
-async def handler({handler}):
-    return ""
-plugin = ToolPlugin(definition, handler, enabled=lambda ctx: {enabled})
-"""
-CATEGORY = """
-from heddle_tools_service.sdk import ToolResult, tool
-
-@tool("category", title="C", category="other")
-async def category(call):
-    "C."
-    return ToolResult("")
-"""
-LEAKY = """
-from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolError, ToolResult, tool
-
-class LeakyConfig(ToolConfig):
-    "What it repeats."
-
-    token: str = ""
-    fails: bool = False
-
-@tool("leaky", title="Leaky", config=LeakyConfig, slot="leaky")
-async def leaky(call: ToolCall[LeakyConfig]) -> ToolResult:
-    "Repeats a secret of its configuration."
-    call.status("asking as " + call.config.token)
-    if call.config.fails:
-        raise ToolError("Refused: " + call.config.token)
-    return ToolResult("Asked as " + call.config.token)
-"""
-BROKEN = """
-from heddle_tools_service.sdk import ToolResult, tool
-
-@tool("broken", title="Broken", slot="broken")
-async def broken(call):
-    "Raises an exception."
-    raise RuntimeError("boom")
-"""
-SLEEPY = """
-import asyncio
-from heddle_tools_service.sdk import ToolResult, tool
-
-@tool("sleepy", title="Sleepy", slot="slow")
-async def sleepy(call):
-    "Ends after the others."
-    await asyncio.sleep(1)
-    return ToolResult("Rested.")
-"""
-CLOSED_TOOL = """
-from heddle_tools_service.sdk import ToolError, tool
-
-@tool("closed", title="Closed", modes=("agent",))
-async def closed(call):
-    "Looks into books."
-    raise ToolError("The library has no such book.")
-"""
 OPAQUE = "blue-sheep-of-the-hill"
-LEAKING = f"""{BYPASS}tools:
-  - {{type: leaky, config: {{token: {OPAQUE}}}}}
-  - {{type: leaky, id: failing, config: {{token: {OPAQUE}, fails: true}}}}
-prompt_template: '{{leaky}}{{failing}}{{user_input}}'
-"""
+SINKS = ("output", "status", "error", "exception", "library")
+LEAKING = {
+    "model": {"connector": "bypass", "model": "full-conversation-bypass"},
+    "tools": [
+        {"type": "leaky", "id": sink, "config": {"token": OPAQUE, "sink": sink}} for sink in SINKS
+    ],
+    "prompt_template": "".join(f"{{{sink}}}" for sink in SINKS),
+}
 ISOLATED = f"""{BYPASS}tools: [{{type: broken}}, {{type: word_count}}]
 prompt_template: '{{broken}}{{word_count}}{{user_input}}'
 """
@@ -123,68 +70,17 @@ tools:
   - {{type: query_documents_metadata, mode: agent, config: {{collections: [looms]}}}}
   - {{type: graph_search, mode: agent, config: {{collections: [looms]}}}}
 """
-NEVER_CALLED = {
-    "token.py": (
-        PLUGIN.format(
-            name="token",
-            parameters={"type": "object"},
-            handler="args, ctx, on_status=None",
-            enabled="bool(ctx.user_token)",
-        ),
-        "enabled(ctx) is false",
-    ),
-    "setting.py": (
-        PLUGIN.format(
-            name="setting",
-            parameters={"type": "object"},
-            handler="args, ctx, on_status=None",
-            enabled="__import__('os').environ['NO_SUCH_SETTING']",
-        ),
-        "raises KeyError: 'NO_SUCH_SETTING'",
-    ),
-    "handler.py": (
-        PLUGIN.format(
-            name="handler", parameters={"type": "object"}, handler="args", enabled="True"
-        ),
-        "Write async def handler(args, ctx, ...)",
-    ),
-    "array.py": (
-        PLUGIN.format(
-            name="array",
-            parameters={"type": "array"},
-            handler="args, ctx, on_status=None",
-            enabled="True",
-        ),
-        "accepts no JSON object",
-    ),
-    "closed.py": (
-        PLUGIN.format(
-            name="closed",
-            parameters={"type": "object", "required": ["a"], "additionalProperties": False},
-            handler="args, ctx, on_status=None",
-            enabled="True",
-        ),
-        "requires 'a', but accepts no value of it",
-    ),
-    "name.py": (
-        PLUGIN.format(
-            name="not a name",
-            parameters={"type": "object"},
-            handler="args, ctx, on_status=None",
-            enabled="True",
-        ),
-        "its name cannot be 'not a name'",
-    ),
-    "old.py": ("def rag_processor(messages):\n    return {}\n", "rag_processor cannot be called"),
-    "category.py": (
-        CATEGORY,
-        "there is no category 'other'",
-    ),
-}
-"""Files of tools that no caller can use, and what the report says."""
-
-
-ASSISTANTS = (SEARCHING, OFFERING, PASSTHROUGH, LEAKING, ISOLATED, MISSING, ORDERED, CLOSED, WHOLE)
+ASSISTANTS = (
+    SEARCHING,
+    OFFERING,
+    PASSTHROUGH,
+    yaml.safe_dump(LEAKING),
+    ISOLATED,
+    MISSING,
+    ORDERED,
+    CLOSED,
+    WHOLE,
+)
 
 
 @dataclass
@@ -212,60 +108,6 @@ class Heddle:
             streamed = await client.post(PATH, json={**body, "stream": True})
             whole = await client.post(PATH, json=body)
         return [Answer.of_stream(streamed), Answer.of_whole(whole)]
-
-
-@dataclass
-class Answer:
-    """One kind of answer, in a form that both have."""
-
-    status: int
-    text: str = ""
-    raw: str = ""
-    message: dict[str, Any] = field(default_factory=dict)
-    finish: str = ""
-    error: dict[str, Any] = field(default_factory=dict)
-    report: list[dict[str, Any]] = field(default_factory=list)
-    headers: httpx.Headers = field(default_factory=httpx.Headers)
-
-    @classmethod
-    def of_whole(cls, response: httpx.Response) -> "Answer":
-        body = response.json()
-        if "error" in body:
-            return cls(response.status_code, error=body["error"])
-        [choice] = body["choices"]
-        message = choice["message"]
-        text, finish = message["content"] or "", choice["finish_reason"]
-        report = body.get("heddle", [])
-        headers = response.headers
-        return cls(200, text, response.text, message, finish, report=report, headers=headers)
-
-    @classmethod
-    def of_stream(cls, response: httpx.Response) -> "Answer":
-        if response.status_code != httpx.codes.OK:
-            return cls(response.status_code, error=response.json()["error"])
-        lines = [line for line in response.text.splitlines() if line.startswith("data: {")]
-        chunks = [json.loads(line.removeprefix("data: ")) for line in lines]
-        choices = [choice for chunk in chunks for choice in chunk["choices"]]
-        message: dict[str, Any] = {}
-        for choice in choices:
-            message |= choice["delta"]
-        text = "".join(choice["delta"].get("content") or "" for choice in choices)
-        report = [chunk["heddle"] for chunk in chunks if "heddle" in chunk]
-        finish = choices[-1]["finish_reason"] or ""
-        return cls(200, text, response.text, message, finish, report=report)
-
-    @property
-    def chosen(self) -> list[str]:
-        """The tools that the agent chose."""
-        decisions = [each["data"]["choices"] for each in self.report if each["type"] == "decision"]
-        return [choice["tool"] for choices in decisions for choice in choices]
-
-    @property
-    def failures(self) -> list[Any]:
-        """The tools that failed and the warnings."""
-        reports = [each["data"] for each in self.report if each["type"] == "report"]
-        tools = [tool for each in reports for tool in each["tools"] if tool["outcome"] == "failed"]
-        return tools + [warning for each in reports for warning in each["warnings"]]
 
 
 def turn(body: Body) -> list[Delta]:
@@ -461,6 +303,18 @@ async def test_other_identifiers_of_files_are_refused(
         assert "Upload it with POST /v1/files" in answer.error["message"]
 
 
+@pytest.mark.parametrize("module", [module for module in MODULES if module != GATEWAY])
+async def test_grpcurl_describes_a_method_of_every_contract(heddle: Heddle, module: str) -> None:
+    grpcurl = f"grpcurl -plaintext {heddle.services.address(module)}"
+    services = (await heddle.operate(f"{grpcurl} list")).split()
+    ours = [name for name in services if name.startswith("heddle.")]
+    assert len(ours) > 1
+    for service in ours:
+        *_, method = (await heddle.operate(f"{grpcurl} list {service}")).split()
+        described = await heddle.operate(f"{grpcurl} describe {method}")
+        assert described.startswith(f"{method} is a method:\nrpc "), described
+
+
 async def test_tools_that_can_never_be_called_are_reported_when_loaded(heddle: Heddle) -> None:
     listed = await heddle.operate("heddle tools list")
     log = heddle.services.log("heddle_tools_service")
@@ -529,14 +383,32 @@ async def test_rules_choose_the_tool_for_questions_about_all_documents(
         assert answer.chosen[0] == tool
 
 
-async def test_no_event_shows_a_secret_of_a_configuration(heddle: Heddle) -> None:
-    streamed, whole = await heddle.answers("lamb_assistant.4")
-    assert "asking as [redacted]" in streamed.raw
-    for answer in (streamed, whole):
+async def test_no_sink_shows_a_secret_of_a_configuration(heddle: Heddle) -> None:
+    for answer in await heddle.answers("lamb_assistant.4"):
         assert "Asked as [redacted]" in answer.text
-        assert "Refused: [redacted]" in json.dumps(answer.failures)
+        failures = json.dumps(answer.failures)
+        assert "Asked as [redacted]" in failures
         assert OPAQUE not in answer.raw
-    assert OPAQUE not in heddle.services.log("heddle_tools_service")
+        assert answer.status == httpx.codes.OK
+    streamed, *_ = await heddle.answers("lamb_assistant.4")
+    assert streamed.raw.count("Asked as [redacted]") > 2
+    log = heddle.services.log("heddle_tools_service")
+    assert log.count('"leaky: Asked as [redacted]"') > 1  # of the library, and printed
+    assert '"RuntimeError: leaky: Asked as [redacted]"' in log
+    for module in MODULES:
+        assert OPAQUE not in heddle.services.log(module)
+
+
+async def test_no_trace_shows_a_secret_of_a_configuration(heddle: Heddle) -> None:
+    body = {"assistant": LEAKING, "messages": [{"role": "user", "content": QUESTION}]}
+    body["trace"] = True
+    async with browser(heddle.services.url, timeout=60) as client:
+        for stream in (False, True):
+            response = await client.post("/assistants/try", json=body | {"stream": stream})
+            assert response.status_code == httpx.codes.OK
+            assert '"trace"' in response.text
+            assert "Asked as [redacted]" in response.text
+            assert OPAQUE not in response.text
 
 
 async def test_a_tool_that_raises_is_reported_and_the_answer_continues(heddle: Heddle) -> None:

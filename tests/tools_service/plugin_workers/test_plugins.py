@@ -12,6 +12,7 @@ from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_tools_service.workers import forking
 from knowledge.kb_server import hit, kb_server
+from structlog.testing import capture_logs
 from tools_service.services import services
 from tools_service.serving import Client, text_of
 from tools_service.serving import said as conversation
@@ -230,13 +231,19 @@ async def test_a_process_that_ends_fails_its_call_and_is_replaced(
 
 
 async def test_memory_and_output_are_limited(tmp_path: Path) -> None:
-    async with plugins(tmp_path) as client:
-        _, before = await client.run("process", {}, conversation("?"))
-        with pytest.raises(HeddleError, match="more memory than it may use"):
-            await client.run("eats", {}, conversation("?"))
-        _, after = await client.run("process", {}, conversation("?"))
-        statuses, result = await client.run("floods", {}, conversation("?"), seconds=100)
+    with capture_logs() as logs:
+        async with plugins(tmp_path) as client:
+            _, before = await client.run("process", {}, conversation("?"))
+            with pytest.raises(HeddleError, match="more memory than it may use"):
+                await client.run("eats", {}, conversation("?"))
+            _, after = await client.run("process", {}, conversation("?"))
+            statuses, result = await client.run("floods", {}, conversation("?"), seconds=100)
 
+    events = [each["event"] for each in logs]
+    logged = events.count("plugin prints")
+    dropped = sum(each.get("dropped_lines", 0) for each in logs)
+    assert 0 < logged < 2_000
+    assert logged + dropped > 5_000
     assert text_of(before) != text_of(after)
     assert len(statuses) == 200
     assert len(text_of(result)) == 400_000

@@ -30,10 +30,18 @@ async def log_output(descriptor: int, origin: str) -> None:
         while data := await reader.read(_CHUNK_BYTES):
             for line in filter(str.strip, data.decode("utf-8", "replace").splitlines()):
                 if int(loop.time()) != second:
+                    _report_dropped(origin, lines)
                     second, lines = int(loop.time()), 0
                 lines += 1
                 if lines <= _MAX_LINES_PER_SECOND:
                     log.info("plugin prints", origin=origin, text=line[:_MAX_LINE_CHARS])
             await asyncio.sleep(_PAUSE_SECONDS)
     finally:
+        _report_dropped(origin, lines)
         transport.close()
+
+
+def _report_dropped(origin: str, lines: int) -> None:
+    """Log how many of the lines of a second were not logged."""
+    if dropped := max(0, lines - _MAX_LINES_PER_SECOND):
+        log.warning("a plugin prints more than is logged", origin=origin, dropped_lines=dropped)
