@@ -341,6 +341,7 @@ async def test_a_provider_that_does_not_answer_is_reported(tmp_path: Path) -> No
     async with signing_in(tmp_path, {"issuer": "http://127.0.0.1:1"}) as (bench, _):
         page = await start(bench)
         assert page.status_code == 503
+        assert page.headers["retry-after"] == "1"
         assert "cannot be reached" in page.text
 
 

@@ -1,6 +1,7 @@
 """What the operator learns about plugins when they are loaded, and what plugins can read."""
 
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -47,14 +48,17 @@ async def reads(call):
     """Reads a file."""
     return ToolResult(Path(call.query).read_text())
 '''
-WITHOUT_LANDLOCK = """
+CALLS = {"Landlock": 444, "seccomp": 277 if platform.machine() == "aarch64" else 317}
+"""What confines plugins, and the system calls without which the kernel lacks it."""
+EITHER = pytest.mark.parametrize("absent", CALLS)
+WITHOUT_CALL = """
 import ctypes, os, runpy, struct, sys
 LIBC = ctypes.CDLL(None)
 program = b"".join(
     struct.pack("=HBBI", *each)
     for each in (
         (0x20, 0, 0, 0),  # the number of the call
-        (0x15, 0, 1, 444),  # landlock_create_ruleset
+        (0x15, 0, 1, int(sys.argv[1])),
         (0x06, 0, 0, 0x00050000 | 38),  # ENOSYS
         (0x06, 0, 0, 0x7FFF0000),
     )
@@ -147,8 +151,8 @@ async def test_a_plugin_that_is_switched_off_is_not_offered_and_not_run(tmp_path
     assert not offered.functions[0].HasField("error")
 
 
-def run_without_landlock(folder: Path, sandbox: str) -> str:
-    """Return what the service prints on a kernel without Landlock, until it serves or ends."""
+def run_without(absent: str, folder: Path, sandbox: str) -> str:
+    """Return what the service prints on a kernel that lacks something, until it serves or ends."""
     environment = {
         "HEDDLE_TOOLS_LISTEN": f"127.0.0.1:{free_port()}",
         "HEDDLE_TOOLS_PLUGINS_DIR": str(folder / "plugins"),
@@ -158,7 +162,7 @@ def run_without_landlock(folder: Path, sandbox: str) -> str:
     with (
         log.open("wb") as output,
         subprocess.Popen(  # noqa: S603 - our own service
-            [sys.executable, "-c", WITHOUT_LANDLOCK],
+            [sys.executable, "-c", WITHOUT_CALL, str(CALLS[absent])],
             env={**os.environ, **environment},
             cwd=folder,
             stdout=output,
@@ -172,24 +176,30 @@ def run_without_landlock(folder: Path, sandbox: str) -> str:
 
 
 @pytest.mark.skipif(bool(missing()), reason="the kernel lacks what confines plugins")
-def test_a_required_sandbox_refuses_to_start_on_a_kernel_without_it(tmp_path: Path) -> None:
+@EITHER
+def test_a_required_sandbox_refuses_to_start_on_a_kernel_without_it(
+    absent: str, tmp_path: Path
+) -> None:
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "own.py").write_text(READING)
 
-    printed = run_without_landlock(tmp_path, "required")
+    printed = run_without(absent, tmp_path, "required")
 
-    assert "HEDDLE_TOOLS_SANDBOX is 'required', and the kernel lacks Landlock" in printed
+    assert f"HEDDLE_TOOLS_SANDBOX is 'required', and the kernel lacks {absent}" in printed
     assert "serving" not in printed
 
 
 @pytest.mark.skipif(bool(missing()), reason="the kernel lacks what confines plugins")
-def test_a_service_that_cannot_confine_plugins_says_what_is_missing(tmp_path: Path) -> None:
+@EITHER
+def test_a_service_that_cannot_confine_plugins_says_what_is_missing(
+    absent: str, tmp_path: Path
+) -> None:
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "own.py").write_text(READING)
 
-    printed = run_without_landlock(tmp_path, "auto")
+    printed = run_without(absent, tmp_path, "auto")
 
-    assert "The kernel lacks Landlock" in printed
+    assert f"The kernel lacks {absent}" in printed
     assert "serving" in printed
 
 

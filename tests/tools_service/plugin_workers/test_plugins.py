@@ -1,17 +1,21 @@
 """Tools of plugins, which run in processes of their own."""
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_tools_service.workers import forking
 from knowledge.kb_server import hit, kb_server
+from runtime.ports import free_port
 from structlog.testing import capture_logs
 from tools_service.services import services
 from tools_service.serving import Client, text_of
@@ -121,6 +125,11 @@ async def fetches(call, http: httpx.AsyncClient):
         mine = await own.get(call.query)
     in_thread = await asyncio.to_thread(httpx.get, call.query)
     return ToolResult(f"{first.text} {mine.text} {in_thread.text}")
+
+@tool("asks_once", title="Asks once")
+async def asks_once(call, http: httpx.AsyncClient):
+    """Asks a server."""
+    return ToolResult((await http.get(call.query)).text)
 
 @tool("looks_up", title="Looks up")
 async def looks_up(call, rubrics: Rubrics, passages: Passages):
@@ -277,6 +286,58 @@ async def test_requests_of_a_plugin_follow_the_egress_policy(tmp_path: Path) -> 
                     assert text_of(result).count("results") == 3
 
     assert len(server.paths) == 3
+
+
+async def test_a_plugin_gets_the_address_that_was_judged_when_a_name_changes_between_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name leads to a permitted server and to a forbidden one by turns, at the same port."""
+    asked: list[str] = []
+
+    def answering(name: str) -> web.Application:
+        async def answer(_: web.Request) -> web.Response:
+            asked.append(name)
+            return web.Response(text=name, headers={"connection": "close"})
+
+        application = web.Application()
+        application.router.add_get("/", answer)
+        return application
+
+    port = free_port()
+    turns = itertools.cycle(["127.0.0.2", "127.0.0.1"])
+    resolve = asyncio.base_events.BaseEventLoop.getaddrinfo
+
+    async def rebinding(loop: Any, host: str, port: int, **options: Any) -> Any:
+        host = next(turns) if host == "rebinding.example" else host
+        return await resolve(loop, host, port, **options)
+
+    monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", rebinding)
+    async with (
+        served(answering("permitted"), "127.0.0.2", port),
+        served(answering("forbidden"), "127.0.0.1", port),
+        plugins(tmp_path, private_networks=["127.0.0.2/32"]) as client,
+    ):
+        question = conversation(f"http://rebinding.example:{port}/")
+        for attempt in range(6):
+            if attempt % 2:
+                with pytest.raises(HeddleError, match="does not answer"):
+                    await client.run("asks_once", {}, question)
+            else:
+                _, result = await client.run("asks_once", {}, question)
+                assert text_of(result) == "permitted"
+
+    assert asked == ["permitted"] * 3
+
+
+@asynccontextmanager
+async def served(application: web.Application, host: str, port: int) -> AsyncGenerator[None]:
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, host, port).start()
+    try:
+        yield
+    finally:
+        await runner.cleanup()
 
 
 async def test_capabilities_are_carried_out_by_the_service(tmp_path: Path) -> None:

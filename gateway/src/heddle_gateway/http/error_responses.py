@@ -111,14 +111,19 @@ class ErrorResponse:
             body["detail"] = self.message
         return msgspec.json.encode(body)
 
-    def response(self, *, detail: bool = False) -> RawResponse:
-        """Return the error as a whole response."""
-        headers = list(JSON)
+    @property
+    def retry_seconds(self) -> int | None:
+        """The value of `Retry-After`, which every refusal has."""
         seconds = self.retry_after
         if seconds is None and self.status in _REFUSALS:
             seconds = _REFUSAL_RETRY_SECONDS
-        if seconds is not None:
-            headers.append((b"retry-after", str(math.ceil(seconds)).encode()))
+        return None if seconds is None else math.ceil(seconds)
+
+    def response(self, *, detail: bool = False) -> RawResponse:
+        """Return the error as a whole response."""
+        headers = list(JSON)
+        if self.retry_seconds is not None:
+            headers.append((b"retry-after", str(self.retry_seconds).encode()))
         if not self.retry:
             headers.append((b"x-should-retry", b"false"))
         if self.conflict:

@@ -14,7 +14,7 @@ from heddle_gateway.auth.cookies import cookie_value, set_cookie
 from heddle_gateway.auth.oidc.failures import SignInFailedError
 from heddle_gateway.auth.oidc.flow_cookie import FLOW_SECONDS, Flow
 from heddle_gateway.auth.oidc.provider import IdentityProvider, VerifiedUser
-from heddle_gateway.http.error_responses import from_exception, invalid
+from heddle_gateway.http.error_responses import ErrorResponse, from_exception, invalid
 from heddle_gateway.http.headers import FLOW_COOKIE
 from heddle_gateway.http.models import Model, Text, identifier
 from heddle_gateway.http.operations import Access
@@ -69,7 +69,7 @@ async def start(api: Call, provider: ProviderId, query: Start) -> Response:
     try:
         url = await known.authorization_url(flow)
     except SignInFailedError as error:
-        return _failed(api, str(error), error.status)
+        return _failed(api, ErrorResponse(error.status, str(error)))
     response = RedirectResponse(url, 303, {"cache-control": "no-store"})
     value = api.state.flows.seal(flow)
     response.headers["set-cookie"] = _flow_cookie(api, value, FLOW_SECONDS)
@@ -91,9 +91,9 @@ async def finish(api: Call, provider: ProviderId, query: ProviderAnswer) -> Resp
         user = await known.user(flow, code, query.iss)
         response = await _sign_in(api, known, user, flow)
     except SignInFailedError as error:
-        response = _failed(api, str(error), error.status)
+        response = _failed(api, ErrorResponse(error.status, str(error)))
     except HeddleError as error:
-        response = _failed(api, error.message, from_exception(error).status)
+        response = _failed(api, from_exception(error))
     response.headers.append("set-cookie", _flow_cookie(api, "", 0))
     return response
 
@@ -166,8 +166,8 @@ def _flow_cookie(api: Call, value: str, seconds: int) -> str:
     return set_cookie(FLOW_COOKIE, value, seconds, "Lax", api.state.settings.public_url)
 
 
-def _failed(api: Call, message: str, status: int) -> HTMLResponse:
-    return failure_page(message, status, api.raw.request_id)
+def _failed(api: Call, error: ErrorResponse) -> HTMLResponse:
+    return failure_page(error, api.raw.request_id)
 
 
 def _equal(one: str, other: str) -> bool:

@@ -4,6 +4,8 @@ from html import escape
 
 from starlette.responses import HTMLResponse
 
+from heddle_gateway.http.error_responses import ErrorResponse
+
 MAX_RETURN_CHARACTERS = 512
 DEFAULT_RETURN = "/studio/"
 _HEADERS = {
@@ -30,11 +32,14 @@ def entering_page(return_to: str) -> HTMLResponse:
     return HTMLResponse(_PAGE.format(head=head, title=text, text=text, link=link), 200, _HEADERS)
 
 
-def failure_page(message: str, status: int, request_id: str) -> HTMLResponse:
+def failure_page(error: ErrorResponse, request_id: str) -> HTMLResponse:
     """Return the page that says why a user is not signed in."""
-    text = escape(f"{message} (request {request_id})")
+    text = escape(f"{error.message} (request {request_id})")
     page = _PAGE.format(head="", title="Signing in failed", text=text, link=DEFAULT_RETURN)
-    return HTMLResponse(page, status, _HEADERS)
+    response = HTMLResponse(page, error.status, _HEADERS)
+    if error.retry_seconds is not None:
+        response.headers["retry-after"] = str(error.retry_seconds)
+    return response
 
 
 def is_place_here(path: str) -> bool:
