@@ -115,7 +115,7 @@ def a_failed_tool_reports_its_duration(answers: Answers) -> None:
 def addresses_are_in_the_log_only(answers: Answers) -> None:
     visible = json.dumps([answers.chunks, answers.whole, dict(answers.headers)])
     assert "library.example" not in visible
-    [line, *_] = [each for each in answers.log.splitlines() if "4711 refuses" in each]
+    [*_, line] = [each for each in answers.log.splitlines() if "4711 refuses" in each]
     event = json.loads(line)
     assert "library.example:4711 refuses" in event["diagnosis"]
     assert (event["tool"], event["assistant"]) == ("broken", "3")

@@ -43,7 +43,7 @@ def test_the_form_of_every_tool_is_accessible_and_writes_no_defaults(
             screen.open(f"tools/{tool['name']}")
             expect(screen.page.get_by_role("button", name="Check the settings")).to_be_visible()
             for name in tool["config_schema"].get("properties", {}):
-                path = screen.page.locator(f'[data-path="{name}"]')
+                path = screen.page.locator(f'[data-field="{name}"]')
                 expect(path, f"{tool['name']}: {name}").to_have_count(1)
             assert checked(screen.page) == {}
             screen.check()
@@ -66,9 +66,9 @@ def test_settings_are_sent_as_they_are_typed_and_faults_are_beside_them(
     with development.screen() as screen:
         page = screen.page
         screen.open("tools/single_file")
-        characters = page.locator('[data-path="max_chars"]')
+        characters = page.locator('[data-field="max_chars"]')
         characters.fill("0")
-        page.locator('[data-path="file_path"]').fill("1/notes.md")
+        page.locator('[data-field="file_path"]').fill("1/notes.md")
         assert checked(page) == {"max_chars": 0, "file_path": "1/notes.md"}
         expect(characters).to_have_attribute("aria-invalid", "true")
         characters.fill("")

@@ -29,7 +29,7 @@ async def test_a_worker_that_is_closed_at_any_moment_leaves_no_file_open(seconds
     await worker.aclose()
     (outcome,) = await asyncio.gather(running, return_exceptions=True)
     assert isinstance(outcome, WorkerClosedError | ParseReply)
-    assert open_files() == before
+    assert open_files() <= before  # fewer: the collector has closed one of another test
     assert pid is None or not psutil.pid_exists(pid)
 
 

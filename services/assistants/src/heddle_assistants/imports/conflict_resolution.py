@@ -8,6 +8,7 @@ from heddle_runtime.errors import AlreadyExistsError, HeddleError, InvalidReques
 from sqlalchemy import ColumnElement, insert, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.accounts.checks import ROLES
 from heddle_assistants.database.identities import continue_after_explicit_ids
 from heddle_assistants.database.schema import users
 from heddle_assistants.imports.kinds import Kind
@@ -88,7 +89,7 @@ def resolve(kind: Kind, drafts: Sequence[Draft], present: Present) -> None:
         elif stored is not None:
             draft.error = _conflict(draft, f"has another row with the id {draft.id}")
         else:
-            draft.error = _too_long(indexed, draft)
+            draft.error = _incomplete(kind, draft) or _too_long(indexed, draft)
         if draft.is_new:
             _claim_key(kind, draft, present.keys)
 
@@ -109,6 +110,20 @@ def _indexed_columns(kind: Kind) -> set[str]:
     """Return the columns by which rows are found."""
     columns = [*kind.key, *(column for index in kind.table.indexes for column in index.columns)]
     return {column.name for column in columns}
+
+
+def _incomplete(kind: Kind, draft: Draft) -> HeddleError | None:
+    """Return the error of a row that its table cannot hold: it would stop the batch."""
+    missing = [
+        column.name
+        for column in kind.table.columns
+        if not column.nullable and draft.values.get(column.name, "") is None
+    ]
+    if missing:
+        return InvalidRequestError(f"The row has no {' and no '.join(missing)}. Set it in LAMB.")
+    if kind.table is users and draft.values["role"] not in ROLES:
+        return InvalidRequestError(f"The role of a user must be {', '.join(ROLES)}.")
+    return None
 
 
 def _too_long(columns: Iterable[str], draft: Draft) -> HeddleError | None:

@@ -64,9 +64,10 @@ async def place(connection: AsyncConnection, drafts: Sequence[Draft], *, dry_run
             draft.notes.append(f"It does not run this installation; {system!r} does.")
         system = slug if values["is_system"] else system
         if _needs_id(draft, used_ids):
-            draft.notes.append(
-                f"Its id {values['id']} is another organisation's; it has a new one."
-            )
+            if values["id"] is not None:
+                draft.notes.append(
+                    f"Its id {values['id']} is another organisation's; it has a new one."
+                )
             values["id"] = None
         created_at[slug] = values["created_at"]
         used_ids.add(values["id"] if dry_run else await _insert(connection, draft))

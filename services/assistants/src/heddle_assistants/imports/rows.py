@@ -141,7 +141,7 @@ def _organization_changes(drafts: Sequence[Draft]) -> list[Change]:
 def _values(row: Message) -> dict[str, Any]:
     """Return the columns of a row, its e-mail address in canonical form."""
     values = column_values(row)
-    return values | {name: canonical_email(values[name]) for name in _ADDRESSES if name in values}
+    return values | {name: canonical_email(values[name]) for name in _ADDRESSES if values.get(name)}
 
 
 def _check_ids(drafts: Sequence[Draft]) -> None:

@@ -3,6 +3,7 @@
 from heddle.assistant.v1 import jobs_pb2 as pb
 from heddle.assistant.v1 import jobs_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.enums import enum_names
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.paging import cut, page_size
 from heddle_runtime.permissions import require_administrator, require_service
@@ -34,7 +35,8 @@ class JobServicer(pb_grpc.JobServiceServicer):
         """Start a job."""
         identity = caller().identity
         require_administrator(identity)
-        _require(request.kind != pb.JOB_KIND_UNSPECIFIED, "kind", "is required")
+        kinds = enum_names(pb.JobKind.DESCRIPTOR)
+        _require(request.kind in kinds, "kind", f"must be {', '.join(kinds.values())}")
         return pb.StartJobResponse(job=await self._jobs.start(request, identity.subject))
 
     async def GetJob(self, request: pb.GetJobRequest, context: Context) -> pb.GetJobResponse:
