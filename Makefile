@@ -138,7 +138,7 @@ quick: $(SYNCED) ## Run the unit tests
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive" $(QUICK) --ignore tests/connector/test_local.py
 
 # Files with tests that nothing may run beside. To collect only these saves ten seconds.
-ALONE = $(shell grep -rl --include='*.py' 'mark\.alone' tests)
+ALONE = $(shell grep -rl --include='*.py' --exclude-dir=studio 'mark\.alone' tests)
 
 test: $(SYNCED) ## Run all tests with reduced counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive and not chaos" --ignore tests/chaos
@@ -148,7 +148,8 @@ test-all: export HYPOTHESIS_PROFILE = full
 # The browser of tests/studio keeps an event loop running in the process of its tests.
 test-all: chromium $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone" --ignore tests/chaos --ignore tests/studio
-	$(BIN)/pytest -n 2 --dist loadfile tests/studio
+	$(BIN)/pytest -n 2 --dist loadfile -m "not alone" tests/studio
+	$(BIN)/pytest -m alone tests/studio
 	$(BIN)/pytest -m alone $(ALONE)
 	$(BIN)/pytest -m exhaustive tests/chaos
 
