@@ -63,19 +63,18 @@ async def replica(database_url: str, log: Path, **settings: str) -> AsyncIterato
         **settings,
     }
     async with AsyncExitStack() as stack:
-        processes, connections = [], []
-        # The second calls the first. If it started earlier, it would fail calls for a second.
-        for module, address in (
-            ("heddle_assistants", assistants),
-            ("heddle_migration_service", migration),
-        ):
+
+        async def start(module: str, address: str) -> tuple[Process, grpc.aio.Channel]:
             process = stack.enter_context(_process(module, environment, log))
-            secret = SecretStr(SECRET)
-            connection = await stack.enter_async_context(channel(address, secret=secret))
+            opened = channel(address, secret=SecretStr(SECRET))
+            connection = await stack.enter_async_context(opened)
             await _wait_until_ready(connection, process, log)
-            processes.append(process)
-            connections.append(connection)
-        yield Replica(*connections, assistants, *processes, log)
+            return process, connection
+
+        # The second calls the first. If it started earlier, it would fail calls for a second.
+        first, to_assistants = await start("heddle_assistants", assistants)
+        second, to_migration = await start("heddle_migration_service", migration)
+        yield Replica(to_assistants, to_migration, assistants, first, second, log)
 
 
 @contextmanager

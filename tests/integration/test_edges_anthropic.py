@@ -117,7 +117,7 @@ class Heddle:
         return Answer.of_stream(response) if stream else Answer.of_whole(response)
 
     @property
-    def asked(self) -> list[Any]:
+    def requests(self) -> list[Any]:
         """The requests for messages, since the last question."""
         return [each.json for each in self.api.exchanges if each.method == "POST"]
 
@@ -142,7 +142,7 @@ async def test_thoughts_and_text_arrive(heddle: Heddle, *, stream: bool) -> None
     answer = await heddle.ask("1", "What is a shed?", stream=stream)
     assert (answer.text, answer.reasoning) == ("A shed is a gap.", "Let me see.")
     assert answer.finish == "stop"
-    [request] = heddle.asked
+    [request] = heddle.requests
     assert request.get("stream", False) is stream
 
 
@@ -154,7 +154,7 @@ async def test_pictures_reach_the_model(heddle: Heddle, *, stream: bool) -> None
     ]
     answer = await heddle.ask("1", content, stream=stream)
     assert answer.text == "A shed is a gap."
-    [request] = heddle.asked
+    [request] = heddle.requests
     [turn] = request["messages"]
     source = {"type": "base64", "media_type": "image/png", "data": PNG}
     assert {"type": "image", "source": source} in turn["content"]
@@ -185,11 +185,11 @@ async def test_a_tool_of_the_assistant_runs_and_the_thoughts_before_it_return_si
 ) -> None:
     answer = await heddle.ask("2", "How many words?", stream=stream)
     assert answer.text.endswith("A shed is a gap.")
-    first, second = heddle.asked
+    first, second = heddle.requests
     assert [tool["name"] for tool in first["tools"]] == ["word_count"]
-    thought, said, call = second["messages"][1]["content"]
+    thought, text, call = second["messages"][1]["content"]
     assert thought == {"type": "thinking", "thinking": "I need a tool.", "signature": "EqQB"}
-    assert said == {"type": "text", "text": "I look it up."}
+    assert text == {"type": "text", "text": "I look it up."}
     assert call["input"] == {"query": "one two three"}
     [result] = second["messages"][2]["content"]
     assert result["tool_use_id"] == call["id"]

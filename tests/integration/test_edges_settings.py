@@ -400,8 +400,8 @@ async def test_no_sink_shows_a_secret_of_a_configuration(heddle: Heddle) -> None
 
 
 async def test_no_trace_shows_a_secret_of_a_configuration(heddle: Heddle) -> None:
-    body = {"assistant": LEAKING, "messages": [{"role": "user", "content": QUESTION}]}
-    body["trace"] = True
+    messages = [{"role": "user", "content": QUESTION}]
+    body: dict[str, Any] = {"assistant": LEAKING, "messages": messages, "trace": True}
     async with browser(heddle.services.url, timeout=60) as client:
         for stream in (False, True):
             response = await client.post("/assistants/try", json=body | {"stream": stream})

@@ -292,11 +292,11 @@ async def test_a_plugin_gets_the_address_that_was_judged_when_a_name_changes_bet
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name leads to a permitted server and to a forbidden one by turns, at the same port."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def answering(name: str) -> web.Application:
         async def answer(_: web.Request) -> web.Response:
-            asked.append(name)
+            requested.append(name)
             return web.Response(text=name, headers={"connection": "close"})
 
         application = web.Application()
@@ -326,7 +326,7 @@ async def test_a_plugin_gets_the_address_that_was_judged_when_a_name_changes_bet
                 _, result = await client.run("asks_once", {}, question)
                 assert text_of(result) == "permitted"
 
-    assert asked == ["permitted"] * 3
+    assert requested == ["permitted"] * 3
 
 
 @asynccontextmanager
