@@ -37,7 +37,7 @@ def test_the_screen_to_sign_in_is_accessible_and_fits(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_browser_s_language_is_spoken(development: Studio, language: str) -> None:
-    texts = json.loads((ROOT / f"studio/src/lib/i18n/{language}.json").read_text())
+    texts = json.loads((ROOT / f"studio/src/lib/i18n/shell/{language}.json").read_text())
     with development.screen(language=language) as screen:
         screen.open("assistants")
         expect(screen.page.get_by_role("heading", level=1)).to_have_text(texts["assistants.title"])

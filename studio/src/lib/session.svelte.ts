@@ -2,7 +2,7 @@
 
 import { api, credentials, data } from "./api/client.ts";
 import { ApiError } from "./api/errors.ts";
-import { queries } from "./api/queries.ts";
+import { changed, userChanged } from "./api/changed.ts";
 import type { components } from "./api/schema.d.ts";
 
 type Me = components["schemas"]["Me"];
@@ -68,7 +68,7 @@ class Session {
     if (this.me?.authentication === "session") await data(api.POST("/logout", { body: { everywhere } }));
     this.#forget();
     sessionStorage.clear(); // drafts may be the next user's otherwise
-    queries.clear();
+    userChanged();
   }
 
   #enter(me: Me): void {
@@ -78,8 +78,8 @@ class Session {
     this.lost = false;
     credentials.csrfToken = me.csrf_token ?? "";
     // What another user may see is not shown for a moment either.
-    if (other) void queries.resetQueries();
-    else void queries.invalidateQueries();
+    if (other) userChanged();
+    else changed();
   }
 
   #forget(): void {

@@ -1,7 +1,7 @@
 /** Taking back changes of assistants. */
 
 import { api, data } from "./api/client.ts";
-import { queries } from "./api/queries.ts";
+import { changed } from "./api/changed.ts";
 import { t } from "./i18n/index.svelte.ts";
 import { undo } from "./undo.svelte.ts";
 
@@ -30,7 +30,7 @@ export function offerUndoOfSave({ id, name, before, after, undone }: Saved): voi
     run: async () => {
       await restore(id, number, after);
       undone?.();
-      await queries.invalidateQueries();
+      changed();
     },
   });
 }
@@ -43,7 +43,7 @@ export function offerUndoOfDeletion(id: string, name: string, undone?: () => voi
     run: async () => {
       await data(api.POST("/assistants/{id}/undelete", { params: { path: { id } } }));
       undone?.();
-      await queries.invalidateQueries();
+      changed();
     },
   });
 }

@@ -1,7 +1,12 @@
 /** The cache of what the server answered. */
 
-import { QueryClient } from "@tanstack/svelte-query";
+import {
+  createInfiniteQuery as createInfiniteQueryOf,
+  createQuery as createQueryOf,
+  QueryClient,
+} from "@tanstack/svelte-query";
 
+import { onChange } from "./changed.ts";
 import { ApiError } from "./errors.ts";
 
 const MAX_RETRIES = 2;
@@ -18,3 +23,14 @@ export const queries = new QueryClient({
     mutations: { networkMode: "always", retry: false },
   },
 });
+
+onChange((change) => {
+  if (change === "other-user") void queries.resetQueries();
+  else void queries.invalidateQueries(change.key ? { queryKey: change.key } : {});
+});
+
+// No component provides the cache: the root would load it for screens that do without.
+const ours = () => queries;
+export const createQuery = ((options: never) => createQueryOf(options, ours)) as typeof createQueryOf;
+export const createInfiniteQuery = ((options: never) =>
+  createInfiniteQueryOf(options, ours)) as typeof createInfiniteQueryOf;

@@ -1,8 +1,17 @@
-/** The texts of the studio in the user's language. A language is one file beside this one. */
+/** The texts of the studio in the user's language.
+ *
+ * A language is a file in each folder: `shell` has what the first screen and the frame of all screens
+ * say, the others are loaded with the screens that need them.
+ */
 
-import type en from "./en.json";
+import type assistants from "./assistants/en.json";
+import type knowledge from "./knowledge/en.json";
+import type operations from "./operations/en.json";
+import type { Part } from "./parts.ts";
+import type shell from "./shell/en.json";
 
-export type Key = keyof typeof en | PluralKey<keyof typeof en>;
+type TextKey = keyof (typeof shell & typeof assistants & typeof knowledge & typeof operations);
+export type Key = TextKey | PluralKey<TextKey>;
 type PluralKey<K extends string> = K extends `${infer Base}.other` ? Base : never;
 type Messages = Record<string, string>;
 
@@ -10,7 +19,8 @@ type Messages = Record<string, string>;
 export const LANGUAGES = { en: "English", es: "Español", ca: "Català", eu: "Euskara" } as const;
 export type Language = keyof typeof LANGUAGES;
 
-const files = import.meta.glob<Messages>("./*.json", { import: "default" });
+const files = import.meta.glob<Messages>("./*/*.json", { import: "default" });
+const parts = new Set<Part | "shell">(["shell"]);
 let current = $state.raw<{ language: Language; messages: Messages }>({ language: "en", messages: {} });
 
 export const isLanguage = (text: string): text is Language => Object.hasOwn(LANGUAGES, text);
@@ -23,9 +33,16 @@ export function preferred(names: readonly string[]): Language {
 
 /** Show the studio in a language from now on. */
 export async function speak(language: Language): Promise<void> {
-  const messages = await files[`./${language}.json`]!();
-  current = { language, messages };
+  const loaded = await Promise.all([...parts].map((part) => files[`./${part}/${language}.json`]!()));
+  current = { language, messages: Object.assign({}, ...loaded) as Messages };
   document.documentElement.lang = language;
+}
+
+/** Load the texts of a screen, once. */
+export async function speakOf(screen: readonly Part[]): Promise<void> {
+  if (screen.every((part) => parts.has(part))) return;
+  for (const part of screen) parts.add(part);
+  await speak(current.language);
 }
 
 /** Return the language in use. */

@@ -8,7 +8,7 @@ import { untrack } from "svelte";
 
 import { api, data } from "#lib/api/client.ts";
 import { ApiError, UNREACHABLE } from "#lib/api/errors.ts";
-import { queries } from "#lib/api/queries.ts";
+import { changed } from "#lib/api/changed.ts";
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
 import { session } from "#lib/session.svelte.ts";
 import type { ChosenFile } from "./folders.ts";
@@ -199,7 +199,7 @@ export class Uploads {
     upload.state = state;
     this.counts[state] += 1;
     this.#remember();
-    if (!this.busy) void queries.invalidateQueries({ queryKey: ["collection", this.collection] });
+    if (!this.busy) changed(["collection", this.collection]);
   }
 
   /** Note the files that are not uploaded, so that a closed page does not hide what is missing. */

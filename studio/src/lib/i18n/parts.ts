@@ -1,0 +1,15 @@
+/** Which texts a screen needs beside those of `shell`. */
+
+export type Part = "assistants" | "knowledge" | "operations";
+const PARTS: Readonly<Record<string, readonly Part[]>> = {
+  assistants: ["assistants"],
+  knowledge: ["knowledge"],
+  start: ["assistants", "knowledge"],
+  tools: ["assistants"],
+};
+
+/** Return the parts for a route such as `/(app)/knowledge/[id]`. The first screen needs none. */
+export function partsOf(route: string | null): readonly Part[] {
+  const screen = route?.split("/")[2];
+  return screen ? (PARTS[screen] ?? ["operations"]) : [];
+}
