@@ -1,7 +1,7 @@
 """Schemas that are hard to draw as a form, what a user does in each, and what is saved then."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ class Case:
     schema: Schema
     steps: tuple[Step, ...]
     saved: dict[str, Any]
+    before: dict[str, Any] = field(default_factory=dict)
+    """The options that the tool has before, because the schema requires them."""
 
 
 def members(**properties: Any) -> Schema:
@@ -115,6 +117,7 @@ CASES: dict[str, Case] = {
         },
         (("fill", "a", "abc"), ("fill", "b", "2")),
         {"a": "abc", "b": 2},
+        {"b": 1},
     ),
     "conditions": Case(
         {
@@ -159,8 +162,9 @@ CASES: dict[str, Case] = {
     ),
     "constant": Case(
         members(version={"const": 2}, name=TEXT) | {"required": ["version"]},
-        (("choose", "version", "2"), ("fill", "name", "x")),
+        (("fill", "name", "x"),),
         {"version": 2, "name": "x"},
+        {"version": 2},
     ),
     "numbers": Case(
         members(

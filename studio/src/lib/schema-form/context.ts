@@ -8,6 +8,8 @@ export interface FormContext {
   readonly root: Schema;
   readonly disabled: boolean;
   errors(path: string): readonly string[];
+  /** What the control of a path is called in the page. */
+  field(path: string): string;
 }
 export const [formContext, setFormContext] = createContext<FormContext>();
 
