@@ -127,8 +127,8 @@ async def test_a_rubric_of_lambs_is_shown_as_it_is_or_not_at_all(
     [
         ({}, "content"),
         ({"content": []}, "content"),
-        ({"content": {**ESSAY, "maxScore": 0}}, "content"),
-        ({"content": {**ESSAY, "maxScore": "10"}}, "content"),
+        ({"content": {**ESSAY, "maxScore": 0}}, "content.maxScore"),
+        ({"content": {**ESSAY, "maxScore": "10"}}, "content.maxScore"),
         ({"content": ESSAY, "public": "yes"}, "public"),
         ({"content": ESSAY, "owner": 5}, "owner"),
         ({"content": ESSAY, "owner": "a\0"}, "owner"),
@@ -149,7 +149,7 @@ async def test_what_is_wrong_in_the_content_is_told(shelf: Library) -> None:
     content = json.loads(json.dumps(ESSAY))
     del content["criteria"][0]["levels"][0]["score"]
     response = await shelf["ana"].post("/rubrics", json={"content": content})
-    assert "criteria[0].levels[0].score: Field required" in response.json()["error"]["message"]
+    assert "content.criteria[0].levels[0].score: is required" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,16 @@
 """The content of a rubric: LAMB's rules for one that people save."""
 
 import json
+import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from heddle_conversion.json_text import parse, same
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 FIELD = "rubric.content_json"
 LARGEST = 256 * 1024  # characters
@@ -77,8 +81,10 @@ def check(content: dict[str, Any]) -> None:
         _Content.model_validate(content)
     except ValidationError as error:
         violations = error.errors(include_input=False, include_url=False)[:_MOST_VIOLATIONS]
-        wrong = [f"{_place(each['loc'])}: {each['msg']}" for each in violations]
-        raise _refused(*wrong) from None
+        faults = [
+            Violation(f"{FIELD}.{_place(each['loc'])}", _problem(each)) for each in violations
+        ]
+        raise InvalidRequestError("The rubric is not valid.", faults) from None
 
 
 def completed(content: dict[str, Any], identifier: str, created_at: int, now: int) -> str:
@@ -108,6 +114,18 @@ def _place(steps: tuple[int | str, ...]) -> str:
     """Return where in the content something is, for example `criteria[0].name`."""
     written = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return "".join(written).removeprefix(".")
+
+
+def _problem(error: "ErrorDetails") -> str:
+    """Return what is wrong in the words of other messages of Heddle."""
+    match error["type"]:
+        case "missing":
+            return "is required"
+        case "string_pattern_mismatch":
+            return "must not contain a NUL character"
+        case _:
+            message = error["msg"].partition(" after validation")[0]
+            return re.sub(r"^\w+ should ", "must ", message)
 
 
 def _written(seconds: int) -> str:
