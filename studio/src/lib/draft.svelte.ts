@@ -24,7 +24,7 @@ export function writeDraft(name: string, draft: object | string | null): void {
 export class Draft<T extends Record<string, unknown>> {
   values: T = $state()!;
   readonly #name: string;
-  readonly #first: T;
+  #first: T;
 
   constructor(name: string, first: T) {
     this.#name = name;
@@ -36,6 +36,12 @@ export class Draft<T extends Record<string, unknown>> {
   /** Whether something was typed. */
   get changed(): boolean {
     return JSON.stringify(this.values) !== JSON.stringify(this.#first);
+  }
+
+  /** Go on from what the server has stored. */
+  settle(stored: T): void {
+    this.#first = stored;
+    this.discard();
   }
 
   discard(): void {

@@ -1,7 +1,7 @@
 /** What a screen reader says about the running answer. */
 
 import { t } from "#lib/i18n/index.svelte.ts";
-import type { Turn } from "./conversation.svelte.ts";
+import type { Turn } from "./ask.ts";
 
 /** Return the lines of progress, and the answer when it is complete, not word by word. */
 export function announcements(turn: Turn | undefined): string[] {

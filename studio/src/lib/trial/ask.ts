@@ -1,0 +1,97 @@
+/** Asks an assistant one question of a conversation, and follows the answer. */
+
+import { send } from "#lib/api/client.ts";
+import { add, type Answer, emptyAnswer } from "./answer.ts";
+import { events, StreamCut } from "./stream.ts";
+
+/** A picture that the user added to a question, as a `data:` URL. */
+export interface Picture {
+  name: string;
+  url: string;
+}
+
+export interface Turn {
+  question: string;
+  pictures: Picture[];
+  answer: Answer;
+  /** Whether the answer is whole, still comes, was stopped by the user, or ended early. */
+  state: "running" | "complete" | "stopped" | "cut" | "failed";
+  error: unknown;
+  /** From the question to the first part of the text, and to the end. */
+  firstSeconds: number | null;
+  seconds: number | null;
+}
+
+/** Where questions are sent, and what is sent with them. */
+export interface Target {
+  path: string;
+  body: Record<string, unknown>;
+}
+
+interface Message {
+  role: "user" | "assistant";
+  content: unknown;
+}
+
+const MILLISECONDS = 1000;
+
+export const newTurn = (question: string, pictures: Picture[] = []): Turn => ({
+  question,
+  pictures,
+  answer: emptyAnswer(),
+  state: "running",
+  error: null,
+  firstSeconds: null,
+  seconds: null,
+});
+
+/** Return where an assistant that is not stored answers, with a trace. */
+export const trialOf = (assistant: unknown): Target => ({
+  path: "/assistants/try",
+  body: { assistant, trace: true, stream_options: { include_usage: true } },
+});
+
+/** Ask the question of the last turn, and add to it what comes. Its state tells how it ended. */
+export async function ask(turns: readonly Turn[], target: Target, signal: AbortSignal): Promise<void> {
+  const turn = turns.at(-1)!;
+  const start = performance.now();
+  const elapsed = (): number => (performance.now() - start) / MILLISECONDS;
+  try {
+    const response = await send(request(turns, target, signal));
+    if (response.body === null) throw new StreamCut();
+    for await (const chunk of events(response.body)) {
+      add(turn.answer, chunk, elapsed());
+      if (turn.answer.text) turn.firstSeconds ??= elapsed();
+    }
+    turn.state = "complete";
+  } catch (error) {
+    turn.state = signal.aborted ? "stopped" : error instanceof StreamCut ? "cut" : "failed";
+    turn.error = turn.state === "failed" ? error : null;
+  } finally {
+    turn.seconds = elapsed();
+  }
+}
+
+function request(turns: readonly Turn[], { path, body }: Target, signal: AbortSignal): Request {
+  return new Request(path, {
+    method: "POST",
+    body: JSON.stringify({ ...body, messages: messages(turns), stream: true }),
+    headers: { "content-type": "application/json", accept: "text/event-stream" },
+    credentials: "same-origin",
+    signal,
+  });
+}
+
+function messages(turns: readonly Turn[]): Message[] {
+  return turns.flatMap((turn, index) => {
+    const asked: Message = { role: "user", content: content(turn) };
+    if (index === turns.length - 1) return [asked];
+    return [asked, { role: "assistant", content: turn.answer.text }];
+  });
+}
+
+function content({ question, pictures }: Turn): unknown {
+  if (pictures.length === 0) return question;
+  const images = pictures.map(({ url }) => ({ type: "image_url", image_url: { url } }));
+  return [{ type: "text", text: question }, ...images];
+}
