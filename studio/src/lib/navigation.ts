@@ -3,6 +3,7 @@
 import Bot from "@lucide/svelte/icons/bot";
 import Building from "@lucide/svelte/icons/building-2";
 import ChartColumn from "@lucide/svelte/icons/chart-column";
+import ClipboardCheck from "@lucide/svelte/icons/clipboard-check";
 import HeartPulse from "@lucide/svelte/icons/heart-pulse";
 import House from "@lucide/svelte/icons/house";
 import KeyRound from "@lucide/svelte/icons/key-round";
@@ -27,6 +28,12 @@ const SCREENS: readonly Screen[] = [
   { path: "", title: "home.title", icon: House },
   { path: "assistants", title: "assistants.title", icon: Bot },
   { path: "knowledge", title: "knowledge.title", icon: Library },
+  {
+    path: "rubrics",
+    title: "rubrics.title",
+    icon: ClipboardCheck,
+    visible: () => session.may("manage_assistants"),
+  },
   { path: "tools", title: "catalog.title", icon: Wrench, visible: () => session.may("manage_assistants") },
   {
     path: "usage",

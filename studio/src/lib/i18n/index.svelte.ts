@@ -8,9 +8,14 @@ import type assistants from "./assistants/en.json";
 import type knowledge from "./knowledge/en.json";
 import type operations from "./operations/en.json";
 import type { Part } from "./parts.ts";
+import type rubrics from "./rubrics/en.json";
 import type shell from "./shell/en.json";
 
-type TextKey = keyof (typeof shell & typeof assistants & typeof knowledge & typeof operations);
+type TextKey = keyof (typeof shell &
+  typeof assistants &
+  typeof knowledge &
+  typeof operations &
+  typeof rubrics);
 export type Key = TextKey | PluralKey<TextKey>;
 type PluralKey<K extends string> = K extends `${infer Base}.other` ? Base : never;
 type Messages = Record<string, string>;

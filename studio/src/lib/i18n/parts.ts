@@ -1,9 +1,10 @@
 /** Which texts a screen needs beside those of `shell`. */
 
-export type Part = "assistants" | "knowledge" | "operations";
+export type Part = "assistants" | "knowledge" | "operations" | "rubrics";
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
   assistants: ["assistants"],
   knowledge: ["knowledge"],
+  rubrics: ["rubrics"],
   start: ["assistants", "knowledge"],
   tools: ["assistants"],
 };
