@@ -4,13 +4,13 @@ import gzip
 
 import pytest
 from heddle_gateway.studio_pages import FOLDER
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from studio.editing import new_assistant, open_editor, save_button
 from studio.harness import Studio
+from studio.speed import MAX_SECONDS, seconds_until_painted
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 MAX_EDITOR_BYTES = 200_000
-MAX_SECONDS = 0.2
 
 
 def test_the_editor_is_within_its_budget(development: Studio) -> None:
@@ -24,17 +24,6 @@ def test_the_editor_is_within_its_budget(development: Studio) -> None:
         sizes = {file.name: len(gzip.compress(file.read_bytes(), 9)) for file in files}
     assert files
     assert sum(sizes.values()) <= MAX_EDITOR_BYTES, (sum(sizes.values()), sizes)
-
-
-def seconds_until_painted(page: Page, action: str) -> float:
-    """Return how long the page needs from an action until it has shown the result."""
-    script = """async (action) => {
-        const start = performance.now();
-        await new Function(action)();
-        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-        return (performance.now() - start) / 1000;
-    }"""
-    return float(page.evaluate(script, action))
 
 
 @pytest.mark.alone
