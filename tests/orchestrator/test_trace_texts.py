@@ -157,14 +157,18 @@ async def test_a_trace_of_a_megabyte_arrives(harness: Harness, size: int) -> Non
 
 
 async def test_texts_are_only_in_a_trace_that_asks_for_them(harness: Harness) -> None:
-    target = assistant(tool("a", "context", text="passage"), template="{context}{user_input}")
+    found = tool("a", "context", text="passage", sources=["Looms", "Sheds"])
+    target = assistant(found, template="{context}{user_input}")
     request = traced(ask(target))
+    step, *_ = (await trace_of(harness, request)).steps
+    assert [each.title for each in step.sources] == ["Looms", "Sheds"]
     request.include_trace_texts = False
     trace = (await harness.events(request))[-2].trace
 
     assert not trace.has_texts
     assert not trace.slots
     assert not any(step.output for step in trace.steps)
+    assert not any(step.sources for step in trace.steps)
     assert "passage" not in str(trace.prompt)
 
 

@@ -1,13 +1,17 @@
 """Trying an assistant beside its form: progress, answers, sources, failures and the trace."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from knowledge.pages.pdfs import pdf
 from playwright.sync_api import Browser, Page, expect
 from studio.harness import PHONE, ROOT, VIEWS, Studio, running
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
+INGESTION_SECONDS = 60
+SHUTTLE = "The shuttle carries the weft through the shed."
 TEMPLATE = "Terms: {glossary}\nWisdom: {proverb}\nQuestion: {user_input}"
 ASSISTANT = {
     "model": {"connector": "bypass", "model": "full-conversation-bypass"},
@@ -165,3 +169,35 @@ def test_the_last_question_is_changed_and_the_conversation_cleared(
         expect(page.get_by_role("article")).to_contain_text("holds one thread")
         page.get_by_role("button", name="Clear").click()
         expect(page.get_by_role("article")).to_have_count(0)
+
+
+def test_a_source_shows_the_page_that_it_is_on(looms: Studio) -> None:
+    client = looms.client
+    store = client.post("/v1/vector_stores", json={"name": "Weaving"}).json()["id"]
+    files = {"file": ("loom.pdf", pdf("Loom.", SHUTTLE), "application/pdf")}
+    file = client.post("/v1/files", data={"purpose": "assistants"}, files=files).json()["id"]
+    client.post(f"/v1/vector_stores/{store}/files", json={"file_id": file}).raise_for_status()
+    status = f"/v1/vector_stores/{store}/files/{file}"
+    end = time.monotonic() + INGESTION_SECONDS
+    while client.get(status).json()["status"] != "completed":
+        assert time.monotonic() < end, client.get(status).text
+        time.sleep(0.1)
+    body = {
+        "name": "pages",
+        "model": ASSISTANT["model"],
+        "prompt_template": "{context}\n{user_input}",
+        "tools": [{"type": "simple_rag", "config": {"collections": [store]}}],
+    }
+    created = client.post("/assistants", json=body)
+    with looms.screen() as screen:
+        page = screen.page
+        screen.open(f"assistants/{created.json()['id']}")
+        ask(page, "What carries the weft?")
+        page.get_by_role("button", name="Trace").wait_for()
+        source = page.get_by_role("article").get_by_role("group").filter(has_text="page 2").first
+        source.locator("summary").click()
+        source.get_by_role("button", name="Show the page").click()
+        expect(source.get_by_role("img", name="Picture of page 2")).to_be_visible()
+        expect(source.locator("mark")).to_have_text(SHUTTLE)
+        screen.settle()
+        screen.check()

@@ -113,13 +113,14 @@ def page_object(page: PageMatch) -> dict[str, Any]:
 
 def passage_source(passage: Passage) -> Source:
     """Return a passage as clients read it."""
+    picture = {"picture_uri": passage.picture_uri} if passage.picture_uri else {}
     return Source(
         passage.title,
         passage.uri,
         passage.text[:MAX_EXCERPT_CHARS],
         passage.score,
         "passage",
-        passage.attributes,
+        passage.attributes | picture,
     )
 
 

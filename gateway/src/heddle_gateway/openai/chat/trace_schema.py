@@ -27,6 +27,19 @@ class TraceUsage(Model):
     reasoning_tokens: int = Field(description="Part of `completion_tokens`.")
 
 
+class TraceSource(Model):
+    """What a tool found."""
+
+    title: str
+    uri: str = Field(description="Where to read it. May be empty.")
+    excerpt: str
+    page: int | None = Field(description="Counted from 1.")
+    page_image: str | None = Field(
+        description="The path of `GET /v1/vector_stores/{id}/files/{file}/pages/{page}`, if there "
+        "is an image of the page."
+    )
+
+
 class TraceStep(Model):
     """A run of a tool, a request to a model, or a decision of the routing agent."""
 
@@ -53,6 +66,9 @@ class TraceStep(Model):
     model: str | None = Field(description="`connector/model`.")
     usage: TraceUsage | None = Field(description="Null if the provider did not report it.")
     cost_usd: float | None = Field(description="Null if the model has no price.")
+    sources: list[TraceSource] = Field(
+        description="Of a tool. Also those that did not reach the model."
+    )
 
 
 class TraceRange(Model):

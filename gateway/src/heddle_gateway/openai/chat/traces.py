@@ -1,9 +1,11 @@
 """Translates the trace of a run for clients."""
 
+import re
 from typing import Any, cast
 
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.tool.v1 import tool_pb2
 from heddle_runtime.struct_codec import from_struct
 
 from heddle_gateway.openai.chat.trace_schema import (
@@ -15,10 +17,12 @@ from heddle_gateway.openai.chat.trace_schema import (
     TraceMessage,
     TraceRange,
     TraceSlot,
+    TraceSource,
     TraceStep,
     TraceUsage,
 )
 
+_PAGE_IMAGE = re.compile(r"/v1/vector_stores/[\w-]+/files/[\w-]+/pages/\d+", re.ASCII)
 _MICROS = 1_000_000
 _NANOS = 1_000_000_000
 
@@ -52,6 +56,17 @@ def _step(step: pb.Trace.Step) -> TraceStep:
         model=step.model or None,
         usage=TraceUsage.of(step.usage) if step.HasField("usage") else None,
         cost_usd=step.cost_micros / _MICROS if step.HasField("cost_micros") else None,
+        sources=[_source(each) for each in step.sources],
+    )
+
+
+def _source(source: tool_pb2.Source) -> TraceSource:
+    page, image = (source.attributes.get(name, "") for name in ("page", "picture_uri"))
+    return TraceSource.of(
+        source,
+        page=int(page) if page.isascii() and page.isdecimal() else None,
+        # A tool chooses its attributes: nothing else is shown as an address of the gateway.
+        page_image=image if _PAGE_IMAGE.fullmatch(image) else None,
     )
 
 

@@ -723,6 +723,7 @@ class Trace(_message.Message):
         MODEL_FIELD_NUMBER: _builtins.int
         USAGE_FIELD_NUMBER: _builtins.int
         COST_MICROS_FIELD_NUMBER: _builtins.int
+        SOURCES_FIELD_NUMBER: _builtins.int
         name: _builtins.str
         """The binding, the function that the model called, the router, or `model` for a request to a
         model. A binding without an id and without the name of a tool is `tools[N]`, counted from 0.
@@ -779,6 +780,10 @@ class Trace(_message.Message):
             of a router have steps of their own, so a decision has no tokens.
             """
 
+        @_builtins.property
+        def sources(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.Source]:
+            """What a tool found. Also what did not reach the model. Empty without `has_texts`."""
+
         def __init__(
             self,
             *,
@@ -799,10 +804,11 @@ class Trace(_message.Message):
             model: _builtins.str = ...,
             usage: _chat_pb2.Usage | None = ...,
             cost_micros: _builtins.int | None = ...,
+            sources: _abc.Iterable[_tool_pb2.Source] | None = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "input", b"input", "start", b"start", "usage", b"usage"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "binding_id", b"binding_id", "call_id", b"call_id", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "error_message", b"error_message", "error_reason", b"error_reason", "input", b"input", "kind", b"kind", "model", b"model", "name", b"name", "output", b"output", "output_chars", b"output_chars", "output_cut", b"output_cut", "slot", b"slot", "start", b"start", "tool", b"tool", "usage", b"usage"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "binding_id", b"binding_id", "call_id", b"call_id", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "error_message", b"error_message", "error_reason", b"error_reason", "input", b"input", "kind", b"kind", "model", b"model", "name", b"name", "output", b"output", "output_chars", b"output_chars", "output_cut", b"output_cut", "slot", b"slot", "sources", b"sources", "start", b"start", "tool", b"tool", "usage", b"usage"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         _WhichOneofReturnType__cost_micros: _TypeAlias = _typing.Literal["cost_micros"]  # noqa: Y015
         _WhichOneofArgType__cost_micros: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros"]  # noqa: Y015

@@ -115,6 +115,7 @@ class Steps:
             step.start.CopyFrom(to_duration(max(0.0, bound.started - origin)))
         if self._texts:
             step.output, step.output_cut = shortened(bound.text)
+            step.sources.extend(bound.sources)
         return step
 
     def _input(self, bound: BoundTool) -> Struct:

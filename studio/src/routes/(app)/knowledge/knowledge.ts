@@ -1,6 +1,6 @@
 /** The calls of the screens about collections. */
 
-import { api, data, send } from "#lib/api/client.ts";
+import { api, data } from "#lib/api/client.ts";
 import type { components, paths } from "#lib/api/schema.d.ts";
 import { number } from "#lib/i18n/index.svelte.ts";
 import { discardUploads } from "#lib/upload/uploads.svelte.ts";
@@ -62,29 +62,4 @@ export async function retryFailed(id: string): Promise<void> {
   const files = failed.map(({ id: file_id, attributes }) => ({ file_id, attributes }));
   const body = { files } as never;
   await data(api.POST("/v1/vector_stores/{id}/file_batches", { params: { path: { id } }, body }));
-}
-
-/** Return the picture of a page. */
-export async function pagePicture(
-  id: string,
-  document: string,
-  page: number,
-  signal: AbortSignal,
-): Promise<Blob> {
-  const path = `/v1/vector_stores/${encodeURIComponent(id)}/files/${encodeURIComponent(document)}/pages/${page}`;
-  return (await send(new Request(path, { credentials: "same-origin", signal }))).blob();
-}
-
-/** Return the parts of a text before, in and after a passage; null if the text does not have it.
- *
- * White space may differ.
- */
-export function located(text: string, passage: string): [string, string, string] | null {
-  const words = passage.trim().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return null;
-  const pattern = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+");
-  const match = new RegExp(pattern, "u").exec(text);
-  if (match === null) return null;
-  const end = match.index + match[0].length;
-  return [text.slice(0, match.index), match[0], text.slice(end)];
 }
