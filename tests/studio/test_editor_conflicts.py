@@ -333,19 +333,32 @@ def test_an_assistant_of_a_file_is_shown_without_a_control_that_changes_it(
         screen.check()
 
 
-def test_those_who_may_only_use_an_assistant_see_its_description(
-    locked: Studio,
+@pytest.mark.parametrize(("theme", "width"), VIEWS)
+def test_those_who_may_only_use_an_assistant_see_its_description_and_ask_it(
+    locked: Studio, theme: str, width: int
 ) -> None:
-    identifier = new_assistant(locked, "used", title="Used by others", system_prompt="Secret.")
+    name = f"used_{theme}_{width}"
+    template = "Asked: {user_input}"
+    members = {"system_prompt": "Secret.", "prompt_template": template, "title": "Used by others"}
+    identifier = new_assistant(locked, name, **members)
     path = f"/assistants/{identifier}/publish"
     locked.client.put(path, json={"published": True}).raise_for_status()
     locked.heddle("users", "set", "bob@uni.example", "--organization", "default")
     body = {"name": "Bob", "organization": "default", "user": "bob@uni.example"}
     created = locked.client.post("/keys", json=body)
     assert created.status_code == 201, created.text
-    with locked.screen(key=created.json()["key"]) as screen:
+    with locked.screen(key=created.json()["key"], theme=theme, width=width) as screen:
+        page = screen.page
         screen.open(f"assistants/{identifier}")
-        expect(screen.page.get_by_role("heading", level=1)).to_have_text("Used by others")
-        expect(screen.page.get_by_text("You may use this assistant.")).to_be_visible()
-        expect(screen.page.get_by_role("textbox")).to_have_count(0)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Used by others")
+        expect(page.get_by_text("You may use this assistant.")).to_be_visible()
+        expect(page.get_by_role("textbox")).to_have_count(1)
+        screen.check()
+        page.get_by_label("Your question").fill("What is a shed?")
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("article")).to_contain_text("Asked: What is a shed?")
+        expect(page.get_by_role("button", name="Trace")).to_have_count(0)
+        page.reload()
+        expect(page.get_by_role("article")).to_contain_text("Asked: What is a shed?")
+        screen.settle()
         screen.check()
