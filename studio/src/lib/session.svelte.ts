@@ -68,7 +68,7 @@ class Session {
     if (this.me?.authentication === "session") await data(api.POST("/logout", { body: { everywhere } }));
     this.#forget();
     sessionStorage.clear(); // drafts may be the next user's otherwise
-    userChanged();
+    userChanged("nobody");
   }
 
   #enter(me: Me): void {
@@ -78,7 +78,7 @@ class Session {
     this.lost = false;
     credentials.csrfToken = me.csrf_token ?? "";
     // What another user may see is not shown for a moment either.
-    if (other) userChanged();
+    if (other) userChanged("other-user");
     else changed();
   }
 

@@ -4,8 +4,8 @@
  */
 
 type Listener = (change: Change) => void;
-/** `other-user`: nothing of what is known may be shown any more. */
-type Change = { key?: readonly unknown[] } | "other-user";
+/** `other-user` and `nobody`: nothing of what is known may be shown any more. */
+type Change = { key?: readonly unknown[] } | "other-user" | "nobody";
 
 const listeners = new Set<Listener>();
 
@@ -17,6 +17,6 @@ export function changed(key?: readonly unknown[]): void {
 }
 
 /** Tell that another user, or nobody, is signed in now. */
-export function userChanged(): void {
-  for (const listener of listeners) listener("other-user");
+export function userChanged(to: "other-user" | "nobody"): void {
+  for (const listener of listeners) listener(to);
 }

@@ -25,7 +25,8 @@ export const queries = new QueryClient({
 });
 
 onChange((change) => {
-  if (change === "other-user") void queries.resetQueries();
+  if (change === "nobody") queries.clear();
+  else if (change === "other-user") void queries.resetQueries();
   else void queries.invalidateQueries(change.key ? { queryKey: change.key } : {});
 });
 
