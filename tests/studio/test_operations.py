@@ -161,3 +161,15 @@ def test_a_price_is_added_and_removed(operated: Studio) -> None:
         page.get_by_role("menuitem", name="Remove").click()
         expect(row).to_have_count(0)
         screen.check(expected=("400",))
+
+
+def test_the_audit_log_is_filtered_by_organisation(operated: Studio) -> None:
+    with operated.screen() as screen:
+        page = screen.page
+        screen.open("audit")
+        rows = page.get_by_role("table").get_by_role("row")
+        expect(rows.filter(has_text="assistant.create").first).to_be_visible()
+        page.get_by_label("Organisation").fill("uni")
+        expect(rows.filter(has_text="assistant.create")).to_have_count(0)
+        expect(rows.filter(has_text="user.create").first).to_be_visible()
+        screen.check()
