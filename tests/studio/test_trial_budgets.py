@@ -73,3 +73,21 @@ def test_many_events_and_a_long_trace_do_not_delay_the_screen(long_answers: Stud
             "typing afterwards": min(seconds_until_painted(page, TYPING) for _ in range(3)),
         }
     assert max(durations.values()) < MAX_SECONDS, durations
+
+
+def test_an_answer_is_stopped_and_asked_again(long_answers: Studio) -> None:
+    identifier = new_assistant(long_answers, "stopped", **ASSISTANT)
+    with long_answers.screen() as screen:
+        page = screen.page
+        open_editor(screen, identifier)
+        page.get_by_label("Your question").fill("What is long?")
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_text("step 20 of a long piece of work").first).to_be_attached()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_text("You stopped the answer.")).to_be_visible()
+        page.reload()
+        expect(page.get_by_text("You stopped the answer.")).to_be_visible()
+        page.get_by_role("button", name="Ask again").click()
+        page.get_by_role("button", name="Trace").wait_for(timeout=60_000)
+        expect(page.get_by_text("You stopped the answer.")).to_have_count(0)
+        screen.check()
