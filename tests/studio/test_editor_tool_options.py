@@ -22,6 +22,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
     plugins = folder / "own_tools"
     plugins.mkdir()
     write_tools(plugins)
+    (plugins / "broken.py").write_text("import no_such_module\n")
     with running(folder, browser, HEDDLE_TOOLS_PLUGINS_DIR=str(plugins)) as running_studio:
         yield running_studio
 
@@ -162,3 +163,11 @@ def test_the_options_of_a_tool_are_accessible_and_fit(
         open_tool(screen.page)
         screen.check()
         screen.picture(f"tool-options-{theme}-{width}")
+
+
+def test_the_catalogue_tells_operators_which_files_were_not_loaded(studio: Studio) -> None:
+    with studio.screen() as screen:
+        screen.open("tools")
+        expect(screen.page.get_by_text("Files of tools that were not loaded")).to_be_visible()
+        expect(screen.page.get_by_text("folder:broken.py")).to_be_visible()
+        screen.check()
