@@ -141,3 +141,21 @@ def test_an_answer_that_is_stopped_or_fails_says_so(development: Studio) -> None
         expect(answers.get_by_role("alert")).to_be_visible()
         expect(page.get_by_text("2 of 2")).to_be_visible()
         screen.check(expected=("ERR_FAILED", "Failed to load"))
+
+
+def test_an_edit_that_outlived_a_reload_does_not_overwrite_other_questions(
+    development: Studio,
+) -> None:
+    identifier = with_questions(development, "reloaded")
+    with development.screen() as screen:
+        page = screen.page
+        screen.open(f"assistants/{identifier}/questions")
+        page.get_by_label("Question", exact=True).last.fill("What is mine?")
+        path = f"/assistants/{identifier}/questions"
+        theirs = {"questions": [SHED, {"title": "", "text": "What is theirs?"}]}
+        development.client.put(path, json=theirs).raise_for_status()
+        page.reload()
+        page.get_by_role("button", name="Save the questions").click()
+        expect(page.get_by_role("button", name="Put mine after theirs")).to_be_visible()
+        screen.check(expected=("409",))
+    assert saved(development, identifier)[-1]["text"] == "What is theirs?"

@@ -132,3 +132,21 @@ def test_a_rubric_is_deleted_after_its_name_was_typed(development: Studio) -> No
         expect(page.get_by_text("Unwanted is deleted.")).to_be_visible()
         expect(page.get_by_role("link", name="Unwanted")).to_have_count(0)
         screen.check()
+
+
+def test_an_edit_that_outlived_a_reload_does_not_overwrite_another_save(
+    development: Studio,
+) -> None:
+    identifier = new_rubric(development, "Reloaded")
+    with development.screen() as screen:
+        page = screen.page
+        screen.open(f"rubrics/{identifier}")
+        page.get_by_label("Title").fill("Mine")
+        body = {"content": EXAMPLE | {"title": "Theirs"}}
+        development.client.put(f"/rubrics/{identifier}", json=body).raise_for_status()
+        page.reload()
+        expect(page.get_by_label("Title")).to_have_value("Mine")
+        page.get_by_role("button", name="Save the rubric").click()
+        expect(page.get_by_text("Your text is still here")).to_be_visible()
+        screen.check(expected=("409",))
+    assert stored(development, identifier)["title"] == "Theirs"

@@ -8,7 +8,7 @@ export type SavedQuestion = Required<Question>;
 
 export class SavedQuestions {
   list: readonly SavedQuestion[] = $state.raw([]);
-  #etag = "";
+  etag = "";
 
   /** Args:
    *   id: The assistant's.
@@ -26,10 +26,10 @@ export class SavedQuestions {
 
   /** Replace all questions.
    *
-   * Throws ApiError: Somebody else has changed them since they were loaded (409), or one is not valid.
+   * Throws ApiError: Somebody else has changed them since `etag` (409), or one is not valid.
    */
-  async store(questions: readonly SavedQuestion[]): Promise<void> {
-    const params = { path: { id: this.id }, header: { "If-Match": this.#etag } };
+  async store(questions: readonly SavedQuestion[], etag = this.etag): Promise<void> {
+    const params = { path: { id: this.id }, header: { "If-Match": etag } };
     const body = { questions: [...questions] };
     this.#take(await versioned(api.PUT("/assistants/{id}/questions", { params, body })));
   }
@@ -42,6 +42,6 @@ export class SavedQuestions {
 
   #take({ content, etag }: { content: { questions: readonly Question[] }; etag: string }): void {
     this.list = content.questions.map(({ title = "", text }) => ({ title, text }));
-    this.#etag = etag;
+    this.etag = etag;
   }
 }

@@ -13,6 +13,8 @@ export type Level = Criterion["levels"][number];
 export interface Rubric extends Record<string, unknown> {
   public: boolean;
   content: Content;
+  /** Of what the edit began with, perhaps before a reload; empty for a new one. */
+  etag: string;
 }
 
 /** The id of a rubric that is not stored yet. */
@@ -38,6 +40,7 @@ export const newCriterion = (): Criterion => ({
 
 export const blank = (): Rubric => ({
   public: false,
+  etag: "",
   content: {
     title: "",
     description: "",
@@ -52,7 +55,6 @@ export const blank = (): Rubric => ({
 export interface Stored {
   id: string;
   owner: string;
-  etag: string;
   rubric: Rubric | null;
   title: string;
 }
@@ -62,9 +64,8 @@ type Answer = { content: components["schemas"]["StoredRubric"]; etag: string };
 const stored = ({ content, etag }: Answer): Stored => ({
   id: content.id,
   owner: content.owner,
-  etag,
   title: content.title,
-  rubric: isRubric(content.content) ? { public: content.public, content: content.content } : null,
+  rubric: isRubric(content.content) ? { public: content.public, content: content.content, etag } : null,
 });
 
 const isRubric = (content: unknown): content is Content =>
@@ -75,7 +76,7 @@ const isRubric = (content: unknown): content is Content =>
   content.criteria.every((each) => Array.isArray((each as Criterion | null)?.levels));
 
 export async function fetchRubric(id: string, signal: AbortSignal): Promise<Stored> {
-  if (id === NEW) return { id: "", owner: session.me?.subject ?? "", etag: "", title: "", rubric: blank() };
+  if (id === NEW) return { id: "", owner: session.me?.subject ?? "", title: "", rubric: blank() };
   return stored(await versioned(api.GET("/rubrics/{id}", { params: { path: { id } }, signal })));
 }
 
@@ -83,10 +84,10 @@ export async function fetchRubric(id: string, signal: AbortSignal): Promise<Stor
  *
  * Throws ApiError: Somebody else has changed it since (409), or it is not valid.
  */
-export async function store({ id, owner, etag }: Stored, rubric: Rubric): Promise<Stored> {
+export async function store({ id, owner }: Stored, rubric: Rubric): Promise<Stored> {
   const body = { public: rubric.public, content: rubric.content, ...(id && { owner }) };
   const call = id
-    ? api.PUT("/rubrics/{id}", { params: { path: { id }, header: { "If-Match": etag } }, body })
+    ? api.PUT("/rubrics/{id}", { params: { path: { id }, header: { "If-Match": rubric.etag } }, body })
     : api.POST("/rubrics", { body });
   return stored(await versioned<components["schemas"]["StoredRubric"]>(call));
 }
