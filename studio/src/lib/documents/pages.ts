@@ -1,6 +1,15 @@
 /** Pages of documents. */
 
-import { send } from "#lib/api/client.ts";
+import { api, data, send } from "#lib/api/client.ts";
+
+/** Return the query of one page of a file. */
+export const pageQuery = (id: string, file: string, first: number) => ({
+  queryKey: ["collection", id, "file", file, "page", first],
+  queryFn: ({ signal }: { signal: AbortSignal }) => {
+    const params = { path: { id, file }, query: { first, page_size: 1 } };
+    return data(api.GET("/v1/vector_stores/{id}/files/{file}/pages", { params, signal }));
+  },
+});
 
 /** Return the picture of a page. */
 export async function pagePicture(
