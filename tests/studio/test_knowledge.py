@@ -1,10 +1,11 @@
 """Collections: 20 files of which two fail, a retry, a search, a page and an assistant."""
 
+import re
 from pathlib import Path
 
 import pytest
 from knowledge.pages.pdfs import pdf
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from studio.harness import LANGUAGES, VIEWS, Studio
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
@@ -64,6 +65,45 @@ def test_files_are_uploaded_retried_searched_and_used(development: Studio, tmp_p
     stores = development.client.get("/v1/vector_stores").json()["data"]
     assert stored["tools"][0]["config"]["collections"] == [stores[0]["id"]]
     assert len(development.client.get("/v1/files").json()["data"]) == COUNT
+
+
+@pytest.mark.parametrize("lost", ["request", "response"])
+def test_an_upload_whose_connection_breaks_says_so_and_goes_on(
+    development: Studio, tmp_path: Path, lost: str
+) -> None:
+    store = development.client.post("/v1/vector_stores", json={"name": "Broken line"}).json()
+    paths = [tmp_path / f"line_{number}.txt" for number in range(4)]
+    for path in paths:
+        path.write_text(f"{SHUTTLE} {path.stem}. " * 20_000)
+
+    def cut(route: Route) -> None:
+        if route.request.method == "POST":
+            if lost == "response":  # the server has stored the file
+                route.fetch()
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    with development.screen() as screen:
+        page = screen.page
+        screen.open(f"knowledge/{store['id']}")
+        page.route("**/v1/files", cut)
+        page.locator("input[type=file][multiple]").set_input_files(paths)
+        area = page.get_by_role("region", name="Add files")
+        expect(area.get_by_role("alert")).to_contain_text("cannot be reached")
+        expect(area.get_by_text("The uploads wait.")).to_be_visible()
+        waiting = area.get_by_role("list", name="Files on their way").get_by_role("listitem")
+        expect(waiting).to_have_text([re.compile(f"{path.name}.*waiting") for path in paths])
+        screen.check(expected=("ERR_CONNECTION_RESET",))
+        screen.picture(f"knowledge-upload-{lost}")
+        page.unroute("**/v1/files")
+        expect(area.get_by_text("4 of 4 files uploaded")).to_be_visible(timeout=60_000)
+        expect(area.get_by_role("alert")).to_have_count(0)
+        for path in paths:
+            expect(page.get_by_role("row").filter(has_text=path.name)).to_have_count(1)
+        screen.check(expected=("ERR_CONNECTION_RESET",))
+    listed = development.client.get(f"/v1/vector_stores/{store['id']}/files").json()["data"]
+    assert sorted(each["filename"] for each in listed) == [path.name for path in paths]
 
 
 @pytest.mark.parametrize(("theme", "width"), VIEWS)

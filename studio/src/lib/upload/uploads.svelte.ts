@@ -19,6 +19,8 @@ const MAX_ATTEMPTS = 5;
 const REMEMBER_AFTER_MILLISECONDS = 300;
 const MAX_REMEMBERED = 5_000;
 const MAX_FOLDER_CHARACTERS = 512;
+const RESUME_SECONDS = 2;
+const MAX_RESUME_SECONDS = 60;
 
 export type UploadState = "waiting" | "sending" | "done" | "failed";
 
@@ -59,6 +61,9 @@ export class Uploads {
   readonly #stop = new AbortController();
   readonly #draft: string;
   #rememberTimer: ReturnType<typeof setTimeout> | undefined;
+  #resumeTimer: ReturnType<typeof setTimeout> | undefined;
+  /** How often the connection broke since a file was last uploaded. */
+  #breaks = 0;
 
   constructor(
     /** The identifier of the collection. */
@@ -98,6 +103,7 @@ export class Uploads {
 
   /** Go on after a pause. */
   resume(): void {
+    this.#clearResumeTimer();
     this.paused = null;
     for (let free = AT_ONCE - this.counts.sending; free > 0; free--) void this.#work();
   }
@@ -124,6 +130,7 @@ export class Uploads {
   discard(): void {
     this.#stop.abort();
     clearTimeout(this.#rememberTimer);
+    this.#clearResumeTimer();
     this.all = [];
     this.#waiting.length = 0;
     this.counts = { waiting: 0, sending: 0, done: 0, failed: 0 };
@@ -150,6 +157,7 @@ export class Uploads {
     try {
       if (!upload.fileId) upload.fileId = (await this.#send(upload)).id;
       await this.#attach(upload);
+      this.#breaks = 0;
       this.#move(upload, "done");
     } catch (error) {
       if (!this.#stop.signal.aborted) await this.#fail(upload, error);
@@ -178,6 +186,7 @@ export class Uploads {
       upload.attempts = 0;
       this.#wait(upload);
       this.paused = error;
+      if (known.status === UNREACHABLE) this.#resumeLater();
     } else if (known?.temporary && upload.attempts < MAX_ATTEMPTS) {
       this.#wait(upload);
       const seconds = known.retryAfterSeconds || 2 ** upload.attempts / 2;
@@ -186,6 +195,19 @@ export class Uploads {
       upload.error = error;
       this.#move(upload, "failed");
     }
+  }
+
+  /** Go on after a while: the browser tells when it is online again, not when the server is. */
+  #resumeLater(): void {
+    if (this.#resumeTimer !== undefined) return; // several files broke off together
+    const seconds = Math.min(MAX_RESUME_SECONDS, RESUME_SECONDS * 2 ** this.#breaks);
+    this.#breaks += 1;
+    this.#resumeTimer = setTimeout(() => this.resume(), seconds * 1_000);
+  }
+
+  #clearResumeTimer(): void {
+    clearTimeout(this.#resumeTimer);
+    this.#resumeTimer = undefined;
   }
 
   /** Put a file before those that wait, so that files stay in their order. */
