@@ -1,13 +1,12 @@
 """Hostile texts of users, tools, documents and models execute nothing in the studio."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, expect
-from studio.harness import DESKTOP, Studio, running
+from playwright.sync_api import Browser, expect
+from studio.harness import Studio, running
+from studio.hostile_texts import HTML, PAYLOADS, check, watched
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(600)]
 # Each part of the result is the question, so a payload reaches all places where texts are shown.
@@ -28,65 +27,6 @@ async def breaking(call: ToolCall[ToolConfig]) -> ToolResult:
     """Fails with the question."""
     raise ToolError(call.query)
 '''
-HTML = (
-    "<script>alert(1)</script>",
-    "<SCRIPT SRC=https://evil.example/x.js></SCRIPT>",
-    "<img src=x onerror=alert(1)>",
-    "<img src=x onerror=alert(1)//",
-    "<img/src=`x`onerror=alert(1)>",
-    "<img src=https://evil.example/a.png>",
-    "<img src='/\\\\evil.example/b.png'>",
-    "<img src='/\t/evil.example/c.png'>",
-    "<img srcset='https://evil.example/d.png 1x'>",
-    "<picture><source srcset=https://evil.example/e.png><img src=x></picture>",
-    "<svg onload=alert(1)>",
-    "<svg><script>alert(1)</script></svg>",
-    "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
-    "<svg><image href=https://evil.example/f.png /></svg>",
-    "<svg><style><img src=x onerror=alert(1)></style></svg>",
-    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
-    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
-    "<iframe src=javascript:alert(1)></iframe>",
-    "<iframe srcdoc='<script>parent.alert(1)</script>'></iframe>",
-    "<object data=https://evil.example/g></object>",
-    "<embed src=https://evil.example/h>",
-    "<link rel=stylesheet href=https://evil.example/i.css>",
-    "<meta http-equiv=refresh content='0;url=https://evil.example/j'>",
-    "<base href=https://evil.example/><img src=k.png>",
-    "<style>@import url(https://evil.example/l.css);</style>",
-    "<p style='background:url(https://evil.example/m.png)'>x</p>",
-    "<table background=https://evil.example/n.png><tr><td>x</td></tr></table>",
-    "<video src=https://evil.example/o.mp4 autoplay onerror=alert(1)></video>",
-    "<audio src=x onerror=alert(1)></audio>",
-    "<video poster=https://evil.example/p.png></video>",
-    "<input autofocus onfocus=alert(1)>",
-    "<select autofocus onfocus=alert(1)></select>",
-    "<details open ontoggle=alert(1)>x</details>",
-    "<body onload=alert(1)>",
-    "<marquee onstart=alert(1)>x</marquee>",
-    "<form action=javascript:alert(1)><button autofocus onfocus=alert(1)>x</button></form>",
-    "<template><img src=x onerror=alert(1)></template>",
-    "<a href=javascript:alert(1)>x</a>",
-    "<a href='java&Tab;script:alert(1)'>x</a>",
-    "<a href='data:text/html,<script>alert(1)</script>'>x</a>",
-    '"><img src=x onerror=alert(1)>',
-    "--><img src=x onerror=alert(1)><!--",
-    "</textarea><img src=x onerror=alert(1)>",
-    "</title><script>alert(1)</script>",
-)
-MARKDOWN = (
-    "[x](javascript:alert(1))",
-    "[x](<java\tscript:alert(1)>)",
-    "![x](https://evil.example/q.png)",
-    '![x" onerror="alert(1)](x)',
-    '[x](https://host.example/"onmouseover="alert(1))',
-    "```<img src=x onerror=alert(1)>\n<script>alert(1)</script>\n```",
-    "[x]: javascript:alert(1)\n\n[x]",
-    "<javascript:alert(1)>",
-)
-PAYLOADS = (*HTML, *MARKDOWN)
-SAFE_LINKS = {"http:", "https:", "mailto:"}
-_PROTOCOLS = "[...document.querySelectorAll('a[href], area[href]')].map((link) => link.protocol)"
 _INSERT = "(html) => document.body.insertAdjacentHTML('beforeend', html)"
 
 
@@ -99,37 +39,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
     (plugins / "hostile.py").write_text(PLUGIN)
     with running(folder, browser, HEDDLE_TOOLS_PLUGINS_DIR=str(plugins)) as studio:
         yield studio
-
-
-@contextmanager
-def watched(studio: Studio, *, policy: bool) -> Iterator[tuple[Page, list[str]]]:
-    """Open a window, and list what its page executes and which other hosts it asks.
-
-    Args:
-        studio: The studio.
-        policy: Whether the browser obeys the content security policy. Without it, only the
-            sanitiser stops a payload.
-    """
-    context = studio.browser.new_context(
-        bypass_csp=not policy, viewport={"width": DESKTOP, "height": 800}, locale="en"
-    )
-    page, executed = context.new_page(), list[str]()
-    host = urlsplit(studio.url).netloc
-
-    def note(dialog: Dialog) -> None:
-        executed.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    def ask(url: str) -> None:
-        if urlsplit(url).scheme in ("http", "https") and urlsplit(url).netloc != host:
-            executed.append(f"request: {url}")
-
-    page.on("dialog", note)
-    page.on("request", lambda request: ask(request.url))
-    try:
-        yield page, executed
-    finally:
-        context.close()
 
 
 def create(studio: Studio, name: str, title: str) -> str:
@@ -176,7 +85,5 @@ def test_tools_sources_and_models_execute_nothing(hostile: Studio, *, policy: bo
             article.get_by_role("heading", name="1 source").wait_for()
             for summary in article.locator("summary:visible").all():
                 summary.click()
-            page.wait_for_load_state("networkidle")
-            assert executed == [], payload
-            assert set(page.evaluate(_PROTOCOLS)) <= SAFE_LINKS, payload
+            check(page, executed, payload)
             page.get_by_role("button", name="Clear").click()
