@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
@@ -17,7 +16,6 @@ from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
     Violation,
-    to_status,
 )
 from heddle_runtime.paging import page
 from heddle_runtime.struct_codec import from_struct, to_struct
@@ -154,28 +152,19 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
             return tool_pb2.ValidateToolConfigResponse(violations=[violation])
         return tool_pb2.ValidateToolConfigResponse(effective_config=to_struct(config))
 
-    async def ListFunctions(
-        self, request: tool_pb2.ListFunctionsRequest, context: object
-    ) -> tool_pb2.ListFunctionsResponse:
-        [invocation] = request.invocations
-        config = from_struct(invocation.config)
-        if "url" not in config:
-            error = to_status(InvalidRequestError("The configuration is wrong: no server."))
-            return tool_pb2.ListFunctionsResponse(
-                functions=[tool_pb2.ToolFunctions(id=invocation.id, error=error)]
-            )
-        told = chat_pb2.FunctionDeclaration(
+    async def InspectMcpServer(
+        self, request: tool_pb2.InspectMcpServerRequest, context: object
+    ) -> tool_pb2.InspectMcpServerResponse:
+        if not request.url:
+            raise InvalidRequestError("The request names no server.")
+        find = tool_pb2.InspectedMcpTool(
             name="find",
-            description=f"Finds for {request.assistant.organization}.\x1b[31m",
-            parameters_schema_json='{"type": "object"}',
+            description=f"Finds for {request.organization}.\x1b[31m",
+            input_schema_json='{"type": "object"}',
+            pin="sha256:12",
         )
-        long = tool_pb2.HeldBackFunction(
-            declaration=chat_pb2.FunctionDeclaration(name="long"), reason="It is too long."
-        )
-        held_back = [tool_pb2.HeldBackFunction(declaration=told, pin="sha256:12"), long]
-        return tool_pb2.ListFunctionsResponse(
-            functions=[tool_pb2.ToolFunctions(id=invocation.id, held_back=held_back)]
-        )
+        long = tool_pb2.InspectedMcpTool(name="long", problem="It is too long.")
+        return tool_pb2.InspectMcpServerResponse(tools=[find, long])
 
 
 class Connectors(connector_pb2_grpc.ConnectorServiceServicer):

@@ -36,6 +36,7 @@ from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.mcp_inspection import McpInspection
 from heddle_tools_service.providers.files import AssistantFiles
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
 from heddle_tools_service.providers.knowledge.documents import DocumentSearch
@@ -50,7 +51,7 @@ from heddle_tools_service.providers.rubrics import AssistantRubrics
 from heddle_tools_service.providers.web_search.searches import AssistantWeb
 from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Tool, ToolCall
+from heddle_tools_service.sdk import Assistant, Tool, ToolCall
 from heddle_tools_service.sdk.testing.loading import requestable
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
@@ -164,6 +165,10 @@ async def serving(
             weather = OpenMeteo(http, NOWHERE, NOWHERE)
             workspace_threads = Threads(threads)
             conversations = Conversations(http)
+
+            def servers(assistant: Assistant) -> AssistantServers:
+                return AssistantServers(conversations, {}, None, assistant)
+
             capabilities = Capabilities(
                 {
                     httpx.AsyncClient: lambda _: http,
@@ -173,9 +178,7 @@ async def serving(
                     Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
                     Pages: lambda call: PageSearch(client(call)),
                     Passages: lambda call: CollectionSearch(client(call)),
-                    RemoteServers: lambda call: AssistantServers(
-                        conversations, {}, None, call.assistant
-                    ),
+                    RemoteServers: lambda call: servers(call.assistant),
                     Rubrics: lambda call: AssistantRubrics(
                         None, folder / "rubrics", call.assistant
                     ),
@@ -191,7 +194,8 @@ async def serving(
             )
             runner = ToolRunner(register(capabilities), Threads(threads), default_timeout)
             add = pb_grpc.add_ToolServiceServicer_to_server
-            yield [bind(add, ToolServicer(runner, SemanticSimilarity(stub), AssistantOwners(None)))]
+            similarity, owners = SemanticSimilarity(stub), AssistantOwners(None)
+            yield [bind(add, ToolServicer(runner, similarity, owners, McpInspection(servers)))]
 
     async with (
         running(app(), SETTINGS) as service,

@@ -70,6 +70,16 @@ def test_an_address_with_a_password_is_a_secret(url: str) -> None:
     assert is_sealed(sealed({"base_url": url}, KEYS, "uni")["base_url"])
 
 
+def test_the_pin_of_a_tool_is_public_whatever_the_tool_is_called() -> None:
+    pin = f"sha256:{'0' * 64}"
+    server = {"token": pin, "pins": {"get_token": pin, "api_key": "a secret"}}
+    config = {"mcp_servers": {"lib": server}, "pins": {"a": {"token": pin}}}
+    shown = {"token": "********", "pins": {"get_token": pin, "api_key": "********"}}
+    stored = sealed(config, KEYS, "uni")
+    assert masked(stored) == {"mcp_servers": {"lib": shown}, "pins": {"a": {"token": "********"}}}
+    assert unmasked(masked(stored), stored, KEYS, "uni") == config
+
+
 @pytest.mark.parametrize("value", [None, "", True, False])
 def test_nothing_is_no_secret(value: object) -> None:
     assert masked({"api_key": value}) == {"api_key": value}

@@ -80,6 +80,16 @@ def test_moodle_is_read() -> None:
     assert found.moodle == pb.Moodle(url="http://m", token="t")
 
 
+def test_pins_of_mcp_servers_are_read_if_they_have_the_form_of_one() -> None:
+    pins = {"find": f"sha256:{'0' * 64}", "tell": "md5:1", "show": 5}
+    config = {
+        "mcp_servers": {"a": {"url": "https://a", "pins": pins}, "b": {"url": "b", "pins": 5}}
+    }
+    servers = resolved("uni", config, {}).mcp_servers
+    assert dict(servers["a"].pins) == {"find": pins["find"]}
+    assert not servers["b"].pins
+
+
 def test_what_opens_mcp_servers_is_read() -> None:
     library = {"url": "https://lib/mcp/", "token": "t"}
     config = {**default(mcp_servers={"old": library}), "mcp_servers": {"lib": library, "x": 5}}

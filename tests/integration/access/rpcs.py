@@ -384,6 +384,9 @@ RPCS: dict[str, Rpc] = {
     "Tool.ListFunctions": Rpc(
         ALL, lambda it: {"invocations": [_invocation(it, "simple_rag")], "assistant": _of_owner()}
     ),
+    "Tool.InspectMcpServer": Rpc(
+        NOT_FOUND, lambda _: {"organization": "uni", "url": "https://mcp.example/mcp"}
+    ),
     "Tool.AssessTools": Rpc(ALL, _tools("simple_rag")),
     "Tool.ExecuteTool simple_rag": Rpc(FAILED, _tool("simple_rag")),
     "Tool.ExecuteTools simple_rag": Rpc(SEARCH, _tools("simple_rag")),

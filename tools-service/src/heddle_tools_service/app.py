@@ -33,6 +33,7 @@ from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.capability_injection import Capabilities
 from heddle_tools_service.generation import Channel, ConnectorModel
+from heddle_tools_service.mcp_inspection import McpInspection
 from heddle_tools_service.providers.files import AssistantFiles
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
 from heddle_tools_service.providers.knowledge.documents import DocumentSearch
@@ -50,7 +51,7 @@ from heddle_tools_service.providers.web_search.searches import AssistantWeb, ope
 from heddle_tools_service.providers.web_search.sites import SearchSite
 from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.registry import ENTRY_POINTS, Registry, builtin
-from heddle_tools_service.sdk import ToolCall
+from heddle_tools_service.sdk import Assistant, ToolCall
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
@@ -136,6 +137,9 @@ async def app(
         def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
             return KnowledgeClient(knowledge_stub, call.grant)
 
+        def servers(assistant: Assistant) -> AssistantServers:
+            return AssistantServers(conversations, settings.mcp_commands, organizations, assistant)
+
         capabilities = Capabilities(
             {
                 httpx.AsyncClient: lambda _: http,
@@ -145,9 +149,7 @@ async def app(
                 Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
                 Pages: lambda call: PageSearch(client(call)),
                 Passages: lambda call: CollectionSearch(client(call)),
-                RemoteServers: lambda call: AssistantServers(
-                    conversations, settings.mcp_commands, organizations, call.assistant
-                ),
+                RemoteServers: lambda call: servers(call.assistant),
                 Rubrics: lambda call: AssistantRubrics(
                     rubrics, settings.rubrics_dir, call.assistant
                 ),
@@ -170,7 +172,7 @@ async def app(
         yield [
             bind(
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
-                ToolServicer(runner, similarity, AssistantOwners(secret)),
+                ToolServicer(runner, similarity, AssistantOwners(secret), McpInspection(servers)),
                 {
                     "plugins": tools_check(registry),
                     "workspaces": folder_check(settings.workspace_dir),

@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context, caller, remaining
-from heddle_runtime.errors import InvalidRequestError, Violation, from_status
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation, from_status
 from heddle_runtime.paging import page
 
 from heddle_tools_service.assistant_owner import AssistantOwners
 from heddle_tools_service.config_validation import validate_configs
 from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.execution import running
+from heddle_tools_service.mcp_inspection import MCP, McpInspection
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.tool_runner import ToolRunner
 
@@ -26,11 +27,16 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     """Translates between the contract and the tool runner."""
 
     def __init__(
-        self, runner: ToolRunner, similarity: SemanticSimilarity, owners: AssistantOwners
+        self,
+        runner: ToolRunner,
+        similarity: SemanticSimilarity,
+        owners: AssistantOwners,
+        inspection: McpInspection,
     ) -> None:
         self._runner = runner
         self._similarity = similarity
         self._owners = owners
+        self._inspection = inspection
         self._registry = runner.registry
 
     async def ListTools(
@@ -85,6 +91,15 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
             for invocation in request.invocations
         ]
         return pb.ListFunctionsResponse(functions=await asyncio.gather(*functions))
+
+    async def InspectMcpServer(
+        self, request: pb.InspectMcpServerRequest, context: Context
+    ) -> pb.InspectMcpServerResponse:
+        """Return the tools of an MCP server, compared with pins."""
+        if self._registry.get(MCP).disabled:  # such an installation reaches no MCP servers
+            raise NotFoundError(f"The tool {MCP!r} is switched off here.")
+        tools = await self._inspection.tools(request, caller().identity, remaining(context))
+        return pb.InspectMcpServerResponse(tools=tools)
 
     async def AssessTools(
         self, request: pb.AssessToolsRequest, context: Context

@@ -29,6 +29,10 @@ class RemoteTool:
     description: str
     schema: Mapping[str, Any]
     """The JSON Schema of its arguments. A stranger's: not to be evaluated here."""
+    title: str = ""
+    """The server's name of it for people. Models do not see it."""
+    accepted: str = ""
+    """The pin of the form that the assistant's organisation has accepted, empty if none is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ def pin(remote_tool: RemoteTool) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
-    """Return a tool's pin, and why models cannot see it; an empty reason if they can."""
+def acceptable_form(remote_tool: RemoteTool) -> tuple[str, str]:
+    """Return a tool's pin, and why nobody can accept it; one of both is empty."""
     name = remote_tool.name[:80]
     try:
         form, size = pin(remote_tool), len(json.dumps(remote_tool.schema))
@@ -39,19 +39,28 @@ def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
             "",
             f"The tool {name!r} has a schema that is no JSON. Its server must correct it.",
         )
-    accepted = config.pins.get(remote_tool.name)
-    accept = f"Look at what it says now (`heddle mcp pins`), then set pins.{name} to {form}."
     if size > _MAX_SCHEMA_BYTES or len(remote_tool.description) > _MAX_DESCRIPTION_CHARS:
         return "", (
             f"The tool {name!r} is not shown to models: its description may have "
             f"{_MAX_DESCRIPTION_CHARS:,} characters, its schema {_MAX_SCHEMA_BYTES:,} bytes. Its "
             "server must shorten them."
         )
+    return form, ""
+
+
+def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
+    """Return a tool's pin, and why models cannot see it; an empty reason if they can."""
+    name = remote_tool.name[:80]
+    form, problem = acceptable_form(remote_tool)
+    if problem:
+        return "", problem
+    accepted = {config.pins.get(remote_tool.name, ""), remote_tool.accepted} - {""}
+    accept = f"Look at what it says now (`heddle mcp pins`), then set pins.{name} to {form}."
     if remote_tool.name not in config.tools:
         return form, f"The tool {name!r} is not among `tools`. Add it there. {accept}"
-    if accepted is None:
+    if not accepted:
         return form, f"The tool {name!r} is held back: nobody has accepted it. {accept}"
-    if accepted != form:
+    if form not in accepted:
         reason = f"The tool {name!r} is held back: it has changed since it was accepted. {accept}"
         return form, reason
     return form, ""

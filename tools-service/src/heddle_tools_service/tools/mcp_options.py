@@ -49,7 +49,8 @@ class McpConfig(ToolConfig):
         title="Accepted forms",
         default={},
         description="By a tool's name, the form in which it was accepted, as `heddle mcp pins` "
-        "prints it. A tool that has none, or has changed since, is held back.",
+        "prints it. A tool that has changed since, or was accepted neither here nor in the "
+        "settings of the organisation, is held back.",
         examples=[
             {"search": "sha256:cf74d694150d5d20ac2981ce50dc045f56f50c570380b49c98bcbca739bae995"}
         ],

@@ -143,7 +143,8 @@ class Organization(_message.Message):
     settings_json: _builtins.str
     """The settings, the text of one JSON object with `providers`, `knowledge_base`, `moodle`,
     `mcp_servers`, `global_default_model`, `small_fast_model`, `assistant_defaults`, `prices` and
-    `output_hosts`, a text as `heddle.assistant.v1.Assistant.output_hosts`.
+    `output_hosts`, a text as `heddle.assistant.v1.Assistant.output_hosts`. `mcp_servers` has, by
+    name, objects with `url`, `token` and `pins`, as `McpServer`.
     These members may also be in `setups.default`, as in LAMB; if a member is in both places, the
     outer one is used, and objects are merged. Unknown members are kept. At most 262144
     characters, nested at most 32 levels deep.
@@ -913,25 +914,53 @@ Global___ResolveUserResponse: _TypeAlias = ResolveUserResponse  # noqa: Y015
 
 @_typing.final
 class McpServer(_message.Message):
-    """An MCP server that requires a token."""
+    """An MCP server of an organisation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class PinsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     URL_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
+    PINS_FIELD_NUMBER: _builtins.int
     url: _builtins.str
     """The address without a trailing slash. The token is sent to this address only."""
     token: _builtins.str
-    """The token, sent as `Authorization: Bearer`."""
+    """The token, sent as `Authorization: Bearer`. Empty if the server requires none."""
+    @_builtins.property
+    def pins(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """By the name of a tool, the form in which the organisation has accepted it, for all assistants
+        that name the server as their `credential`. See `heddle.tool.v1.InspectedMcpTool.pin`.
+        """
+
     def __init__(
         self,
         *,
         url: _builtins.str = ...,
         token: _builtins.str = ...,
+        pins: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["token", b"token", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pins", b"pins", "token", b"token", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -57,6 +57,38 @@ as far as the operating system can prevent it: mounted and packaged tools.
 """
 Global___ToolIsolation: _TypeAlias = ToolIsolation  # noqa: Y015
 
+class _PinState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PinStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PinState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PIN_STATE_UNSPECIFIED: _PinState.ValueType  # 0
+    """Not used."""
+    PIN_STATE_NEW: _PinState.ValueType  # 1
+    """There is no pin of the tool."""
+    PIN_STATE_UNCHANGED: _PinState.ValueType  # 2
+    """The pin is that of the current form."""
+    PIN_STATE_CHANGED: _PinState.ValueType  # 3
+    """The pin is of another form."""
+    PIN_STATE_MISSING: _PinState.ValueType  # 4
+    """There is a pin, and the server does not have the tool."""
+
+class PinState(_PinState, metaclass=_PinStateEnumTypeWrapper):
+    """How the current form of a tool compares with the pin of it."""
+
+PIN_STATE_UNSPECIFIED: PinState.ValueType  # 0
+"""Not used."""
+PIN_STATE_NEW: PinState.ValueType  # 1
+"""There is no pin of the tool."""
+PIN_STATE_UNCHANGED: PinState.ValueType  # 2
+"""The pin is that of the current form."""
+PIN_STATE_CHANGED: PinState.ValueType  # 3
+"""The pin is of another form."""
+PIN_STATE_MISSING: PinState.ValueType  # 4
+"""There is a pin, and the server does not have the tool."""
+Global___PinState: _TypeAlias = PinState  # noqa: Y015
+
 @_typing.final
 class Tool(_message.Message):
     """An installed tool."""
@@ -1211,6 +1243,154 @@ class ListFunctionsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListFunctionsResponse: _TypeAlias = ListFunctionsResponse  # noqa: Y015
+
+@_typing.final
+class InspectMcpServerRequest(_message.Message):
+    """Request of `InspectMcpServer`. Exactly one of `url` and `command` is set."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class PinsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    URL_FIELD_NUMBER: _builtins.int
+    COMMAND_FIELD_NUMBER: _builtins.int
+    CREDENTIAL_FIELD_NUMBER: _builtins.int
+    PINS_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation whose `mcp_servers` contain `credential`. If empty, it is the
+    operator's.
+    """
+    url: _builtins.str
+    """The address of the server, which speaks streamable HTTP: `http` or `https`, without a query."""
+    command: _builtins.str
+    """The name of a command of `HEDDLE_TOOLS_MCP_COMMANDS`, which is started and speaks over its
+    streams.
+    """
+    credential: _builtins.str
+    """A name in `mcp_servers` of the organisation. Its token is sent to the server. Fails with
+    `FAILED_PRECONDITION` if `url` is not the address that is stored beside the token.
+    """
+    @_builtins.property
+    def pins(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The pins to compare with, by the name of the tool: `sha256:` and 64 hexadecimal digits. Usually
+        those that were accepted before.
+        """
+
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        url: _builtins.str = ...,
+        command: _builtins.str = ...,
+        credential: _builtins.str = ...,
+        pins: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "credential", b"credential", "organization", b"organization", "pins", b"pins", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InspectMcpServerRequest: _TypeAlias = InspectMcpServerRequest  # noqa: Y015
+
+@_typing.final
+class InspectMcpServerResponse(_message.Message):
+    """Response of `InspectMcpServer`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOLS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___InspectedMcpTool]:
+        """The tools in the order of the server, then those that only `pins` of the request contains,
+        ordered by name. The server can list a name twice.
+        """
+
+    def __init__(
+        self,
+        *,
+        tools: _abc.Iterable[Global___InspectedMcpTool] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["tools", b"tools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InspectMcpServerResponse: _TypeAlias = InspectMcpServerResponse  # noqa: Y015
+
+@_typing.final
+class InspectedMcpTool(_message.Message):
+    """A tool of an MCP server. Texts are the server's, with the token replaced by `[redacted]`: show
+    them to people, and do not send them to a model before a person has accepted them.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    INPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    PIN_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The server's name of the tool. Bindings use it in `tools` and `pins`."""
+    title: _builtins.str
+    """The server's name of the tool for people, empty if it has none. Models do not see it, so the
+    pin does not depend on it.
+    """
+    description: _builtins.str
+    """The server's description of the tool. Models follow it."""
+    input_schema_json: _builtins.str
+    """The JSON Schema of the arguments, the text of one JSON object. Empty if the server no longer
+    has the tool.
+    """
+    pin: _builtins.str
+    """The pin of the current form: `sha256:` and the SHA-256 of name, description and schema in
+    hexadecimal. Empty if the tool cannot be accepted.
+    """
+    state: Global___PinState.ValueType
+    """The comparison with `pins` of the request."""
+    problem: _builtins.str
+    """Why the tool cannot be accepted, in one or two sentences. Empty if it can."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        title: _builtins.str = ...,
+        description: _builtins.str = ...,
+        input_schema_json: _builtins.str = ...,
+        pin: _builtins.str = ...,
+        state: Global___PinState.ValueType = ...,
+        problem: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "input_schema_json", b"input_schema_json", "name", b"name", "pin", b"pin", "problem", b"problem", "state", b"state", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InspectedMcpTool: _TypeAlias = InspectedMcpTool  # noqa: Y015
 
 @_typing.final
 class AssessToolsRequest(_message.Message):

@@ -67,6 +67,11 @@ class ToolServiceStub:
                 request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsRequest.SerializeToString,
                 response_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsResponse.FromString,
                 _registered_method=True)
+        self.InspectMcpServer = channel.unary_unary(
+                '/heddle.tool.v1.ToolService/InspectMcpServer',
+                request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.InspectMcpServerRequest.SerializeToString,
+                response_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.InspectMcpServerResponse.FromString,
+                _registered_method=True)
         self.ExecuteTool = channel.unary_stream(
                 '/heddle.tool.v1.ToolService/ExecuteTool',
                 request_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.ExecuteToolRequest.SerializeToString,
@@ -135,6 +140,23 @@ class ToolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def InspectMcpServer(self, request, context):
+        """Connects to an MCP server and returns its tools, each with the pin that accepts its current
+        form, compared with the pins of the request. Calls no tool. Only for operators, and for
+        administrators of the organisation of the request; for others the call fails with `NOT_FOUND`,
+        as for an organisation that does not exist.
+
+        The server has 20 seconds, or nine tenths of the time until the deadline if that is less, and
+        may send 4 MiB and 500 tools. Addresses in private networks, redirects and compressed responses
+        are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, with
+        `UNAVAILABLE` if the server is down or too slow, and with `FAILED_PRECONDITION` and the reason
+        `TOOL_FAILED` if it must not be reached, refuses access, or does not speak MCP. The message
+        names the cause and contains no text of the server.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ExecuteTool(self, request, context):
         """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
         unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
@@ -188,6 +210,11 @@ def add_ToolServiceServicer_to_server(servicer, server):
                     servicer.AssessTools,
                     request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsRequest.FromString,
                     response_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsResponse.SerializeToString,
+            ),
+            'InspectMcpServer': grpc.unary_unary_rpc_method_handler(
+                    servicer.InspectMcpServer,
+                    request_deserializer=heddle_dot_tool_dot_v1_dot_tool__pb2.InspectMcpServerRequest.FromString,
+                    response_serializer=heddle_dot_tool_dot_v1_dot_tool__pb2.InspectMcpServerResponse.SerializeToString,
             ),
             'ExecuteTool': grpc.unary_stream_rpc_method_handler(
                     servicer.ExecuteTool,
@@ -365,6 +392,33 @@ class ToolService:
             '/heddle.tool.v1.ToolService/AssessTools',
             heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsRequest.SerializeToString,
             heddle_dot_tool_dot_v1_dot_tool__pb2.AssessToolsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InspectMcpServer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.tool.v1.ToolService/InspectMcpServer',
+            heddle_dot_tool_dot_v1_dot_tool__pb2.InspectMcpServerRequest.SerializeToString,
+            heddle_dot_tool_dot_v1_dot_tool__pb2.InspectMcpServerResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -60,6 +60,19 @@ class ToolServiceStub:
     tool that cannot be assessed, for example because its configuration is wrong, is unavailable
     and has an error of its own; the call succeeds.
     """
+    InspectMcpServer: _grpc.UnaryUnaryMultiCallable[_tool_pb2.InspectMcpServerRequest, _tool_pb2.InspectMcpServerResponse]
+    """Connects to an MCP server and returns its tools, each with the pin that accepts its current
+    form, compared with the pins of the request. Calls no tool. Only for operators, and for
+    administrators of the organisation of the request; for others the call fails with `NOT_FOUND`,
+    as for an organisation that does not exist.
+
+    The server has 20 seconds, or nine tenths of the time until the deadline if that is less, and
+    may send 4 MiB and 500 tools. Addresses in private networks, redirects and compressed responses
+    are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, with
+    `UNAVAILABLE` if the server is down or too slow, and with `FAILED_PRECONDITION` and the reason
+    `TOOL_FAILED` if it must not be reached, refuses access, or does not speak MCP. The message
+    names the cause and contains no text of the server.
+    """
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]
     """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
     unless the call fails. Fails with `NOT_FOUND` for an unknown tool, `INVALID_ARGUMENT` with
@@ -105,6 +118,19 @@ class ToolServiceAsyncStub(ToolServiceStub):
     that must run now without a choice. For bindings of mode `MODE_AGENT`, before each decision. A
     tool that cannot be assessed, for example because its configuration is wrong, is unavailable
     and has an error of its own; the call succeeds.
+    """
+    InspectMcpServer: _aio.UnaryUnaryMultiCallable[_tool_pb2.InspectMcpServerRequest, _tool_pb2.InspectMcpServerResponse]  # type: ignore[assignment]
+    """Connects to an MCP server and returns its tools, each with the pin that accepts its current
+    form, compared with the pins of the request. Calls no tool. Only for operators, and for
+    administrators of the organisation of the request; for others the call fails with `NOT_FOUND`,
+    as for an organisation that does not exist.
+
+    The server has 20 seconds, or nine tenths of the time until the deadline if that is less, and
+    may send 4 MiB and 500 tools. Addresses in private networks, redirects and compressed responses
+    are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, with
+    `UNAVAILABLE` if the server is down or too slow, and with `FAILED_PRECONDITION` and the reason
+    `TOOL_FAILED` if it must not be reached, refuses access, or does not speak MCP. The message
+    names the cause and contains no text of the server.
     """
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]  # type: ignore[assignment]
     """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
@@ -184,6 +210,25 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         that must run now without a choice. For bindings of mode `MODE_AGENT`, before each decision. A
         tool that cannot be assessed, for example because its configuration is wrong, is unavailable
         and has an error of its own; the call succeeds.
+        """
+
+    @_abc_1.abstractmethod
+    def InspectMcpServer(
+        self,
+        request: _tool_pb2.InspectMcpServerRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tool_pb2.InspectMcpServerResponse, _abc.Awaitable[_tool_pb2.InspectMcpServerResponse]]:
+        """Connects to an MCP server and returns its tools, each with the pin that accepts its current
+        form, compared with the pins of the request. Calls no tool. Only for operators, and for
+        administrators of the organisation of the request; for others the call fails with `NOT_FOUND`,
+        as for an organisation that does not exist.
+
+        The server has 20 seconds, or nine tenths of the time until the deadline if that is less, and
+        may send 4 MiB and 500 tools. Addresses in private networks, redirects and compressed responses
+        are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, with
+        `UNAVAILABLE` if the server is down or too slow, and with `FAILED_PRECONDITION` and the reason
+        `TOOL_FAILED` if it must not be reached, refuses access, or does not speak MCP. The message
+        names the cause and contains no text of the server.
         """
 
     @_abc_1.abstractmethod

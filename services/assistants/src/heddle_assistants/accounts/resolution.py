@@ -7,7 +7,7 @@ from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
 
-from heddle_assistants.accounts.secret_members import Config, masked
+from heddle_assistants.accounts.secret_members import PIN, Config, masked
 
 _SETUP = "default"
 _DEFAULTS = "assistant_defaults"
@@ -55,7 +55,9 @@ def _add_servers(response: pb.ResolveSettingsResponse, setup: Mapping[str, Any])
         response.moodle.CopyFrom(moodle)
     for name, mcp_server in _object(setup, _MCP).items():
         if isinstance(mcp_server, Mapping) and (url := _first(mcp_server, "url").rstrip("/")):
-            server = pb.McpServer(url=url, token=_first(mcp_server, "token", "api_key"))
+            server = pb.McpServer(
+                url=url, token=_first(mcp_server, "token", "api_key"), pins=_pins(mcp_server)
+            )
             response.mcp_servers[_text(name)].CopyFrom(server)
 
 
@@ -165,6 +167,11 @@ def _is_free(
         known = _provider(own)
         return known.enabled and (not known.models or model in known.models)
     return not _object(_object(theirs, "providers"), provider)
+
+
+def _pins(mcp_server: Mapping[str, Any]) -> dict[str, str]:
+    pins = _object(mcp_server, "pins").items()
+    return {_text(name): pin for name, pin in pins if isinstance(pin, str) and PIN.fullmatch(pin)}
 
 
 def _object(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -14,6 +14,8 @@ _NAMES = re.compile(
     r"|authorization|auth|cookie|wstoken|bearer)$",
     re.IGNORECASE | re.ASCII,
 )
+PIN = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+"""The accepted form of a tool of an MCP server. It is public, whatever the tool is called."""
 _PUBLIC = re.compile(r"public_?key$", re.IGNORECASE | re.ASCII)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _URL_WITH_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s/?#@]*:[^\s/?#@]*@", re.IGNORECASE)
@@ -124,12 +126,22 @@ def _changed(
                     walk(item, (*place, index), secret=secret) for index, item in enumerate(value)
                 ]
             case _:
-                return change(value, place) if applies(secret, value) else value
+                named = secret and not _is_pin(place, value)
+                return change(value, place) if applies(named, value) else value
 
     return {
         name: walk(item, (*place, name), secret=is_secret_name(name))
         for name, item in config.items()
     }
+
+
+def _is_pin(place: Place, value: Any) -> bool:  # noqa: ANN401 - any JSON value
+    """Say whether a value is at `mcp_servers.SERVER.pins.TOOL` and has the form of a pin."""
+    match place:
+        case (*_, "mcp_servers", _, "pins", _):
+            return isinstance(value, str) and bool(PIN.fullmatch(value))
+        case _:
+            return False
 
 
 def is_secret_name(name: str) -> bool:

@@ -1,5 +1,6 @@
 """A server that may be reached."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heddle_runtime.redaction import REDACTED
@@ -17,6 +18,8 @@ class Reach:
     """A program and its arguments."""
     name: str = ""
     """The operator's name of the command."""
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """By a tool's name, the form that the organisation has accepted."""
 
     @property
     def who(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from heddle.account.v1.account_pb2 import McpServer
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.egress import server_address
 from heddle_runtime.organization_settings import OrganizationSettings
@@ -65,8 +66,10 @@ class AssistantServers:
             url = server_address(server.url)
         except ValueError as error:
             raise ToolError(f"{CONFIGURATION_ERROR} the url {error}") from None
-        token = await self._token(server.credential, url) if server.credential else ""
-        return Reach(server.seconds, url=server.url, token=token)
+        if not server.credential:
+            return Reach(server.seconds, url=server.url)
+        stored = await self._stored(server.credential, url)
+        return Reach(server.seconds, url=server.url, token=stored.token, pins=stored.pins)
 
     def _command(self, name: str) -> tuple[str, ...]:
         command = self.commands.get(name)
@@ -78,8 +81,8 @@ class AssistantServers:
             )
         return command
 
-    async def _token(self, name: str, url: str) -> str:
-        """Return what opens a server, if it is that server's."""
+    async def _stored(self, name: str, url: str) -> McpServer:
+        """Return what the organisation has stored for a server, if it is that server's."""
         settings = await settings_of(self.settings, self.assistant, CONFIGURATION_ERROR)
         if name not in settings.mcp_servers:
             raise ToolError(
@@ -96,7 +99,7 @@ class AssistantServers:
                 "binding's url.",
                 kind="foreign_credential",
             )
-        return server.token
+        return server
 
 
 def _with_place(error: ToolError, reach: Reach) -> ToolError:

@@ -125,7 +125,13 @@ class Session:
     def _tool(self, tool: types.Tool) -> RemoteTool:
         clean = self.reach.without_secret
         schema = json.loads(clean(json.dumps(tool.input_schema)))
-        return RemoteTool(tool.name, clean(tool.description or ""), schema)
+        return RemoteTool(
+            clean(tool.name),
+            clean(tool.description or ""),
+            schema,
+            title=clean(tool.title or ""),
+            accepted=self.reach.pins.get(tool.name, ""),
+        )
 
 
 def _read(block: types.ContentBlock) -> tuple[list[str], list[str]]:

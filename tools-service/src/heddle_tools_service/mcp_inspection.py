@@ -1,0 +1,122 @@
+"""Shows people what an MCP server offers before assistants may use it, and what has changed."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
+from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import may_administer, may_administer_in
+from pydantic import ValidationError
+
+from heddle_tools_service.capabilities.remote_servers import (
+    RemoteServers,
+    RemoteSession,
+    RemoteTool,
+)
+from heddle_tools_service.result_mapping import failure
+from heddle_tools_service.sdk import Assistant, ToolError
+from heddle_tools_service.tools.mcp_acceptance import acceptable_form
+from heddle_tools_service.tools.mcp_options import McpConfig
+from heddle_tools_service.validation_errors import Noun, model_violations
+
+MCP = "mcp"
+"""The tool that calls these servers."""
+_REQUEST = Noun("", "a field of the request", "request")
+
+
+class McpInspection:
+    """Connects to MCP servers for administrators."""
+
+    def __init__(self, servers: Callable[[Assistant], RemoteServers]) -> None:
+        """Take what returns the servers that an assistant may use."""
+        self._servers = servers
+
+    async def tools(
+        self, request: pb.InspectMcpServerRequest, identity: Identity, remaining: float
+    ) -> list[pb.InspectedMcpTool]:
+        """Return the tools of a server, compared with pins.
+
+        Args:
+            request: Which server, and the pins.
+            identity: Who wants to know.
+            remaining: Seconds until the deadline of the call.
+
+        Raises:
+            NotFoundError: The caller does not administer the organisation.
+            InvalidRequestError: The request names no server, or several.
+            HeddleError: The server may not be reached, does not answer or does not speak MCP.
+        """
+        _require_administrator(identity, request.organization)
+        pins = dict(request.pins)
+        config = _config(request, pins)
+        servers = self._servers(Assistant(organization=request.organization))
+        try:
+            tools = await servers.use(config.server(remaining), _tools)
+        except ToolError as error:
+            raise failure(MCP, error) from error
+        return [*_compared(tools, pins), *_missing(tools, pins)]
+
+
+def _require_administrator(identity: Identity, organization: str) -> None:
+    # Without an organisation, the credentials are those of the operator's own assistants.
+    if organization:
+        allowed = may_administer_in(identity, organization)
+    else:
+        allowed = may_administer(identity)
+    if not allowed:
+        raise NotFoundError(f"There is no organisation {organization[:100]!r}.")
+
+
+def _config(request: pb.InspectMcpServerRequest, pins: Mapping[str, str]) -> McpConfig:
+    try:
+        return McpConfig(
+            url=request.url,
+            command=request.command,
+            credential=request.credential,
+            pins=dict(pins),
+        )
+    except ValidationError as error:
+        violations = [
+            Violation(each.field.lstrip(".") or "url", each.description)
+            for each in model_violations(error, _REQUEST)
+        ]
+        raise InvalidRequestError("The request names no server.", violations) from None
+
+
+async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:
+    return await session.tools()
+
+
+def _compared(
+    tools: Sequence[RemoteTool], pins: Mapping[str, str]
+) -> Iterator[pb.InspectedMcpTool]:
+    for each in tools:
+        pin, problem = acceptable_form(each)
+        yield pb.InspectedMcpTool(
+            name=each.name,
+            title=each.title,
+            description=each.description,
+            input_schema_json=_text(each),
+            pin=pin,
+            state=_state(pin, pins.get(each.name, "")),
+            problem=problem,
+        )
+
+
+def _state(pin: str, accepted: str) -> "pb.PinState.ValueType":
+    if not accepted:
+        return pb.PIN_STATE_NEW
+    return pb.PIN_STATE_UNCHANGED if pin == accepted else pb.PIN_STATE_CHANGED
+
+
+def _missing(tools: Sequence[RemoteTool], pins: Mapping[str, str]) -> Iterator[pb.InspectedMcpTool]:
+    for name in sorted(pins.keys() - {each.name for each in tools}):
+        yield pb.InspectedMcpTool(name=name, state=pb.PIN_STATE_MISSING)
+
+
+def _text(remote_tool: RemoteTool) -> str:
+    try:
+        return json.dumps(remote_tool.schema, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return ""
