@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import SERVICES, ServiceClients
 from heddle_runtime.client import channel
+from heddle_runtime.egress import SETTING
 from heddle_runtime.server import Binding, running
 from heddle_runtime.settings import ServiceSettings
 from integration.browser import browser
@@ -73,6 +74,9 @@ TUTOR: dict[str, Any] = {
     "extra": {"quota": {"enabled": True, "cost_limit_usd": 5.0}, "big": 12345678901234567890},
 }
 
+ServeTools = Callable[[str], AbstractAsyncContextManager[str]]
+"""Serves tools that read settings at the address of the account service."""
+
 
 @dataclass(frozen=True)
 class Library:
@@ -123,9 +127,17 @@ class Library:
 
 @asynccontextmanager
 async def library(
-    folder: Path, connectors: Callable[[], Connectors] = Connectors, **settings: Any
+    folder: Path,
+    connectors: Callable[[], Connectors] = Connectors,
+    serve_tools: ServeTools | None = None,
+    private_networks: str = "",
+    **settings: Any,
 ) -> AsyncGenerator[Library]:
-    """Yield a gateway with these settings. What it keeps lies in `folder`."""
+    """Yield a gateway with these settings. What it keeps lies in `folder`.
+
+    The tools are scripted, unless `serve_tools` runs others at the address that it yields. Settings
+    of organisations may name servers in `private_networks`.
+    """
     keys = {f"key_of_{name}_0123456789": owner for name, owner in PEOPLE.items()}
     (folder / "keys").mkdir()
     (folder / "keys" / "keys.json").write_text(json.dumps(keys))
@@ -135,7 +147,13 @@ async def library(
         {**quick, "listen": "127.0.0.1:0", "api_keys": folder / "keys" / "keys.json", **settings}
     )
     kept = AssistantsSettings.model_validate(
-        {**quick, "listen": "127.0.0.1:0", "database": url, "assistants_dir": folder}
+        {
+            **quick,
+            "listen": "127.0.0.1:0",
+            "database": url,
+            "assistants_dir": folder,
+            SETTING: private_networks,
+        }
     )
     neighbours = Neighbours(connectors=connectors())
 
@@ -154,7 +172,13 @@ async def library(
         to_real = await exits.enter_async_context(
             channel(real.address, *SERVICES["assistants"], secret=kept.identity_secret)
         )
-        peers = ServiceClients(to_others, to_others, to_others, to_others, to_real, to_real)
+        to_tools = to_others
+        if serve_tools is not None:
+            address = await exits.enter_async_context(serve_tools(real.address))
+            to_tools = await exits.enter_async_context(
+                channel(address, *SERVICES["tools"], secret=kept.identity_secret)
+            )
+        peers = ServiceClients(to_others, to_tools, to_others, to_others, to_real, to_real)
         address = await exits.enter_async_context(serving(app(own, peers), own))
         database = await exits.enter_async_context(open_database(url))
         await upgrade(database)

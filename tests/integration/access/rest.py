@@ -309,6 +309,13 @@ ROUTES: dict[str, Route] = {
     "PUT /organizations/{slug}/prices": Route(
         NOT_FOUND, lambda _: {"path": {"slug": "uni"}, "json": {"prices": {}}}
     ),
+    "GET /mcp/servers": Route(NOT_FOUND, lambda _: {"params": {"organization": "uni"}}),
+    "POST /mcp/pins": Route(
+        NOT_FOUND, lambda _: {"json": {"organization": "uni", "server": "library"}}
+    ),
+    "POST /mcp/pins of an address": Route(
+        NOT_FOUND, lambda _: {"json": {"organization": "uni", "url": "https://mcp.example/mcp"}}
+    ),
     "GET /migration/jobs": Route(REFUSED, lambda _: {}),
     "POST /migration/jobs": Route(REFUSED, lambda _: {"json": {"kind": "sweep"}}),
     "GET /migration/jobs/{id}": Route(REFUSED, lambda _: {"path": {"id": 1}}),

@@ -42,7 +42,8 @@ _TAGS = {
     "LAMB's knowledge bases": "Collections, in the form of LAMB's knowledge-base server.",
     "creator": "Assistants in the form of LAMB's frontend and command.",
     "catalog": "The parts of assistants.",
-    "mcp": "Heddle's tools for clients of the Model Context Protocol.",
+    "mcp": "Heddle's tools for clients of the Model Context Protocol, and the MCP servers of "
+    "organisations.",
     "sign-in": "Sessions of users, which browsers keep in a cookie, and passwords.",
     "organizations": "Organisations, their settings and their users.",
     "keys": "API keys for programs.",
