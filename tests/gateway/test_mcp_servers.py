@@ -169,6 +169,17 @@ async def test_pins_that_an_administrator_stores_are_those_of_the_next_check(
     assert tools["show"]["state"] == "new"
 
 
+async def test_a_server_is_checked_as_soon_as_it_is_stored(shelves: Shelves) -> None:
+    shelf, _ = shelves
+    await checked(shelf["head"], server="lib")
+    async with mcp_sites.library() as moved:
+        await stored(shelf, lib={"url": moved.url, "token": "another-token-of-the-library"})
+
+        await checked(shelf["head"], server="lib")
+
+    assert set(moved.authorizations) == {"Bearer another-token-of-the-library"}
+
+
 async def test_an_address_is_checked_without_a_token_and_with_pins_of_the_request(
     shelves: Shelves,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -118,11 +119,14 @@ async def app(
                     tls=settings.tls,
                 )
             )
-        organizations = rubrics = None
+        organizations = current_settings = rubrics = None
         secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
         if accounts is not None:
             credentials = ServiceCredentials("heddle-tools")
             organizations = OrganizationSettings(account_stub(accounts), credentials)
+            current_settings = OrganizationSettings(
+                account_stub(accounts), credentials, cache_seconds=0
+            )
             rubrics = RubricClient(accounts, credentials)
         number_of = organizations.number if organizations else None
         # Guarded even for the operator's assistants: the address comes from an assistant's author.
@@ -139,6 +143,10 @@ async def app(
 
         def servers(assistant: Assistant) -> AssistantServers:
             return AssistantServers(conversations, settings.mcp_commands, organizations, assistant)
+
+        def inspected_servers(assistant: Assistant) -> AssistantServers:
+            # An administrator checks a server right after storing its address and token.
+            return replace(servers(assistant), settings=current_settings)
 
         capabilities = Capabilities(
             {
@@ -172,7 +180,9 @@ async def app(
         yield [
             bind(
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
-                ToolServicer(runner, similarity, AssistantOwners(secret), McpInspection(servers)),
+                ToolServicer(
+                    runner, similarity, AssistantOwners(secret), McpInspection(inspected_servers)
+                ),
                 {
                     "plugins": tools_check(registry),
                     "workspaces": folder_check(settings.workspace_dir),
