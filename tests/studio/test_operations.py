@@ -17,6 +17,7 @@ SCREENS = {
     "organizations/uni": "Providers of models",
     "organizations/uni/users": ANN,
     "organizations/uni/prices": "openai/gpt-x",
+    "organizations/uni/mcp": "No MCP servers",
     "keys": "Nightly script",
     "usage": "Budgets",
     "audit": "organization.create",

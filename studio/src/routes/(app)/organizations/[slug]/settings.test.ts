@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 
-import { modelText, modelValue, nameOf, objectAt, otherSettings, textAt, withOthers } from "./settings.ts";
+import {
+  modelText,
+  modelValue,
+  nameOf,
+  objectAt,
+  otherSettings,
+  textAt,
+  withOthers,
+  withPin,
+} from "./settings.ts";
 
 test("members are changed where they are", () => {
   const settings = { setups: { default: { providers: { openai: { api_key: "********" } }, theme: 1 } } };
@@ -35,4 +44,23 @@ test("a member keeps the name that it has", () => {
   expect(nameOf({ url: "x" }, "server_url", "url")).toBe("url");
   expect(nameOf({}, "server_url", "url")).toBe("server_url");
   expect(textAt({ a: 5 }, "a")).toBe("");
+});
+
+test("a pin is stored where the server is, and removed there", () => {
+  const lib = { url: "https://lib/mcp", token: "********", pins: { old: "sha256:1" } };
+  const settings = { setups: { default: { mcp_servers: { lib } } }, mcp_servers: { other: { url: "x" } } };
+  const server = { name: "lib", url: lib.url };
+  const pinned = withPin(settings, server, "find", "sha256:2");
+  expect(pinned).toEqual({
+    ...settings,
+    setups: { default: { mcp_servers: { lib: { ...lib, pins: { old: "sha256:1", find: "sha256:2" } } } } },
+  });
+  expect(withPin(pinned ?? {}, server, "find", "")).toEqual(settings);
+  expect(settings.setups.default.mcp_servers.lib).toEqual(lib);
+});
+
+test("no pin is stored for a server that was moved or removed", () => {
+  const settings = { mcp_servers: { lib: { url: "https://new/mcp" } } };
+  expect(withPin(settings, { name: "lib", url: "https://lib/mcp" }, "find", "sha256:2")).toBeNull();
+  expect(withPin({}, { name: "lib", url: "https://lib/mcp" }, "find", "sha256:2")).toBeNull();
 });

@@ -63,6 +63,27 @@ export function modelValue(text: string): Json | null {
   return provider ? { provider, model: rest.join("/") } : null;
 }
 
+/** Return settings in which the organisation has accepted a form of a tool of an MCP server, or, if
+ * `pin` is empty, none. Return null if the server is not at `url` any more. */
+export function withPin(
+  settings: Json,
+  server: { name: string; url: string },
+  tool: string,
+  pin: string,
+): Json | null {
+  const copy = structuredClone(settings);
+  const stored = [copy, inner(copy)]
+    .map((place) => place["mcp_servers"])
+    .filter(isObject)
+    .find((servers) => server.name in servers)?.[server.name];
+  if (!isObject(stored) || stored["url"] !== server.url) return null;
+  const pins = new Map(Object.entries(isObject(stored["pins"]) ? stored["pins"] : {}));
+  if (pin) pins.set(tool, pin);
+  else pins.delete(tool);
+  stored["pins"] = Object.fromEntries(pins);
+  return copy;
+}
+
 /** Return the members without fields of their own. */
 export function otherSettings(settings: Json): Json {
   const without = (object: Json): Json =>
