@@ -30,7 +30,7 @@ def pin(remote_tool: RemoteTool) -> str:
 
 
 def acceptable_form(remote_tool: RemoteTool) -> tuple[str, str]:
-    """Return a tool's pin, and why nobody can accept it; one of both is empty."""
+    """Return a tool's pin, and why no author can accept it; one of both is empty."""
     name = remote_tool.name[:80]
     try:
         form, size = pin(remote_tool), len(json.dumps(remote_tool.schema))
