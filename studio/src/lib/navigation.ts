@@ -17,7 +17,7 @@ import type { Key } from "./i18n/index.svelte.ts";
 import { session } from "./session.svelte.ts";
 
 interface Screen {
-  path: Path;
+  path: Exclude<Path, `${string}/${string}`>;
   title: Key;
   icon: typeof House;
   /** Whether the user may see the screen; everybody if absent. */
