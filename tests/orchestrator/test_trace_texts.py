@@ -157,8 +157,8 @@ async def test_a_trace_of_a_megabyte_arrives(harness: Harness, size: int) -> Non
 
 
 async def test_texts_are_only_in_a_trace_that_asks_for_them(harness: Harness) -> None:
-    found = tool("a", "context", text="passage", sources=["Looms", "Sheds"])
-    target = assistant(found, template="{context}{user_input}")
+    bound = tool("a", "context", text="passage", sources=["Looms", "Sheds"])
+    target = assistant(bound, template="{context}{user_input}")
     request = traced(ask(target))
     step, *_ = (await trace_of(harness, request)).steps
     assert [each.title for each in step.sources] == ["Looms", "Sheds"]

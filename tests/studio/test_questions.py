@@ -22,10 +22,10 @@ def with_questions(studio: Studio, name: str) -> str:
 
 def saved(studio: Studio, identifier: str) -> list[dict[str, str]]:
     """Return the questions of an assistant."""
-    found: list[dict[str, str]] = studio.client.get(f"/assistants/{identifier}/questions").json()[
-        "questions"
-    ]
-    return found
+    questions: list[dict[str, str]] = studio.client.get(
+        f"/assistants/{identifier}/questions"
+    ).json()["questions"]
+    return questions
 
 
 def texts(page: Page) -> list[str]:
@@ -50,7 +50,7 @@ def test_the_questions_and_their_answers_are_accessible_and_fit(
         screen.picture(f"questions-{theme}-{width}")
 
 
-def test_a_question_is_saved_while_trying_and_asked_again_from_the_empty_trial(
+def test_a_question_is_saved_while_trying_and_repeated_from_the_empty_trial(
     development: Studio,
 ) -> None:
     identifier = new_assistant(development, "keeps", prompt_template="Asked: {user_input}")

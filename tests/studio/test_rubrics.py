@@ -43,7 +43,7 @@ def test_the_screens_are_accessible_and_fit(development: Studio, theme: str, wid
         screen.picture(f"rubric-{theme}-{width}")
 
 
-def test_a_rubric_is_made_from_the_beginning(development: Studio) -> None:
+def test_a_new_rubric_is_stored(development: Studio) -> None:
     with development.screen() as screen:
         page = screen.page
         screen.open("rubrics")

@@ -75,7 +75,7 @@ def test_many_events_and_a_long_trace_do_not_delay_the_screen(long_answers: Stud
     assert max(durations.values()) < MAX_SECONDS, durations
 
 
-def test_an_answer_is_stopped_and_asked_again(long_answers: Studio) -> None:
+def test_an_answer_is_stopped_and_repeated(long_answers: Studio) -> None:
     identifier = new_assistant(long_answers, "stopped", **ASSISTANT)
     with long_answers.screen() as screen:
         page = screen.page
