@@ -57,7 +57,7 @@ def test_the_editor_is_accessible_and_fits(development: Studio, theme: str, widt
         screen.check()
 
 
-def test_a_new_assistant_gets_tools_slots_and_a_corrected_template(development: Studio) -> None:
+def test_a_new_assistant_gets_tools_and_slots_is_tried_and_published(development: Studio) -> None:
     with development.screen() as screen:
         page = screen.page
         screen.open("assistants?new")
@@ -88,6 +88,17 @@ def test_a_new_assistant_gets_tools_slots_and_a_corrected_template(development: 
         ]
         expect(page.get_by_text("2 tools run at once before the model.")).to_be_visible()
         screen.check()
+        page.get_by_label("Your question").fill("How many words?")
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("article")).to_contain_text("The message has 3 words.")
+        page.get_by_role("button", name="Trace").click()
+        expect(page.get_by_role("button", name="Tool word_count")).to_be_visible()
+        page.get_by_role("link", name="Sharing").click()
+        page.get_by_label("Published").check()
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_text("Not saved yet")).to_have_count(0)
+        screen.check()
+    assert stored(development, identifier)["published"]
 
 
 def test_every_member_is_the_same_after_another_one_was_edited(development: Studio) -> None:
