@@ -1,6 +1,7 @@
 """SQLite files on a local disk that several processes read and write."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from heddle_runtime.durable_files import sync
 from heddle_runtime.stored_files import StoredFiles
 
 _WAIT_SECONDS = 30.0
+_RETRY_SECONDS = 0.01
 
 
 def rows(path: Path, query: str, *parameters: str | int | None) -> list[tuple[Any, ...]]:
@@ -43,9 +45,7 @@ def writing(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
     path.parent.mkdir(parents=True, exist_ok=True)
     new = not path.exists()
     with closing(_connect(path, "rwc")) as database:  # which undoes what is not committed
-        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        database.execute("PRAGMA journal_mode = WAL")
-        database.executescript(schema)
+        _prepare(database, schema)
         if new:
             sync(path.parent)
         database.execute("PRAGMA synchronous = FULL")
@@ -55,6 +55,22 @@ def writing(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
         files.check()
         database.execute("COMMIT")
         files.check()  # before the connection closes, which removes the log of SQLite
+
+
+def _prepare(database: sqlite3.Connection, schema: str) -> None:
+    """Create the tables. SQLite does not wait for others that change the mode of a new file."""
+    end = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.executescript(schema)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 def remove(path: Path) -> None:
