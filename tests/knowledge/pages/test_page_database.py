@@ -122,7 +122,7 @@ def test_a_deleted_shelf_takes_its_file_along(page_database: PageDatabase, tmp_p
 
 
 def test_the_first_documents_of_a_collection_wait_for_each_other(tmp_path: Path) -> None:
-    """Without the wait, two to five of a hundred new files were locked for one of six writers."""
+    """Without the wait, five of a hundred new files were locked for one of six writers."""
     barrier = Barrier(WRITERS)
 
     def write(database: PageDatabase, number: int) -> bool:
