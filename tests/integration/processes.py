@@ -30,6 +30,8 @@ MODULES = {
 }
 """The modules of the services, and how their settings are named."""
 ONE_PROCESS = ("heddle_devstack",)
+_RECONNECT_SECONDS = 1.2
+"""How long a service at most takes to try again to connect to one that did not listen yet."""
 
 
 @dataclass
@@ -127,11 +129,10 @@ async def processes(
     try:
         for module in modules:
             await asyncio.to_thread(services.start, module)
-            if module == TOOLS and "HEDDLE_TOOLS_PLUGINS_DIR" in environment:
-                # It loads plugins first. Clients whose connection it refuses wait for a second.
-                await asyncio.to_thread(services.wait_until_ready, module)
         for module in modules:
             await asyncio.to_thread(services.wait_until_ready, module)
+        if len(modules) > 1:
+            await asyncio.sleep(_RECONNECT_SECONDS)
         yield services
     finally:
         for process in services.running.values():
