@@ -175,6 +175,8 @@ def messages_api(*pieces: bytes, whole: bytes = b"") -> Script:
 
 def problems(exchange: Exchange) -> Sequence[str]:
     """Return why the API would reject a request."""
+    if exchange.method != "POST":
+        return [f"{exchange.method} {exchange.path} is not a request for a message"]
     reasons = []
     if exchange.headers.get("anthropic-version") != VERSION:
         reasons.append("anthropic-version: is not the version of these rules")

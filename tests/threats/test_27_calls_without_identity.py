@@ -33,8 +33,8 @@ ASSISTANT = (
     "prompt_template: '{user_input}'\n"
 )
 CONTRACTS = [contract for contracts in SERVICES.values() for contract in contracts]
-REPORTS = 5
-"""How many reports of the services may be asked for, until one is complete."""
+REPORTS, PAUSE_SECONDS = 20, 1.0
+"""How many reports of the services may be read, until one is complete."""
 PORTS = [
     (module, SERVICES[name.lower()][0].full_name)
     for module, name in MODULES.items()
@@ -84,6 +84,7 @@ async def test_all_services_work_together(heddle: Processes) -> None:
         details = await client.get("/health/details")
         for _ in range(REPORTS - 1):
             if "does not answer" in details.text:
+                await asyncio.sleep(PAUSE_SECONDS)
                 details = await client.get("/health/details")
         assert "does not answer" not in details.text
     command = [sys.executable, "-m", "heddle_cli", "assistants", "list"]

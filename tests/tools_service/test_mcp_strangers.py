@@ -141,7 +141,7 @@ async def test_garbage_ends_in_an_error(tools: Calling, body: bytes, kind: str) 
         sent = b"data: " + text + b"\n\n" if kind == "text/event-stream" else text
         return web.Response(body=sent, headers={"content-type": kind})
 
-    error = await fails(tools, garbled, timeout=2)
+    error = await fails(tools, garbled, timeout=5)
 
     assert error.code.name in ("FAILED_PRECONDITION", "UNAVAILABLE")
 
