@@ -46,6 +46,8 @@ def _import(studio: Studio) -> None:
         _start(page, "Import", dry_run=True)
         _ended(page)
         page.get_by_label("Show").select_option(label="Refused rows")
+        expect(page.get_by_text("No findings.")).to_be_visible()
+        page.get_by_label("Show").select_option(label="Notes")
         expect(page.get_by_role("table", name="Findings").get_by_role("row").nth(1)).to_be_visible()
         with page.expect_download() as download:
             page.get_by_role("button", name="Save as CSV").click()
