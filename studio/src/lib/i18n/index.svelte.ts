@@ -69,17 +69,47 @@ export function t(key: Key, parameters: Record<string, string | number> = {}): s
   });
 }
 
+/** Return whether the browser knows how the language writes numbers and dates. Chromium does not know
+ * Basque.
+ */
+const isKnown = (): boolean => Intl.DateTimeFormat.supportedLocalesOf(current.language).length > 0;
+
+/** Return a number in the language's form; Basque has the separators of Spanish. */
 export const number = (value: number, options?: Intl.NumberFormatOptions): string =>
-  new Intl.NumberFormat(current.language, options).format(value);
+  new Intl.NumberFormat(isKnown() ? current.language : "es", options).format(value);
 
 /** Return an amount of money. */
 export const money = (value: number, currency = "USD"): string =>
   number(value, { style: "currency", currency, maximumSignificantDigits: 3 });
 
-/** Return a day, or a day and a time, of seconds since 1970. */
-export const day = (seconds: number): string =>
-  new Intl.DateTimeFormat(current.language, { dateStyle: "medium" }).format(seconds * 1000);
-export const moment = (seconds: number): string =>
-  new Intl.DateTimeFormat(current.language, { dateStyle: "medium", timeStyle: "short" }).format(
-    seconds * 1000,
-  );
+type DateForm = "day" | "moment" | "dayOfYear";
+const TWO_DIGITS = { month: "2-digit", day: "2-digit" } as const;
+const WITH_WORDS: Record<DateForm, Intl.DateTimeFormatOptions> = {
+  day: { dateStyle: "medium" },
+  moment: { dateStyle: "medium", timeStyle: "short" },
+  dayOfYear: { day: "numeric", month: "short", timeZone: "UTC" },
+};
+const DIGITS: Record<DateForm, Intl.DateTimeFormatOptions> = {
+  day: { year: "numeric", ...TWO_DIGITS },
+  moment: { year: "numeric", ...TWO_DIGITS, hour: "2-digit", minute: "2-digit" },
+  dayOfYear: { ...TWO_DIGITS, timeZone: "UTC" },
+};
+
+/** Return a time in the language's form. Where the browser lacks the names of months it has digits
+ * only, such as 2026/11/26, which is how Japanese and Basque write dates.
+ */
+function written(form: DateForm, seconds: number): string {
+  const [locale, options] = isKnown() ? [current.language, WITH_WORDS] : ["ja", DIGITS];
+  return new Intl.DateTimeFormat(locale, options[form]).format(seconds * 1000);
+}
+
+/** Return a day, a day and a time, or a day without its year, of seconds since 1970. */
+export const day = (seconds: number): string => written("day", seconds);
+export const moment = (seconds: number): string => written("moment", seconds);
+export const dayOfYear = (seconds: number): string => written("dayOfYear", seconds);
+
+/** Return the name of a language; its own one where the browser has no translation. */
+export function languageName(tag: string): string {
+  const names = new Intl.DisplayNames(isKnown() ? current.language : tag, { type: "language" });
+  return names.of(tag) ?? tag;
+}
