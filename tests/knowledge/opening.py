@@ -72,6 +72,6 @@ async def knowledge_and_files(
             ),
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                TranslatedFailures(FileServicer(opened, queue, backends.audit)),
+                TranslatedFailures(FileServicer(opened, queue, backends.audit, backends.grants)),
             ),
         ]

@@ -9,7 +9,7 @@ from heddle_gateway.admin.rubrics import EXAMPLE
 from playwright.sync_api import Browser, Locator, Page, expect
 from studio.difficult_schemas import CASES, Step, write_tools
 from studio.editing import new_assistant, open_editor, save, stored
-from studio.harness import VIEWS, Studio, running
+from studio.harness import PHONE, VIEWS, Studio, running
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(600)]
 TOOLS = "/lamb/v1/completions/tools"
@@ -121,6 +121,49 @@ def test_the_options_of_every_built_in_tool_are_edited_and_saved(studio: Studio)
             assert stored(studio, identifier)["tools"][0]["config"] == before | options
             edited.add(tool["name"])
     assert len(edited) > 15, edited
+
+
+def test_a_file_is_uploaded_chosen_or_named_by_its_path(studio: Studio) -> None:
+    upload = {"file": ("earlier.md", b"Threads.")}
+    data = {"purpose": "assistants"}
+    earlier = studio.client.post("/v1/files", files=upload, data=data).json()["id"]
+    tool = {"type": "single_file", "config": {"file_path": "1/notes.md"}}
+    identifier = new_assistant(studio, "reads", tools=[tool], prompt_template="{user_input} {file}")
+
+    def file_path() -> str:
+        return str(stored(studio, identifier)["tools"][0]["config"]["file_path"])
+
+    with studio.screen(width=PHONE) as screen:
+        page = screen.page
+        open_editor(screen, identifier)
+        open_tool(page)
+        expect(control(page, "file_path")).to_have_value("1/notes.md")
+        page.get_by_role("button", name="Choose an uploaded file").click()
+        control(page, "file_path").select_option(label="earlier.md")
+        save(page)
+        assert file_path() == earlier
+        page.route("**/v1/files", lambda route: route.abort(), times=1)
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Upload a file").click()
+        chooser.value.set_files(
+            {"name": "shed.md", "mimeType": "text/markdown", "buffer": b"A shed is a gap."}
+        )
+        expect(page.get_by_text("“shed.md” was not uploaded.")).to_be_visible()
+        page.get_by_role("button", name="Try again").click()
+        expect(control(page, "file_path").locator("option:checked")).to_have_text("shed.md")
+        save(page)
+        screen.check(expected=("ERR_FAILED",))
+        assert file_path().startswith("file-")
+        assert file_path() != earlier
+        page.get_by_role("button", name="Try it", exact=True).click()
+        page.get_by_label("Your question").fill("What is it?")
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("article")).to_contain_text("A shed is a gap.")
+        page.get_by_role("button", name="Edit", exact=True).click()
+        page.get_by_role("button", name="Enter a path on the server").click()
+        control(page, "file_path").fill("1/notes.md")
+        save(page)
+    assert file_path() == "1/notes.md"
 
 
 def set_option(page: Page, name: str, value: Any) -> None:

@@ -396,6 +396,7 @@ RPCS: dict[str, Rpc] = {
     "File.GetFile": Rpc(OWN, _id("file")),
     "File.ListFiles": Rpc(LIST_OWN, lambda it: {"page_size": 200} if it.file else {}),
     "File.GetFileContent": Rpc(OWN, _id("file")),
+    "File.GetFileText": Rpc(OWN, _id("file")),
     "File.DeleteFile": Rpc(CHANGE, _id("file")),
     "File.AttachFile": Rpc(CHANGE_SHARED, lambda it: {"collection": it.store, "file_id": it.file}),
     "File.GetAttachedFile": Rpc(READ, _attached()),

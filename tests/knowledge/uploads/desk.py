@@ -54,8 +54,8 @@ class Desk:
     knowledge: Any
     embedder: SlowEmbedder
 
-    async def __call__(self, person: str, method: str, **fields: Any) -> Any:
-        before = CALLER.set(Caller("req", PEOPLE[person]))
+    async def __call__(self, person: str, method: str, *, grant: Any = "", **fields: Any) -> Any:
+        before = CALLER.set(Caller("req", PEOPLE[person], grant=grant))
         service, module = (self.files, pb) if "File" in method else (self.knowledge, knowledge_pb2)
         try:
             request = getattr(module, f"{method}Request")(**fields)

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 from heddle.connector.v1 import connector_pb2
-from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
+from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
@@ -41,6 +41,7 @@ from heddle_tools_service.providers.knowledge.documents import DocumentSearch
 from heddle_tools_service.providers.knowledge.graphs import GraphSearch
 from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.providers.knowledge.passages import CollectionSearch
+from heddle_tools_service.providers.knowledge.uploaded_files import UploadedFiles
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import AssistantServers
 from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
@@ -63,6 +64,7 @@ from heddle_tools_service.workers.capability_calls import served
 from heddle_tools_service.workers.confinement import missing
 from heddle_tools_service.workers.loading import PluginOptions, load_plugins
 
+FILES = files_pb2.DESCRIPTOR.services_by_name["FileService"]
 KNOWLEDGE = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
 _MEGABYTE = 1024 * 1024
 CONNECTOR = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
@@ -95,10 +97,12 @@ async def app(
             channel(
                 settings.knowledge_address,
                 KNOWLEDGE,
+                FILES,
                 secret=settings.identity_secret,
                 tls=settings.tls,
             )
         )
+        files_stub = files_pb2_grpc.FileServiceStub(knowledge)  # type: ignore[arg-type] # as below
         knowledge_stub = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)  # type: ignore[arg-type] # a local channel stands for a real one
         if connector is None and settings.small_model:
             connector = await resources.enter_async_context(
@@ -152,7 +156,12 @@ async def app(
             {
                 httpx.AsyncClient: lambda _: http,
                 DocumentQueries: lambda call: DocumentSearch(client(call)),
-                Files: lambda call: AssistantFiles(settings.files_dir, number_of, call.assistant),
+                Files: lambda call: AssistantFiles(
+                    settings.files_dir,
+                    number_of,
+                    call.assistant,
+                    UploadedFiles(files_stub, client(call)),
+                ),
                 Graph: lambda call: GraphSearch(client(call)),
                 Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
                 Pages: lambda call: PageSearch(client(call)),

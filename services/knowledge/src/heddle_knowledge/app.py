@@ -125,7 +125,7 @@ async def app(
             ),
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                TranslatedFailures(FileServicer(store.get, queue, audit)),
+                TranslatedFailures(FileServicer(store.get, queue, audit, backends.grants)),
             ),
         ]
 

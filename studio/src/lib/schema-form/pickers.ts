@@ -24,6 +24,12 @@ export async function fetchChoices(input: string, from: string, signal: AbortSig
     const models = connectors.flatMap((each) => each.models);
     return { choices: [...new Map(models.map(({ id, title }) => [id, { id, title }])).values()], next: "" };
   }
+  if (input === "file") {
+    const query = { limit: PAGE_SIZE, after: from || undefined };
+    const page = await data(api.GET("/v1/files", { params: { query }, signal }));
+    const choices = page.data.map(({ id, filename }) => ({ id, title: filename }));
+    return { choices, next: page.has_more ? (choices.at(-1)?.id ?? "") : "" };
+  }
   const query = { limit: PAGE_SIZE, after: from };
   const page = await data(api.GET("/v1/vector_stores", { params: { query }, signal }));
   const choices = page.data.map(({ id, name }) => ({ id, title: name || id }));

@@ -1,6 +1,8 @@
-"""Reads files from one folder, each creator's from a subfolder of their own.
+"""Reads files from one folder, each creator's from a subfolder of their own, and uploaded files.
 
-The first component of a path decides whose file it is:
+An identifier such as `file-` and 32 hexadecimal digits names a file that the assistant's owner has
+uploaded to the knowledge service; everything else is a path within the folder. The first component
+of a path decides whose file it is:
 
 - a number, as in LAMB's `1/notes.md`, or an e-mail address is a creator's folder, readable for
   assistants whose owner is that number or address, or is the user whom LAMB gave that number;
@@ -20,7 +22,8 @@ from pathlib import Path
 import structlog
 from heddle_runtime.errors import HeddleError
 
-from heddle_tools_service.capabilities.files import FileText
+from heddle_tools_service.capabilities.files import FileText, is_uploaded
+from heddle_tools_service.providers.knowledge.uploaded_files import UploadedFiles
 from heddle_tools_service.providers.openat import open_beneath
 from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 
@@ -35,15 +38,21 @@ NumberOf = Callable[[str, str], Awaitable[int | None]]
 
 @dataclass(frozen=True, slots=True)
 class AssistantFiles:
-    """The files of a folder that an assistant may read: the capability `Files`."""
+    """The files that an assistant may read: the capability `Files`."""
 
     root: Path
     number_of: NumberOf | None
     """None if no service knows the numbers of users."""
     assistant: Assistant
+    uploads: UploadedFiles | None = None
+    """None if no service has uploaded files."""
 
     async def read(self, path: str, max_chars: int) -> FileText:
         """Return the beginning of a file."""
+        if is_uploaded(path):
+            if self.uploads is None:
+                raise ToolError(f"File not found: {path}")
+            return await self.uploads.read(path, max_chars)
         components = _components(path)
         # Checked before the file is opened, so that users do not learn which files others have.
         if len(components) > 1 and not await self._may_read(components[0]):
@@ -63,7 +72,7 @@ class AssistantFiles:
             raise ToolError(f"Failed to read file: {os.strerror(error.errno or 0)}") from error
         if "\0" in text:
             raise ToolError("Failed to read file: it is not text")
-        return FileText(text[:max_chars], truncated=len(text) > max_chars)
+        return FileText(path, text[:max_chars], truncated=len(text) > max_chars)
 
     async def _may_read(self, folder: str) -> bool:
         if not _CREATOR.fullmatch(folder) or folder.casefold() == self.assistant.owner.casefold():

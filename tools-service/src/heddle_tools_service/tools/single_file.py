@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from heddle_tools_service.capabilities.files import Files
+from heddle_tools_service.capabilities.files import Files, is_uploaded
 from heddle_tools_service.sdk import (
     Input,
     NoArguments,
@@ -23,7 +23,8 @@ class SingleFileConfig(ToolConfig):
     file_path: Annotated[str, Input("file")] = Field(
         title="File",
         max_length=4_096,
-        description="Path to file, relative to the files' folder, its owner's folder first",
+        description="An uploaded file of the assistant's owner, or a path below the files' folder "
+        "of the server, its owner's folder first",
         examples=["1/notes.md"],
     )
     max_chars: int = Field(
@@ -50,8 +51,8 @@ async def single_file(call: ToolCall[SingleFileConfig], files: Files) -> ToolRes
     path = call.config.file_path
     if not path.strip():
         raise ToolError("No file_path configured")
-    call.status(f"reading file {path}")
+    call.status("reading an uploaded file" if is_uploaded(path) else f"reading file {path}")
     content = await files.read(path, call.config.max_chars)
     chars = len(content.text)
-    source = Source(path, kind="file", attributes={"path": path, "chars": str(chars)})
+    source = Source(content.name, kind="file", attributes={"path": path, "chars": str(chars)})
     return ToolResult(content.text, [source], {"truncated": content.truncated, "chars": chars})

@@ -493,6 +493,64 @@ class GetFileContentResponse(_message.Message):
 Global___GetFileContentResponse: _TypeAlias = GetFileContentResponse  # noqa: Y015
 
 @_typing.final
+class GetFileTextRequest(_message.Message):
+    """Request of `GetFileText`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    MAX_CHARACTERS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The identifier."""
+    max_characters: _builtins.int
+    """The maximum number of characters of the text, from 1 to 400,000. 0 stands for 50,000."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        max_characters: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "max_characters", b"max_characters"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetFileTextRequest: _TypeAlias = GetFileTextRequest  # noqa: Y015
+
+@_typing.final
+class GetFileTextResponse(_message.Message):
+    """Response of `GetFileText`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """The beginning of its text."""
+    truncated: _builtins.bool
+    """Whether the file has more text."""
+    @_builtins.property
+    def file(self) -> Global___File:
+        """The file."""
+
+    def __init__(
+        self,
+        *,
+        file: Global___File | None = ...,
+        text: _builtins.str = ...,
+        truncated: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["file", b"file"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file", b"file", "text", b"text", "truncated", b"truncated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetFileTextResponse: _TypeAlias = GetFileTextResponse  # noqa: Y015
+
+@_typing.final
 class DeleteFileRequest(_message.Message):
     """Request of `DeleteFile`."""
 

@@ -64,6 +64,11 @@ class FileServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileContentRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileContentResponse.FromString,
                 _registered_method=True)
+        self.GetFileText = channel.unary_unary(
+                '/heddle.knowledge.v1.FileService/GetFileText',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileTextRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileTextResponse.FromString,
+                _registered_method=True)
         self.DeleteFile = channel.unary_unary(
                 '/heddle.knowledge.v1.FileService/DeleteFile',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.DeleteFileRequest.SerializeToString,
@@ -153,6 +158,16 @@ class FileServiceServicer:
 
     def GetFileContent(self, request, context):
         """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetFileText(self, request, context):
+        """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
+        A call that carries the grant of an assistant reads the files of the assistant's owner instead.
+        Fails with `NOT_FOUND` if the file does not exist, and with `INVALID_ARGUMENT` if no text can
+        be read from it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -262,6 +277,11 @@ def add_FileServiceServicer_to_server(servicer, server):
                     servicer.GetFileContent,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileContentRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileContentResponse.SerializeToString,
+            ),
+            'GetFileText': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetFileText,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileTextRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileTextResponse.SerializeToString,
             ),
             'DeleteFile': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteFile,
@@ -432,6 +452,33 @@ class FileService:
             '/heddle.knowledge.v1.FileService/GetFileContent',
             heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileContentRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileContentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetFileText(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.FileService/GetFileText',
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileTextRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.GetFileTextResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -53,6 +53,12 @@ class FileServiceStub:
     """Lists the caller's files, the oldest first."""
     GetFileContent: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileContentRequest, _files_pb2.GetFileContentResponse]
     """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
+    GetFileText: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileTextRequest, _files_pb2.GetFileTextResponse]
+    """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
+    A call that carries the grant of an assistant reads the files of the assistant's owner instead.
+    Fails with `NOT_FOUND` if the file does not exist, and with `INVALID_ARGUMENT` if no text can
+    be read from it.
+    """
     DeleteFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DeleteFileRequest, _files_pb2.DeleteFileResponse]
     """Deletes a file of the caller's. Documents that were ingested from it stay in their
     collections. Fails with `NOT_FOUND` if it does not exist.
@@ -119,6 +125,12 @@ class FileServiceAsyncStub(FileServiceStub):
     """Lists the caller's files, the oldest first."""
     GetFileContent: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileContentRequest, _files_pb2.GetFileContentResponse]  # type: ignore[assignment]
     """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
+    GetFileText: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileTextRequest, _files_pb2.GetFileTextResponse]  # type: ignore[assignment]
+    """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
+    A call that carries the grant of an assistant reads the files of the assistant's owner instead.
+    Fails with `NOT_FOUND` if the file does not exist, and with `INVALID_ARGUMENT` if no text can
+    be read from it.
+    """
     DeleteFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DeleteFileRequest, _files_pb2.DeleteFileResponse]  # type: ignore[assignment]
     """Deletes a file of the caller's. Documents that were ingested from it stay in their
     collections. Fails with `NOT_FOUND` if it does not exist.
@@ -206,6 +218,18 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.GetFileContentResponse, _abc.Awaitable[_files_pb2.GetFileContentResponse]]:
         """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
+
+    @_abc_1.abstractmethod
+    def GetFileText(
+        self,
+        request: _files_pb2.GetFileTextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_files_pb2.GetFileTextResponse, _abc.Awaitable[_files_pb2.GetFileTextResponse]]:
+        """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
+        A call that carries the grant of an assistant reads the files of the assistant's owner instead.
+        Fails with `NOT_FOUND` if the file does not exist, and with `INVALID_ARGUMENT` if no text can
+        be read from it.
+        """
 
     @_abc_1.abstractmethod
     def DeleteFile(

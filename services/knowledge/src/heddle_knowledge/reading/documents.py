@@ -19,6 +19,7 @@ from heddle_knowledge.formats.rows import read_rows
 from heddle_knowledge.formats.webpage import declared_charset, read_webpage
 from heddle_knowledge.formats.word import read_word
 from heddle_knowledge.reading.blocks import ParsedDocument
+from heddle_knowledge.reading.layout import lay_out
 
 LARGEST_DOCUMENT = 32 * 1024 * 1024
 """Bytes that one document may have."""
@@ -100,8 +101,7 @@ def parse(
             damaged, encrypted or in an unknown encoding. The message names the document.
     """
     check_size(data, name)
-    kind, _, parameters = (media_type or media_type_of(name)).partition(";")
-    kind = kind.strip().lower()
+    kind, parameters = _kind(media_type, name)
     if kind == PDF:
         document = read_pdf(data, name, scanned)
     elif kind == WORD:
@@ -111,6 +111,28 @@ def parse(
         document = read(_decoded(data, name, _parameter(parameters, "charset") or charset))
     _check_length(sum(len(block.text) for block in document.blocks), name)
     return replace(document, title=document.title or PurePosixPath(name).name or name)
+
+
+def text_of(data: bytes, *, media_type: str, name: str) -> str:
+    """Return the text of a document. That of PDFs, Word and web pages has no marks of its layout.
+
+    Raises:
+        UnreadableDocumentError: As of `parse`.
+    """
+    check_size(data, name)
+    kind, parameters = _kind(media_type, name)
+    if kind in {PDF, WORD} | _WEB:
+        return lay_out(parse(data, media_type=media_type, name=name).blocks).text
+    _text_reader(kind, data, name)
+    text = _decoded(data, name, _parameter(parameters, "charset"))
+    _check_length(len(text.strip()), name)
+    return text
+
+
+def _kind(media_type: str, name: str) -> tuple[str, str]:
+    """Return the media type of a document without its parameters, and these."""
+    kind, _, parameters = (media_type or media_type_of(name)).partition(";")
+    return kind.strip().lower(), parameters
 
 
 def _check_length(length: int, name: str) -> None:

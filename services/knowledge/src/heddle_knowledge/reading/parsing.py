@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
+from typing import TypeVar
 
 import msgspec
 from heddle_runtime.fair_slots import NOBODY, FairSlots, QueueFullError, Tenant
@@ -20,9 +21,26 @@ _MAX_WAITING = 256
 """Documents that wait for a parser. Each is in memory."""
 _MAX_WAITING_PER_ORGANIZATION = 64
 _NOTHING: Mapping[int, str] = MappingProxyType({})
+ReplyT = TypeVar("ReplyT")
 
 
-class ParseRequest(msgspec.Struct, frozen=True):
+class TextRequest(msgspec.Struct, frozen=True, tag=True):
+    """A document whose text to read."""
+
+    data: bytes
+    media_type: str
+    name: str
+    max_characters: int
+
+
+class TextReply(msgspec.Struct, frozen=True):
+    """The beginning of the text of a document."""
+
+    text: str
+    truncated: bool
+
+
+class ParseRequest(msgspec.Struct, frozen=True, tag=True):
     """A document to read and cut."""
 
     data: bytes
@@ -110,6 +128,24 @@ class Parser:
             StorageError: The store is being closed.
         """
         request = ParseRequest(data, media_type, name, chunking, dict(scanned))
+        return await self._called(request, ParseReply, tenant)
+
+    async def text(
+        self, data: bytes, *, media_type: str, name: str, max_characters: int, tenant: Tenant
+    ) -> TextReply:
+        """Read the beginning of the text of a document.
+
+        Raises:
+            UnreadableDocumentError: As of `parse`.
+            BusyError: As of `parse`.
+            StorageError: As of `parse`.
+        """
+        request = TextRequest(data, media_type, name, max_characters)
+        return await self._called(request, TextReply, tenant)
+
+    async def _called(
+        self, request: ParseRequest | TextRequest, reply: type[ReplyT], tenant: Tenant
+    ) -> ReplyT:
         try:
             await self._slots.acquire(tenant)
         except QueueFullError as full:
@@ -121,13 +157,13 @@ class Parser:
         try:
             return await worker.call(
                 request,
-                ParseReply,
+                reply,
                 failed=UnreadableDocumentError(
-                    f"{name!r} makes its reader hang or crash. Convert it to plain text and "
-                    "ingest that."
+                    f"{request.name!r} makes its reader hang or crash. Convert it to plain text "
+                    "and use that."
                 ),
                 closed=StorageError(
-                    f"The store was closed before {name!r} was in. Ingest it again."
+                    f"The store was closed before {request.name!r} was read. Try again."
                 ),
             )
         finally:

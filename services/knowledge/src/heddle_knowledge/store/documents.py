@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from types import MappingProxyType
 
+from heddle_runtime.fair_slots import Tenant
+
 from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.errors import DocumentNotFoundError
@@ -15,6 +17,7 @@ from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.names import check_document_name, is_document_id
 from heddle_knowledge.pages.page_database import PageDatabase
+from heddle_knowledge.reading.parsing import TextReply
 from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.tables import (
@@ -108,6 +111,30 @@ class Documents:
             )
             async for event in await held.enter_async_context(aclosing(events)):
                 yield event
+
+    async def text(
+        self, data: bytes, *, media_type: str, name: str, max_characters: int, tenant: Tenant
+    ) -> TextReply:
+        """Return the beginning of the text of a file that is in no collection.
+
+        Args:
+            data: The file, at most 32 MiB.
+            media_type: Its type; empty: by the name.
+            name: Its name, for messages.
+            max_characters: How much of the text to return.
+            tenant: Whose the file is. Tenants take turns.
+
+        Raises:
+            UnreadableDocumentError: No text can be taken from it.
+            BusyError: Too many documents wait to be read.
+        """
+        return await self._context.parser.text(
+            data,
+            media_type=media_type,
+            name=name,
+            max_characters=max_characters,
+            tenant=tenant,
+        )
 
     async def get(self, collection: str, name: str) -> Document:
         """Return a document as it was last ingested.

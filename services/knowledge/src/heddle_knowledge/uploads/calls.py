@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.grants import GrantVerifier
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
 
@@ -15,6 +16,7 @@ from heddle_knowledge.access import caller_of
 from heddle_knowledge.audit import AuditOutbox
 from heddle_knowledge.records import Collection
 from heddle_knowledge.service.calls import CollectionAccess
+from heddle_knowledge.uploads.file_texts import FileTexts
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment, Attributes
@@ -34,12 +36,14 @@ class FileCalls(CollectionAccess):
         store: "Callable[[], Awaitable[KnowledgeStore]]",
         ingestion_queue: IngestionQueue,
         audit: AuditOutbox,
+        grants: GrantVerifier,
     ) -> None:
         super().__init__(store)
         self._audit = audit
         self._ingestion_queue = ingestion_queue
         self._uploads = ingestion_queue.uploads
         self._attachments = ingestion_queue.attachments
+        self._texts = FileTexts(store, self._uploads, grants)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def _upload(self, identifier: str) -> pb.File:

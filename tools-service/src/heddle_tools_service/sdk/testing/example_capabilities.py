@@ -99,7 +99,7 @@ def example_capabilities() -> dict[type, object]:
     )
     return {
         DocumentQueries: SimpleNamespace(open=_returning(tables)),
-        Files: SimpleNamespace(read=_returning(FileText("notes", truncated=False))),
+        Files: SimpleNamespace(read=_returning(FileText("notes.md", "notes", truncated=False))),
         Graph: SimpleNamespace(
             themes=_returning(GraphResults(_SUMMARY, [theme])),
             paths=_returning(GraphResults(_SUMMARY)),

@@ -1,0 +1,74 @@
+"""The texts of uploaded files, for tools that put a file into a prompt."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.fair_slots import Tenant
+from heddle_runtime.grants import GrantVerifier
+from heddle_runtime.ttl_cache import TTLCache
+
+from heddle_knowledge.access import Person, reader_of
+from heddle_knowledge.uploads.folder import Uploads, person_key
+
+if TYPE_CHECKING:  # loads the engine
+    from heddle_knowledge.reading.parsing import TextReply
+    from heddle_knowledge.store import KnowledgeStore
+
+MAX_CHARACTERS = 400_000
+DEFAULT_CHARACTERS = 50_000
+_CACHED_TEXTS = 32
+_CACHE_SECONDS = 3_600.0
+
+
+class FileTexts:
+    """Reads the texts of uploads. The content of an upload never changes, so texts are cached."""
+
+    def __init__(
+        self,
+        store: "Callable[[], Awaitable[KnowledgeStore]]",
+        uploads: Uploads,
+        grants: GrantVerifier,
+    ) -> None:
+        """Read `uploads` with the parsers of the store, as callers or their grants may."""
+        self._store = store
+        self._uploads = uploads
+        self._grants = grants
+        self._texts: TTLCache[tuple[str, str], TextReply] = TTLCache(_CACHE_SECONDS, _CACHED_TEXTS)
+
+    async def get(self, identifier: str, max_characters: int) -> pb.GetFileTextResponse:
+        """Return the beginning of the text of a file.
+
+        Args:
+            identifier: The file's.
+            max_characters: From 1 to `MAX_CHARACTERS`.
+
+        Raises:
+            NotFoundError: The caller, or the owner that its grant names, has no such file.
+            UnauthenticatedError: The grant is not valid.
+            UnreadableDocumentError: No text can be taken from the file.
+        """
+        person = reader_of(caller().identity, self._grants.current()).person
+        owner = person_key(person)
+        # Also of cached texts: the file may have been deleted.
+        upload = await asyncio.to_thread(self._uploads.get, owner, identifier)
+        reply = await self._texts.get((owner, identifier), lambda: self._read(person, upload))
+        return pb.GetFileTextResponse(
+            file=upload,
+            text=reply.text[:max_characters],
+            truncated=reply.truncated or len(reply.text) > max_characters,
+        )
+
+    async def _read(self, person: Person, upload: pb.File) -> "TextReply":
+        owner = person_key(person)
+        data = await asyncio.to_thread(self._uploads.content, owner, upload.id)
+        documents = (await self._store()).documents
+        return await documents.text(
+            data,
+            media_type=upload.media_type,
+            name=upload.filename,
+            max_characters=MAX_CHARACTERS,
+            tenant=Tenant(person.organization, owner),
+        )
