@@ -229,7 +229,7 @@ def test_an_operator_makes_an_organisation_a_user_and_a_key(locked: Studio) -> N
         keys.type(keys.field("keys.user"), "eve@kolegioa.example")
         keys.screen.check()
         keys.press(keys.button("keys.create"))
-        new_key = page.get_by_role("dialog").get_by_label(keys.text("keys.created.title"))
+        new_key = page.get_by_role("dialog").get_by_label(keys.text("signIn.key.label"))
         expect(new_key).to_have_value(re.compile("^hk_"))
         keys.press(keys.button("keys.done"))
         expect(page.get_by_role("rowheader").get_by_text("Everen gidoia")).to_be_visible()

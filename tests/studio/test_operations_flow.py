@@ -75,7 +75,7 @@ def _make_key(page: Page, open_screen: object) -> str:
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("it reads and changes what this user may")
     dialog.get_by_role("button", name="Make the key").click()
-    secret = dialog.get_by_label("Your new key").input_value()
+    secret = dialog.get_by_label("API key").input_value()
     assert secret.startswith("hk_")
     dialog.get_by_role("button", name="Done").click()
     expect(page.get_by_role("rowheader").get_by_text("Script of Eve")).to_be_visible()

@@ -16,6 +16,23 @@ const sources = import.meta.glob<string>(
   { query: "?raw", import: "default", eager: true },
 );
 
+const program = Object.values(
+  import.meta.glob<string>(["../**/*.{ts,svelte}", "../../routes/**/*.{ts,svelte}"], {
+    query: "?raw",
+    import: "default",
+    eager: true,
+  }),
+).join("\n");
+
+test("every text is shown by a screen", () => {
+  const beginnings = [...program.matchAll(/`([\w.]+\.)\$\{/g)].map(([, beginning]) => beginning!);
+  const unused = [...parts.keys()].filter((key) => {
+    const name = key.replace(/\.(one|other)$/, "");
+    return !program.includes(`"${name}"`) && !beginnings.some((each) => name.startsWith(each));
+  });
+  expect(unused).toEqual([]);
+});
+
 test.each(Object.entries(files))("%s has every text, with the same placeholders", (path, texts) => {
   const expected = english.get(path.split("/")[1]!)!;
   expect(Object.keys(texts)).toEqual(Object.keys(expected));
