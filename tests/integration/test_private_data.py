@@ -1,5 +1,6 @@
 """The modes of everything that Heddle keeps, after a run of its real processes."""
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -18,8 +19,15 @@ def shared(folder: Path) -> list[str]:
     return [
         str(path.relative_to(folder))
         for path in sorted(folder.rglob("*"))
-        if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077
+        if not path.is_symlink() and _mode(path) & 0o077
     ]
+
+
+def _mode(path: Path) -> int:
+    """Return the mode of a file; 0 if a service has removed it meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        return stat.S_IMODE(path.stat().st_mode)
+    return 0
 
 
 async def used(client: httpx.AsyncClient) -> None:

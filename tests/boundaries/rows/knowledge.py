@@ -33,7 +33,7 @@ from heddle_knowledge.service import (
     pages,
 )
 from heddle_knowledge.service import limits as requests
-from heddle_knowledge.uploads import checks, folder
+from heddle_knowledge.uploads import checks, file_texts, folder
 from heddle_runtime.fair_slots import QueueFullError, Tenant
 from heddle_runtime.struct_codec import to_struct
 
@@ -192,6 +192,9 @@ ROWS: dict[str, Check] = {
     f"{_UPLOADS}._MAX_ATTRIBUTES": lambda n: checks.attributes(to_struct(entries(n))) and None,
     f"{_UPLOADS}._MAX_TEXT_CHARACTERS": lambda n: (
         checks.attributes(to_struct({"k": "x" * n})) and None
+    ),
+    f"{_KNOWLEDGE}.uploads.file_texts.MAX_CHARACTERS": lambda n: (
+        file_texts.length_of(files_pb2.GetFileTextRequest(max_characters=n)) and None
     ),
     f"{_KNOWLEDGE}.uploads.folder.MAX_FILES": lambda n: _room(*[0] * n),
     f"{_KNOWLEDGE}.uploads.folder.MAX_BYTES": lambda n: _room(n - 1, 1),

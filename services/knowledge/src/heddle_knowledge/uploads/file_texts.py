@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.fair_slots import Tenant
 from heddle_runtime.grants import GrantVerifier
 from heddle_runtime.ttl_cache import TTLCache
@@ -18,9 +19,22 @@ if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
 
 MAX_CHARACTERS = 400_000
-DEFAULT_CHARACTERS = 50_000
+_DEFAULT_CHARACTERS = 50_000
 _CACHED_TEXTS = 32
 _CACHE_SECONDS = 3_600.0
+
+
+def length_of(request: pb.GetFileTextRequest) -> int:
+    """Return how many characters of the text a request wants at most.
+
+    Raises:
+        InvalidRequestError: They are too many, or fewer than one.
+    """
+    length = request.max_characters or _DEFAULT_CHARACTERS
+    if not 1 <= length <= MAX_CHARACTERS:
+        violation = Violation("max_characters", f"must be between 1 and {MAX_CHARACTERS:,}")
+        raise InvalidRequestError("The text of the file cannot be read.", [violation])
+    return length
 
 
 class FileTexts:

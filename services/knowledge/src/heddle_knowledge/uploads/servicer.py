@@ -7,14 +7,13 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
 from heddle_runtime.audit import Change
 from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity import home
 
 from heddle_knowledge.audit import content_change
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
 from heddle_knowledge.uploads.calls import now, page_of, person
-from heddle_knowledge.uploads.file_texts import DEFAULT_CHARACTERS, MAX_CHARACTERS
+from heddle_knowledge.uploads.file_texts import length_of
 from heddle_knowledge.uploads.listing import counts, list_attachments
 from heddle_knowledge.uploads.messages import attached_message, timestamp
 
@@ -74,11 +73,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         self, request: pb.GetFileTextRequest, context: Context
     ) -> pb.GetFileTextResponse:
         """Get the beginning of the text of a file."""
-        length = request.max_characters or DEFAULT_CHARACTERS
-        if not 1 <= length <= MAX_CHARACTERS:
-            violation = Violation("max_characters", f"must be between 1 and {MAX_CHARACTERS:,}")
-            raise InvalidRequestError("The text of the file cannot be read.", [violation])
-        return await self._texts.get(request.id, length)
+        return await self._texts.get(request.id, length_of(request))
 
     async def DeleteFile(
         self, request: pb.DeleteFileRequest, context: Context
