@@ -68,6 +68,7 @@ def test_settings_are_sent_as_they_are_typed_and_faults_are_beside_them(
         screen.open("tools/single_file")
         characters = page.locator('[data-field="max_chars"]')
         characters.fill("0")
+        page.get_by_role("button", name="Enter a path on the server").click()
         page.locator('[data-field="file_path"]').fill("1/notes.md")
         assert checked(page) == {"max_chars": 0, "file_path": "1/notes.md"}
         expect(characters).to_have_attribute("aria-invalid", "true")
