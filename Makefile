@@ -153,6 +153,14 @@ test-all: chromium $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full cou
 	$(BIN)/pytest -m alone $(ALONE)
 	$(BIN)/pytest -m exhaustive tests/chaos
 
+# These tests take the pictures that pages show.
+PICTURED = accessible
+
+screenshots: chromium $(SYNCED) $(STUDIO)/shell.html ## Take the pictures that the documentation shows
+	@rm -rf $(STATE)/screenshots && mkdir -p $(STATE)/screenshots
+	HEDDLE_SCREENSHOTS=$(abspath $(STATE))/screenshots $(BIN)/pytest -q -m "not alone" tests/studio -k "$(PICTURED)"
+	$(BIN)/python -m docs.project.pictures $(STATE)/screenshots
+
 chaos: $(SYNCED) ## Inject faults into all processes under load, and print how each ends
 	$(BIN)/pytest tests/chaos
 
@@ -188,4 +196,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release licences quick test test-all chaos chromium test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release licences quick test test-all screenshots chaos chromium test-open-webui bench bench-agent graph fresh check

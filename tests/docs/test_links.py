@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from docs.project.pictures import STORED, shown
 from docs.prose.texts import files
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,13 @@ def test_links_of_documents_lead_to_files() -> None:
     ]
 
     assert broken == []
+
+
+def test_pages_show_every_picture_of_the_studio() -> None:
+    stored = {path.name for path in STORED.glob("*.png")}
+
+    assert len(shown()) >= 6
+    assert stored == shown(), "run make screenshots"
 
 
 def test_numbers_of_decisions_are_those_of_records() -> None:

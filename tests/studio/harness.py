@@ -21,7 +21,7 @@ from runtime.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = os.environ.get("HEDDLE_SCREENSHOTS", "")
-"""A folder for the pictures of `Screen.picture`, such as docs/images/studio; none without it."""
+"""A folder for the pictures of `Screen.picture`; none without it."""
 _SECRET = "the-secret-of-the-services-of-a-test"
 KEY = "lamb_key_of_the_operator"
 PHONE = 360

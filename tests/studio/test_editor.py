@@ -44,13 +44,18 @@ EVERY_MEMBER = {
 
 @pytest.mark.parametrize(("theme", "width"), VIEWS)
 def test_the_editor_is_accessible_and_fits(development: Studio, theme: str, width: int) -> None:
-    members = {"prompt_template": "{user_input} {wordcount}", "tools": TOOLS}
+    members = {
+        "title": "Weaving, first year",
+        "prompt_template": "{user_input} {wordcount}",
+        "tools": TOOLS,
+    }
     identifier = new_assistant(development, f"seen_{theme}_{width}", **members)
     with development.screen(theme=theme, width=width) as screen:
         page = screen.page
         open_editor(screen, identifier)
         expect(page.get_by_text("No tool fills {wordcount}")).to_be_visible()
         screen.check()
+        page.get_by_role("heading", name="Tools", exact=True).scroll_into_view_if_needed()
         screen.picture(f"editor-{theme}-{width}")
         page.get_by_role("button", name="Weather", expanded=False).click()
         expect(page.get_by_label("When it runs")).to_be_visible()

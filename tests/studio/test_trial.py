@@ -34,7 +34,7 @@ def editor(looms: Studio, request: pytest.FixtureRequest) -> str:
     """The path of the editor of a new assistant."""
     name = request.node.name.partition("[")[0][-60:]
     suffix = len(looms.client.get("/assistants", params={"selection": "own"}).json()["assistants"])
-    body = {**ASSISTANT, "name": f"{name}_{suffix}"}
+    body = {**ASSISTANT, "name": f"{name}_{suffix}", "title": "Weaving, first year"}
     created = looms.client.post("/assistants", json=body)
     created.raise_for_status()
     return f"assistants/{created.json()['id']}"
