@@ -73,6 +73,7 @@ from heddle_gateway.lamb import (
     knowledge_bases,
     tool_runs,
 )
+from heddle_gateway.lamb.proxy.forward import LambProxy
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
@@ -143,6 +144,12 @@ class Gateway:
             for operation in OPERATIONS
             if operation.raw and "{" not in operation.path
         }
+        settings = state.settings
+        self._lamb = (
+            LambProxy(settings, state.running, {each.path for each in OPERATIONS})
+            if settings.lamb_url
+            else None
+        )
         self._rest = Starlette(
             routes=_routes(state),
             exception_handlers={
@@ -155,10 +162,12 @@ class Gateway:
         self._rest.router.redirect_slashes = False
         self.application: ASGIApp = self
         """The application with its middleware."""
-        if state.settings.cors_origins:
-            self.application = CORSMiddleware(
+        self._with_cors: ASGIApp | None = None
+        if settings.cors_origins:
+            self.application = self._by_owner
+            self._with_cors = CORSMiddleware(
                 self,
-                allow_origins=state.settings.cors_origins,
+                allow_origins=settings.cors_origins,
                 allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
                 allow_headers=["*"],
                 expose_headers=_EXPOSED_HEADERS,
@@ -167,14 +176,17 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. A slash at the end of a path makes no difference."""
         watch = Stopwatch()
-        request = RawRequest(scope, receive, send, direct=self.application is self)
+        request = RawRequest(scope, receive, send, direct=self._with_cors is None)
         CALLER.set(Caller(request.request_id))
         path = scope["path"].rstrip("/") or "/"
         chat = self._chat.get(path)
         name = "unknown"
         raw_path = scope["raw_path"]
         try:
-            if b"%2F" in raw_path or b"%2f" in raw_path:
+            if self._lamb is not None and self._lamb.includes(scope):
+                name = "LAMB"
+                await self._lamb.serve(request)
+            elif b"%2F" in raw_path or b"%2f" in raw_path:
                 # A proxy in front that permits paths sees one segment where the server decodes two.
                 await request.respond(_nothing_at(raw_path.decode("latin-1")).response())
             elif chat is not None and scope["method"] == chat.method:
@@ -205,9 +217,17 @@ class Gateway:
             code = _CLIENT_GONE if request.client_gone else request.status
             logs.ended("request", name, code, watch.seconds())
 
+    async def _by_owner(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; LAMB has rules of its own for web pages of other origins."""
+        is_lambs = self._lamb is not None and self._lamb.includes(scope)
+        application = self if is_lambs or self._with_cors is None else self._with_cors
+        await application(scope, receive, send)
+
     def drain(self) -> None:
         """Report on `/health` that new requests should go to another gateway."""
         self._state.stopping = True
+        if self._lamb is not None:
+            self._lamb.close()
 
     def end_streams(self) -> None:
         """End the running responses with an error that gives the reason."""

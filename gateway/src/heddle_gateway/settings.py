@@ -12,6 +12,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 MIN_KEY_CHARACTERS = 16
 EventView = Literal["auto", "openwebui", "reasoning", "none"]
 _PUBLIC_KEY = "0p3n-w3bu!"  # the key in LAMB's documentation
+_PUBLIC_JWT_SECRET = "t0p-s3cr3t"  # noqa: S105 - what LAMB uses if nothing is set
 
 
 class GatewaySettings(EgressSettings):
@@ -149,6 +150,44 @@ class GatewaySettings(EgressSettings):
     studio: bool = Field(
         default=True, description="Whether the gateway serves the web application at /studio."
     )
+    lamb_url: str = Field(
+        default="",
+        pattern=r"^$|^https?://[A-Za-z0-9._\-\[\]:]+/?$",
+        validation_alias="HEDDLE_LAMB_URL",
+        description="The address of LAMB's backend, as http://lamb:9099, if the gateway runs in "
+        "front of it: LAMB answers all that Heddle does not serve, and /creator. By default there "
+        "is no LAMB.",
+    )
+    lamb_jwt_secret: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "LAMB_JWT_SECRET", "WEBUI_SECRET_KEY", "WEBUI_JWT_SECRET_KEY"
+        ),
+        description="The secret with which LAMB signs the tokens of its users. With it, a token "
+        "identifies the user of its e-mail address in Heddle, too. The names are LAMB's, in its "
+        "order. Used only with HEDDLE_LAMB_URL.",
+    )
+    lamb_timeout: float = Field(
+        default=300.0,
+        gt=0,
+        validation_alias="HEDDLE_LAMB_TIMEOUT",
+        description="Seconds for which LAMB may send nothing before its response ends. A WebSocket "
+        "ends if both sides send nothing for that time.",
+    )
+    lamb_max_body_bytes: int = Field(
+        default=2 * 1024**3,
+        gt=0,
+        validation_alias="HEDDLE_LAMB_MAX_BODY_BYTES",
+        description="The maximum size of a request's body for LAMB. It is never held in memory as "
+        "a whole.",
+    )
+    lamb_max_connections: int = Field(
+        default=500,
+        gt=0,
+        validation_alias="HEDDLE_LAMB_MAX_CONNECTIONS",
+        description="Concurrent requests for LAMB, including WebSockets. Further ones are refused, "
+        "so that a slow LAMB leaves room for Heddle's own requests.",
+    )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Web origins whose pages may call the gateway, as a JSON array."
     )
@@ -170,6 +209,18 @@ class GatewaySettings(EgressSettings):
                 "HEDDLE_GATEWAY_API_KEY or LAMB_BEARER_TOKEN, and in Open WebUI"
             )
         return value
+
+    @model_validator(mode="after")
+    def _refuse_the_public_secret(self) -> Self:
+        secret = self.lamb_jwt_secret
+        if self.lamb_url and secret and secret.get_secret_value() == _PUBLIC_JWT_SECRET:
+            message = (
+                "LAMB_JWT_SECRET is the secret in LAMB's published source, with which everybody "
+                "can sign a token for every user. Set another in LAMB and here, or remove it here: "
+                "then tokens of LAMB are valid in LAMB only"
+            )
+            raise ValueError(message)
+        return self
 
     @model_validator(mode="after")
     def _require_keys(self) -> Self:

@@ -7,7 +7,8 @@ uvicorn has no limit for these, so that a client could hold connections and memo
 - how long the unread rest of a request may take after its response.
 
 `Connection` also sends the head of a response together with its body, in one system call, and
-reports a disconnect without a task that waits for it.
+reports a disconnect without a task that waits for it. It can give the connection to another
+protocol, for WebSocket messages.
 """
 
 import asyncio
@@ -51,6 +52,11 @@ class Connection:
     def request_complete(self) -> bool:
         """Whether the whole request has arrived and the client is connected."""
         return not (self._cycle.more_body or self._cycle.disconnected)
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        """The transport of the connection."""
+        return self._transport
 
     @property
     def response_started(self) -> bool:
@@ -105,6 +111,33 @@ class Connection:
             self._transport.close()
         cycle.on_response()
         return True
+
+    def omit_default_headers(self) -> None:
+        """Send a response without uvicorn's headers: it has its own `Date`."""
+        self._cycle.default_headers = []
+
+    def abort(self) -> None:
+        """Close the connection without the rest of the response."""
+        self._cycle.response_complete = True
+        self._cycle.message_event.set()
+        self.close()
+
+    def take_over(self, protocol: asyncio.Protocol, head: bytes) -> asyncio.Transport | None:
+        """Send the head of the response, and give the transport to another protocol.
+
+        Return None, and do nothing, if the client has sent more than this request or has left.
+        """
+        server = self._transport.get_protocol()
+        if (
+            not isinstance(server, LimitedProtocol)
+            or self._transport.is_closing()
+            or not server.release(self._cycle)
+        ):
+            return None
+        self._cycle.response_started = self._cycle.response_complete = True
+        self._transport.set_protocol(protocol)
+        self._transport.write(head)
+        return self._transport
 
     def watch(self, on_disconnect: Callable[[], None]) -> None:
         """Call `on_disconnect` if the client closes the connection."""
@@ -163,6 +196,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _unsent = 0
     _unsent_timer: asyncio.TimerHandle | None = None
     _connection: Connection | None = None
+    _offers_websocket = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn types it
         """Start the timeout of the first request."""
@@ -190,6 +224,11 @@ class LimitedProtocol(HttpToolsProtocol):
             return  # the head is parsed again
         self._in_head = False
         self._progressed = True
+        if not self.url.startswith(b"/"):
+            self.scope["state"]["target"] = self.url
+        if self._offers_websocket:
+            self._offers_websocket = False
+            self.scope["state"]["upgrade"] = True
         super().on_headers_complete()
         self.headers = []
 
@@ -255,7 +294,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _head_without_upgrade(self) -> bytes:
         """Return a head without its upgrade header, to be parsed again.
 
-        Java's HTTP client offers HTTP/2 with its requests. The parser would skip their bodies.
+        `scope["state"]["upgrade"]` remains of an offer of WebSocket messages. Java's HTTP client
+        offers HTTP/2 with its requests. The parser would skip their bodies.
 
         Raises:
             HttpParserError: The request is CONNECT.
@@ -263,11 +303,28 @@ class LimitedProtocol(HttpToolsProtocol):
         method, version = self.parser.get_method(), self.parser.get_http_version()
         if method == b"CONNECT":
             raise httptools.HttpParserError("CONNECT is not supported.")
+        offers = [value.lower() for name, value in self.headers if name == b"upgrade"]
+        self._offers_websocket = offers == [b"websocket"] and _has_no_body(self.headers, method)
         fields = [b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade"]
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
         start = b"%b %b HTTP/%b\r\n" % (method, self.url, version.encode())
         return b"".join((start, *fields, b"\r\n"))
+
+    def release(self, cycle: "RequestResponseCycle") -> bool:
+        """Stop everything that concerns the connection, which another protocol gets.
+
+        Return False, and do nothing, if bytes have arrived after the request.
+        """
+        if self.cycle is not cycle or self._in_head or self._idle_bytes or self.pipeline:
+            return False
+        self._stop_head_timer()
+        self._stop_unsent_timer()
+        self._unset_keepalive_if_required()
+        self.connections.discard(self)
+        self._connection = None
+        self.flow.resume_reading()
+        return True
 
     def pause_writing(self) -> None:
         """Start the timeout for a client that does not read its response."""
@@ -331,6 +388,12 @@ class LimitedProtocol(HttpToolsProtocol):
 def limited_protocol(head_timeout: float) -> type[LimitedProtocol]:
     """Return the protocol class with a head timeout in seconds."""
     return type("Limited", (LimitedProtocol,), {"head_timeout": head_timeout})
+
+
+def _has_no_body(headers: list[tuple[bytes, bytes]], method: bytes) -> bool:
+    """Return whether a request is a GET without a body, as a WebSocket requires."""
+    names = {name for name, _ in headers}
+    return method == b"GET" and names.isdisjoint((b"content-length", b"transfer-encoding"))
 
 
 @lru_cache(maxsize=256)

@@ -51,6 +51,7 @@ async def serving(gateway: Gateway, settings: GatewaySettings) -> AsyncGenerator
     address = _address(listener)
     config = uvicorn.Config(
         gateway.application,
+        interface="asgi3",
         http=limited_protocol(settings.body_timeout_seconds),
         ws="none",
         lifespan="off",
