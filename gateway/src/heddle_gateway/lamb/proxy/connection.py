@@ -5,7 +5,8 @@ from typing import cast
 
 import httptools
 
-from heddle_gateway.lamb.proxy.failures import CutError, GarbledError, LambError, SilentError
+from heddle_gateway.lamb.proxy.failures import CutError, GarbledError, SilentError
+from heddle_gateway.lamb.proxy.hang_ups import reset
 
 MAX_HEAD_BYTES = 128 * 1024
 """Size of a response's head, as it arrives."""
@@ -51,7 +52,7 @@ class LambConnection(asyncio.Protocol):
         self._unread = 0
         self._reading_paused = False
         self._upgraded = False
-        self._failure: LambError | None = None
+        self._failure: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -98,7 +99,7 @@ class LambConnection(asyncio.Protocol):
         """Return what waits until LAMB has read enough of what was sent; None if it has."""
         return self._writable
 
-    def fail(self, failure: LambError) -> None:
+    def fail(self, failure: Exception) -> None:
         """End the response with a failure."""
         if self._failure is None and not self._complete:
             self._failure = failure
@@ -110,6 +111,7 @@ class LambConnection(asyncio.Protocol):
 
         Raises:
             LambError: There is none.
+            ClientGoneError: The client has disconnected.
         """
         while not self.status:
             if self._failure is not None:
@@ -121,6 +123,7 @@ class LambConnection(asyncio.Protocol):
 
         Raises:
             LambError: The response has ended before it was complete.
+            ClientGoneError: The client has disconnected.
         """
         while not self._parts:
             if self._complete:
@@ -153,7 +156,11 @@ class LambConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection at once."""
-        if self._transport is not None:
+        if self._transport is None:
+            return
+        if self._open and not self._complete:
+            reset(self._transport)
+        else:
             self._transport.abort()
 
     async def _change(self) -> None:

@@ -82,11 +82,11 @@ class LambProxy:
         head = self._heads.make(request)
         limit = self._settings.lamb_max_body_bytes
         if head.length is not None and head.length > limit:
-            raise RejectedRequestError(too_large(limit))
+            raise RejectedRequestError(too_large(request, limit))
         if request.connection.request_complete:
             body = request.connection.take_body()
             if len(body) > limit:
-                raise RejectedRequestError(too_large(limit))
+                raise RejectedRequestError(too_large(request, limit))
             await self._ask(request, head, body)
             return
         connection = await self._pool.open()

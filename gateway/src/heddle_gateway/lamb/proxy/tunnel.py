@@ -3,7 +3,7 @@
 import asyncio
 from typing import cast
 
-from heddle_gateway.lamb.proxy.hang_up import has_hung_up
+from heddle_gateway.lamb.proxy.hang_ups import has_hung_up, reset
 
 CLOSE_SECONDS = 0.2
 """For the last bytes to go out after the other side has closed."""
@@ -73,13 +73,13 @@ class TunnelEnd(asyncio.Protocol):
         if self.transport is None or not self._waits:
             return
         if has_hung_up(self.transport):
-            self.transport.abort()
+            reset(self.transport)
         else:
             self._loop.call_later(_CHECK_SECONDS, self._check)
 
     def _abort(self) -> None:
         if self.transport is not None:
-            self.transport.abort()
+            reset(self.transport)
 
 
 class Tunnel:

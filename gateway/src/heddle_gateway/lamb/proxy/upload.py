@@ -9,7 +9,7 @@ from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.lamb.proxy.connection import LambConnection
 from heddle_gateway.lamb.proxy.failures import LambError
-from heddle_gateway.lamb.proxy.hang_up import has_hung_up
+from heddle_gateway.lamb.proxy.hang_ups import has_hung_up
 
 _CHECK_SECONDS = 0.1
 """How often a client whose bytes wait for LAMB is checked."""
@@ -42,10 +42,8 @@ class Upload:
         """Send the body. A failure becomes that of the connection to LAMB."""
         try:
             await self._run(chunked=chunked)
-        except UploadError as error:
+        except (UploadError, ClientGoneError) as error:
             self._connection.fail(error)
-        except ClientGoneError:
-            self._connection.close()
 
     async def _run(self, *, chunked: bool) -> None:
         connection = self._connection
@@ -55,7 +53,8 @@ class Upload:
             body, more = message["body"], message["more_body"]
             size += len(body)
             if size > self._max_bytes:
-                raise UploadError(too_large(self._max_bytes), "the request's body is too large")
+                error = too_large(self._request, self._max_bytes)
+                raise UploadError(error, "the request's body is too large")
             if body:
                 connection.write(b"%x\r\n%b\r\n" % (len(body), body) if chunked else body)
             await self._let_lamb_read()
@@ -86,7 +85,12 @@ class Upload:
                 raise ClientGoneError
 
 
-def too_large(max_bytes: int) -> ErrorResponse:
-    """Return the error for a body that is larger than the limit."""
+def too_large(request: RawRequest, max_bytes: int) -> ErrorResponse:
+    """Return the error for a body that is larger than the limit.
+
+    The connection stays open for the rest of the body: a client that is still sending when it is
+    closed often loses the response. One that waits for permission to send may not send it.
+    """
     message = f"The request's body is larger than {max_bytes} bytes."
-    return ErrorResponse(413, message, code="request_too_large", close=True)
+    waits = bool(request.header("expect"))
+    return ErrorResponse(413, message, code="request_too_large", close=waits)

@@ -1,9 +1,13 @@
-"""Whether a peer has closed its connection while nobody reads from it."""
+"""Ends of connections on which bytes wait that nobody reads."""
 
 import asyncio
 import select
+import socket
+import struct
 
 _CLOSED = select.POLLRDHUP | select.POLLHUP | select.POLLERR
+_RESET = struct.pack("ii", 1, 0)
+"""The value of SO_LINGER that makes the end of a connection a reset."""
 
 
 def has_hung_up(transport: asyncio.BaseTransport) -> bool:
@@ -17,3 +21,14 @@ def has_hung_up(transport: asyncio.BaseTransport) -> bool:
     poll = select.poll()
     poll.register(sock.fileno(), select.POLLRDHUP)
     return any(events & _CLOSED for _, events in poll.poll(0))
+
+
+def reset(transport: asyncio.Transport) -> None:
+    """Close a connection at once.
+
+    The peer would notice an ordinary end only after it has read everything.
+    """
+    sock = transport.get_extra_info("socket")
+    if sock is not None and sock.fileno() >= 0:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    transport.abort()
