@@ -39,6 +39,8 @@ class LambPaths:
     def include(self, scope: Scope) -> bool:
         """Return whether LAMB answers the request of an ASGI scope."""
         path = scope["path"].rstrip("/") or "/"
+        if not path.startswith("/"):  # no path: the target is that of a server
+            return True
         if path in _ALWAYS or path.startswith(f"{_CREATOR}/"):
             return True
         if _is_page(path, scope):
