@@ -74,6 +74,7 @@ from heddle_gateway.lamb import (
     tool_runs,
 )
 from heddle_gateway.lamb.proxy.forward import LambProxy
+from heddle_gateway.lamb.user_tokens import LambTokens
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
@@ -266,7 +267,7 @@ def app(
     )
     authenticator = Authenticator(
         Keyring(principals),
-        IssuedKeys(accounts),
+        [IssuedKeys(accounts), *_lamb_tokens(settings, accounts)],
         Impersonation(accounts),
         browsers,
         development=settings.development,
@@ -287,6 +288,13 @@ def app(
             *(browsers, flows, providers, studio),
         )
     )
+
+
+def _lamb_tokens(settings: GatewaySettings, accounts: AccountClient) -> list[LambTokens]:
+    """Return what checks LAMB's tokens, nothing if they are valid in LAMB only."""
+    if not settings.lamb_url or settings.lamb_jwt_secret is None:
+        return []
+    return [LambTokens(settings.lamb_jwt_secret.get_secret_value(), accounts)]
 
 
 def _limits(settings: GatewaySettings) -> RateLimits | None:

@@ -1,5 +1,8 @@
 """Authenticates requests: a key, or the cookie of a session, becomes the identity of the caller."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import UnauthenticatedError
 from heddle_runtime.identity import DEVELOPER, Identity, home
@@ -8,7 +11,6 @@ from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.credentials import AnyCredential, KeyCredential, SessionCredential
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
-from heddle_gateway.auth.issued_keys import PREFIX, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, Principal
 from heddle_gateway.auth.rate_limits import RateLimits
 from heddle_gateway.http.raw import RawRequest
@@ -23,13 +25,20 @@ _DEVELOPMENT_PRINCIPAL = Principal(DEVELOPER)
 _AUTHORIZATION = AUTHORIZATION.encode()
 
 
+class Issuer(Protocol):
+    """Who issues keys: the account service, or LAMB."""
+
+    async def principal(self, key: str) -> Principal | None:
+        """Return the owner of a key; None if the key is invalid or another issuer's."""
+
+
 class Authenticator:
     """Authenticates requests, and sets the caller of the calls that they cause."""
 
     def __init__(
         self,
         keyring: Keyring,
-        issued: IssuedKeys,
+        issuers: Sequence[Issuer],
         impersonation: Impersonation,
         browsers: Browsers,
         *,
@@ -41,7 +50,7 @@ class Authenticator:
 
         Args:
             keyring: The keys of the settings.
-            issued: The keys that the account service issued.
+            issuers: Of the other keys.
             impersonation: The users of trusted keys.
             browsers: The cookies of browsers.
             development: Whether no key is needed.
@@ -49,7 +58,7 @@ class Authenticator:
             turns: Of organisations; None: requests start at once.
         """
         self._keyring = keyring
-        self._issued = issued
+        self._issuers = issuers
         self._impersonation = impersonation
         self._browsers = browsers
         self._development = development
@@ -78,8 +87,9 @@ class Authenticator:
             return
         key = _bearer(request)
         principal = self._keyring.principal(key)
-        if principal is None and key.startswith(PREFIX):
-            principal = await self._issued.principal(key)
+        for issuer in self._issuers:
+            if principal is None:
+                principal = await issuer.principal(key)
         if principal is None and self._development:
             if key not in ("", DEVELOPMENT_KEY):
                 raise UnauthenticatedError(

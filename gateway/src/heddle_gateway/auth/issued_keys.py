@@ -86,5 +86,5 @@ class IssuedKeys:
 
 
 def _may_be_issued(key: str) -> bool:
-    """Return whether a text is short enough for a key, so that it is worth a request."""
-    return len(key) <= _MAX_CHARACTERS
+    """Return whether a text looks like a key, so that it is worth a request."""
+    return key.startswith(PREFIX) and len(key) <= _MAX_CHARACTERS

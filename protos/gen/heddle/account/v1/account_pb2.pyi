@@ -1773,6 +1773,7 @@ class Membership(_message.Message):
     ORGANIZATION_NAME_FIELD_NUMBER: _builtins.int
     ROLE_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
+    HOME_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The slug of the organisation."""
     organization_name: _builtins.str
@@ -1781,6 +1782,8 @@ class Membership(_message.Message):
     """`member`, `creator` or `admin`."""
     name: _builtins.str
     """The name of the user that is shown to people."""
+    home: _builtins.bool
+    """Whether the organisation is the user's home."""
     def __init__(
         self,
         *,
@@ -1788,10 +1791,11 @@ class Membership(_message.Message):
         organization_name: _builtins.str = ...,
         role: _builtins.str = ...,
         name: _builtins.str = ...,
+        home: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "organization", b"organization", "organization_name", b"organization_name", "role", b"role"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["home", b"home", "name", b"name", "organization", b"organization", "organization_name", b"organization_name", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -102,6 +102,7 @@ class SignInServicer(pb_grpc.AccountServiceServicer):
                     organization_name=row.organization_name,
                     role=row.role,
                     name=row.name,
+                    home=row.home,
                 )
                 for row in rows[:_MAX_SHOWN]
                 if row.usable
