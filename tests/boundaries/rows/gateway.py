@@ -12,6 +12,9 @@ from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import multipart
 from heddle_gateway.http.json_text import Place
+from heddle_gateway.lamb import user_tokens
+from heddle_gateway.lamb.proxy.connection import LambConnection
+from heddle_gateway.lamb.proxy.failures import GarbledError
 from heddle_gateway.login.pages import is_place_here
 from heddle_gateway.openai import search_filters, served_images
 from heddle_gateway.openai.chat import content_parts, request
@@ -29,6 +32,14 @@ async def _head(size: int) -> bool:
         response = await reader.read()
         writer.close()
     return response.startswith(b"HTTP/1.1 431 ")
+
+
+async def _lamb_head(size: int) -> bool:
+    """Return whether the beginning of a head of LAMB is refused, whose rest never arrives."""
+    connection = LambConnection(60.0)
+    connection.begin(b"", method_is_head=False)
+    connection.data_received(b"HTTP/1.1 200 OK\r\nx: ".ljust(size, b"x"))
+    return isinstance(connection._failure, GarbledError)
 
 
 def _membership(count: int) -> None:
@@ -100,8 +111,15 @@ ROWS: dict[str, Check] = {
         b"x-openwebui-user-email", [b"x" * n]
     ),
     "heddle_gateway.auth.issued_keys._MAX_CHARACTERS": lambda n: (
-        not issued_keys._may_be_issued("x" * n)
+        not issued_keys._may_be_issued("hk_".ljust(n, "x"))
     ),
+    "heddle_gateway.lamb.user_tokens._MAX_CHARACTERS": lambda n: (
+        not user_tokens._may_be_token("..".ljust(n, "x"))
+    ),
+    "heddle_gateway.lamb.user_tokens._MAX_EMAIL_CHARACTERS": lambda n: (
+        not user_tokens._is_address("@".ljust(n, "x"))
+    ),
+    "heddle_gateway.lamb.proxy.connection.MAX_HEAD_BYTES": _lamb_head,
     "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
     "heddle_gateway.http.connection.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,

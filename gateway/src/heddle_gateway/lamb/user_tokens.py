@@ -58,17 +58,16 @@ class LambTokens:
 
         Only LAMB knows whether an administrator still acts as the user of a takeover.
         """
-        if token.count(".") != _DOTS or len(token) > _MAX_CHARACTERS:
+        if not _may_be_token(token):
             return None
         try:
             claims: dict[str, Any] = jwt.decode(token, self._key, algorithms=_ALGORITHMS).claims
             jwt.JWTClaimsRegistry(exp={"essential": True}).validate(claims)
         except (JoseError, ValueError, TypeError):
             return None
-        email = claims.get("email")
-        if not isinstance(email, str) or "@" not in email or len(email) > _MAX_EMAIL_CHARACTERS:
+        if "takeover" in claims or not _is_address(claims.get("email")):
             return None
-        return None if "takeover" in claims else claims
+        return claims
 
     async def _resolve(self, email: str) -> Identity | None:
         """Return the identity of an enabled user in the home organisation, None without one."""
@@ -80,3 +79,12 @@ class LambTokens:
             return None
         scopes = (ORGANIZATION_ADMIN,) if home.role == _ADMINISTRATOR else ()
         return Identity(email, home.organization, scopes, key_id=KEY_ID)
+
+
+def _may_be_token(text: str) -> bool:
+    """Return whether a text looks like a token, so that it is worth a check."""
+    return text.count(".") == _DOTS and len(text) <= _MAX_CHARACTERS
+
+
+def _is_address(value: object) -> bool:
+    return isinstance(value, str) and "@" in value and len(value) <= _MAX_EMAIL_CHARACTERS

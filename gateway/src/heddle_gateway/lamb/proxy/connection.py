@@ -10,7 +10,7 @@ from heddle_gateway.lamb.proxy.hang_ups import reset
 
 MAX_HEAD_BYTES = 128 * 1024
 """Size of a response's head, as it arrives."""
-MAX_UNREAD_BYTES = 256 * 1024
+_HIGH_WATER_BYTES = 256 * 1024
 """Bytes of a response's body that wait for the client before LAMB has to wait, too."""
 _FIRST_FINAL_STATUS = 200
 _LAST_STATUS = 599
@@ -285,7 +285,7 @@ class LambConnection(asyncio.Protocol):
             return
         self._parts.append(body)
         self._unread += len(body)
-        if self._unread > MAX_UNREAD_BYTES and not self._reading_paused:
+        if self._unread > _HIGH_WATER_BYTES and not self._reading_paused:
             self._reading_paused = True
             if self._transport is not None:
                 self._transport.pause_reading()
