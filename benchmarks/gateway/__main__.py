@@ -65,7 +65,7 @@ def run(
     shuffle = SystemRandom().shuffle
     for system in alive:
         for scenario in scenarios:
-            client.run(scenario.job(system.port, system.model, WARM_UP_SHARE))
+            client.run(scenario.job(system, WARM_UP_SHARE))
     measurements = []
     for number in range(1, rounds + 1):
         print(f"round {number} of {rounds}", file=sys.stderr)

@@ -27,7 +27,7 @@ from benchmarks.gateway.processes import Command, free_ports, started
 from benchmarks.gateway.reference import Message, Receive, Send
 from benchmarks.gateway.scenarios import SCENARIOS
 from benchmarks.gateway.steps import STEPS, Step
-from benchmarks.gateway.systems import System
+from benchmarks.gateway.systems import PATH, System
 
 if TYPE_CHECKING:
     from heddle_gateway.http.connection import Connection
@@ -86,7 +86,7 @@ def main() -> None:
         _, *processes = stack.enter_context(started(commands, logs))
         names = ["reference", *STEPS]
         systems = [
-            System(name, port, "fake", (process,))
+            System(name, port, PATH, "fake", (process,))
             for name, port, process in zip(names, ports, processes, strict=True)
         ]
         client = stack.enter_context(load_client())
@@ -95,7 +95,7 @@ def main() -> None:
         for _ in range(ROUNDS):
             for system in systems:
                 before = accounting.cpu_seconds(system.pids)
-                outcome = client.run(scenario.job(system.port, system.model))
+                outcome = client.run(scenario.job(system))
                 used = accounting.cpu_seconds(system.pids) - before
                 costs[system.name].append(used / max(outcome.requests, 1) * 1e6)
     for name, samples in costs.items():

@@ -150,9 +150,9 @@ def request(job: Job) -> bytes:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     encoded = msgspec.json.encode(body)
     return (
-        b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n"
+        b"POST %b HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n"
         b"authorization: Bearer development\r\ncontent-type: application/json\r\n"
-        b"content-length: %d\r\n\r\n%s" % (job.port, len(encoded), encoded)
+        b"content-length: %d\r\n\r\n%s" % (job.path.encode(), job.port, len(encoded), encoded)
     )
 
 

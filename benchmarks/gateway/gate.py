@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.gateway.summary import Spread, Summary
-from benchmarks.gateway.systems import ONE, SEPARATE
+from benchmarks.gateway.systems import LAMB, ONE, SEPARATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,20 @@ LIMITS = (
         "cpu_to_reference",
         1.9,
         "one process, 16 clients: CPU per request, times the reference's",
+    ),
+    Limit(
+        "unary_c16",
+        LAMB,
+        "cpu_to_reference",
+        1.3,
+        "in front of LAMB, 16 clients: CPU per request, times the reference's",
+    ),
+    Limit(
+        "paced_c64",
+        LAMB,
+        "cpu_to_reference",
+        1.3,
+        "in front of LAMB, 64 paced streams: CPU per token, times the reference's",
     ),
 )
 

@@ -9,6 +9,7 @@ class Job(msgspec.Struct, frozen=True):
     """Load for one system."""
 
     port: int
+    path: str
     model: str
     clients: int
     """Connections, each with one request at a time."""

@@ -83,7 +83,7 @@ def wait_until_ready(systems: Sequence[System], client: LoadClient) -> None:
     """Ask each system until it answers rightly."""
     until = time.monotonic() + READY_WITHIN
     for system in systems:
-        while error := client.run(_ONE_REQUEST.job(system.port, system.model)).first_error:
+        while error := client.run(_ONE_REQUEST.job(system)).first_error:
             ended = [one for one in system.processes if one.popen.poll() is not None]
             if ended or time.monotonic() > until:
                 said = [one.complaint() for one in ended or system.processes]
@@ -95,7 +95,7 @@ def measure(system: System, scenario: Scenario, client: LoadClient, number: int)
     """Put the load of `scenario` on `system` in round `number`."""
     clock, machine = time.monotonic(), accounting.machine_seconds()
     ours, used = accounting.our_seconds(), accounting.cpu_seconds(system.pids)
-    outcome = client.run(scenario.job(system.port, system.model))
+    outcome = client.run(scenario.job(system))
     time.sleep(SETTLE)
     used = accounting.cpu_seconds(system.pids) - used
     ours = accounting.our_seconds() - ours

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from benchmarks.gateway.jobs import Job
+from benchmarks.gateway.systems import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,12 @@ class Scenario:
         """What costs are told per."""
         return "token" if self.stream else "request"
 
-    def job(self, port: int, model: str, share: float = 1.0) -> Job:
+    def job(self, system: System, share: float = 1.0) -> Job:
         """Return this load for one system, or a `share` of its time."""
         return Job(
-            port=port,
-            model=model,
+            port=system.port,
+            path=system.path,
+            model=system.model,
             clients=self.clients,
             tokens=self.tokens,
             stream=self.stream,

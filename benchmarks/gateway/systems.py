@@ -12,7 +12,11 @@ from benchmarks.gateway.processes import Command, Process, free_ports, started
 
 DIRECT, REFERENCE, SEPARATE, ONE = "direct", "reference", "separate", "one process"
 CALLS = "separate, no pipes"
-NAMES = (DIRECT, REFERENCE, SEPARATE, CALLS, ONE)
+LAMB = "in front of LAMB"
+"""The gateway alone, which forwards each request to the upstream instead of LAMB."""
+NAMES = (DIRECT, REFERENCE, LAMB, SEPARATE, CALLS, ONE)
+PATH = "/v1/chat/completions"
+_LAMB_PATH = "/creator/assistant/1/chat/completions"
 _ASSISTANT = "id: bench\nname: bench\nmodel: {connector: openai, model: fake}\n"
 _ASSISTANT_MODEL = "lamb_assistant.bench"
 _SERVICES = (
@@ -34,6 +38,7 @@ class System:
     name: str
     port: int
     """Where it takes completion requests."""
+    path: str
     model: str
     processes: tuple[Process, ...]
     """What its costs are summed over. Empty for `direct`: the upstream is not a cost."""
@@ -58,9 +63,10 @@ def running(names: Sequence[str], folder: Path) -> Iterator[list[System]]:
             ports = free[number * _PORTS :][:_PORTS]
             commands = _commands(name, ports, upstream, folder)
             processes = tuple(stack.enter_context(started(commands, logs)))
-            model = "fake" if name in (DIRECT, REFERENCE) else _ASSISTANT_MODEL
+            model = "fake" if name in (DIRECT, REFERENCE, LAMB) else _ASSISTANT_MODEL
+            path = _LAMB_PATH if name == LAMB else PATH
             port = upstream if name == DIRECT else ports[0]
-            systems.append(System(name, port, model, processes))
+            systems.append(System(name, port, path, model, processes))
         yield systems
 
 
@@ -105,8 +111,10 @@ def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> l
         return []
     if name == REFERENCE:
         return [Command("benchmarks.gateway.reference", (str(ports[0]), str(upstream)))]
-    modules = ("heddle_devstack",) if name == ONE else _SERVICES
+    modules = {ONE: ("heddle_devstack",), LAMB: _SERVICES[:1]}.get(name, _SERVICES)
     settings = heddle_environment(ports, upstream, folder / name.replace(" ", "-"))
+    if name == LAMB:
+        settings["HEDDLE_LAMB_URL"] = f"http://127.0.0.1:{upstream}"
     if name == CALLS:
         settings["HEDDLE_MULTIPLEXING"] = "0"
     return [Command(module, environment=settings) for module in modules]

@@ -107,7 +107,7 @@ class Provider(asyncio.Protocol):
         if self._url == b"/v1/models":
             self._answer(MODELS)
             return
-        if self._url != b"/v1/chat/completions":
+        if not self._url.endswith(b"/chat/completions"):
             self._answer(b'{"error":{"message":"no such path"}}', b"404 Not Found")
             return
         request = self._decoder.decode(self._body)

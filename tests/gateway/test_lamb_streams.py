@@ -315,6 +315,8 @@ async def test_a_connection_that_lamb_has_closed_is_replaced() -> None:
     async with server, gateway(lamb_url=f"http://{host}:{port}") as bench:
         for _ in range(3):
             assert (await bench.client.get("/creator/me")).text == "ok"
+        cut = await bench.client.post("/creator/x", content=b"1")
+        assert cut.json()["error"]["code"] == "lamb_cut", "a change is never sent twice"
         assert (await bench.client.post("/creator/x", content=b"1")).text == "ok"
 
 

@@ -108,15 +108,13 @@ class LambProxy:
         A connection that has waited may have been closed by LAMB while the request was on its
         way. What may be repeated is sent again then.
         """
-        connection = self._pool.waiting() if head.repeatable else None
-        if connection is None:
-            connection = await self._pool.open()
+        connection = self._pool.waiting() or await self._pool.open()
         try:
             connection.begin(head.whole(body), method_is_head=head.method == "HEAD")
             try:
                 await connection.head()
             except CutError:
-                if not connection.reused or connection.received:
+                if not (head.repeatable and connection.reused) or connection.received:
                     raise
                 connection = await self._pool.open()
                 connection.begin(head.whole(body), method_is_head=head.method == "HEAD")
