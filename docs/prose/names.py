@@ -39,7 +39,7 @@ def identifiers(name: str, content: str) -> Iterator[Finding]:
     for token in tokenize.generate_tokens(io.StringIO(content).readline):
         if token.type == tokenize.NAME:
             words = _HUMP.sub(r"\1_\2", token.string).lower()
-            if _WORDS & set(re.sub("not_?found", "", words).split("_")):
+            if _WORDS & set(re.sub("not_?found|connection_made", "", words).split("_")):
                 advice = f"{token.string}: name it after what it holds"
                 yield Finding("identifier", name, token.start[0], advice)
 

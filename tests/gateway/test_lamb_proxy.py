@@ -41,9 +41,9 @@ async def front() -> AsyncIterator[Front]:
         yield Front(bench, behind)
 
 
-def headers_of(echoed: dict[str, Any], wanted: str) -> list[str]:
+def headers_of(echoed: dict[str, Any], header: str) -> list[str]:
     """Return the values of a header that LAMB has got."""
-    return [value for name, value in echoed["headers"] if name.lower() == wanted]
+    return [value for name, value in echoed["headers"] if name.lower() == header]
 
 
 async def test_a_user_logs_in_to_lamb_through_heddle(front: Front) -> None:
@@ -150,8 +150,8 @@ async def test_lamb_gets_the_host_and_the_address_of_the_client(front: Front) ->
     assert "10.9.9.9" not in json.dumps(echoed)
 
 
-async def test_what_a_trusted_proxy_says_of_the_client_is_kept() -> None:
-    said = {
+async def test_what_a_trusted_proxy_says_of_the_client_counts() -> None:
+    claims = {
         "x-forwarded-for": "203.0.113.7",
         "x-forwarded-proto": "https",
         "x-forwarded-host": "lamb.uni.example",
@@ -160,7 +160,7 @@ async def test_what_a_trusted_proxy_says_of_the_client_is_kept() -> None:
         lamb() as behind,
         gateway(lamb_url=behind.url, trusted_proxies="127.0.0.0/8") as bench,
     ):
-        echoed = await Front(bench, behind).echo(headers=said)
+        echoed = await Front(bench, behind).echo(headers=claims)
     assert headers_of(echoed, "x-forwarded-for") == ["203.0.113.7, 127.0.0.1"]
     assert headers_of(echoed, "x-forwarded-proto") == ["https"]
     assert headers_of(echoed, "x-forwarded-host") == ["lamb.uni.example"]

@@ -24,8 +24,8 @@ HS256 = {"alg": "HS256", "typ": "JWT"}
 async def front(folder: Path, **settings: Any) -> AsyncGenerator[Bench]:
     """Yield a gateway in front of LAMB whose user is Ann."""
     async with lamb() as behind:
-        given = {"lamb_url": behind.url, "lamb_jwt_secret": SECRET, **settings}
-        async with gateway(folder, "local", **given) as bench:
+        options = {"lamb_url": behind.url, "lamb_jwt_secret": SECRET, **settings}
+        async with gateway(folder, "local", **options) as bench:
             yield bench
 
 
@@ -129,13 +129,15 @@ async def test_without_a_lamb_its_tokens_grant_nothing(tmp_path: Path) -> None:
 def test_the_secret_has_the_names_and_the_order_of_lamb(monkeypatch: pytest.MonkeyPatch) -> None:
     def secret() -> str:
         settings = GatewaySettings.model_validate({"api_key": KEY})
-        found = settings.lamb_jwt_secret
-        return found.get_secret_value() if found else ""
+        value = settings.lamb_jwt_secret
+        return value.get_secret_value() if value else ""
 
     assert secret() == ""
-    for name in ("WEBUI_JWT_SECRET_KEY", "WEBUI_SECRET_KEY", "LAMB_JWT_SECRET"):
+    names = ("WEBUI_JWT_SECRET_KEY", "WEBUI_SECRET_KEY", "LAMB_JWT_SECRET")
+    for name in (*names, "HEDDLE_GATEWAY_LAMB_JWT_SECRET"):
         monkeypatch.setenv(name, f"the secret in {name}")
         assert secret() == f"the secret in {name}"
+    monkeypatch.setenv("HEDDLE_GATEWAY_LAMB_JWT_SECRET", "")
     monkeypatch.setenv("LAMB_JWT_SECRET", "")
     assert secret() == "the secret in WEBUI_SECRET_KEY"
 

@@ -161,30 +161,29 @@ class GatewaySettings(EgressSettings):
     lamb_jwt_secret: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices(
-            "LAMB_JWT_SECRET", "WEBUI_SECRET_KEY", "WEBUI_JWT_SECRET_KEY"
+            *("HEDDLE_GATEWAY_LAMB_JWT_SECRET", "LAMB_JWT_SECRET"),
+            *("WEBUI_SECRET_KEY", "WEBUI_JWT_SECRET_KEY"),
         ),
         description="The secret with which LAMB signs the tokens of its users. With it, a token "
-        "identifies the user of its e-mail address in Heddle, too. The names are LAMB's, in its "
-        "order. Used only with HEDDLE_LAMB_URL.",
+        "identifies the user of its e-mail address in Heddle, too. LAMB's names LAMB_JWT_SECRET, "
+        "WEBUI_SECRET_KEY and WEBUI_JWT_SECRET_KEY work, too, in LAMB's order. Used only with "
+        "HEDDLE_LAMB_URL.",
     )
     lamb_timeout: float = Field(
         default=300.0,
         gt=0,
-        validation_alias="HEDDLE_LAMB_TIMEOUT",
         description="Seconds for which LAMB may send nothing before its response ends. A WebSocket "
         "ends if both sides send nothing for that time.",
     )
     lamb_max_body_bytes: int = Field(
         default=2 * 1024**3,
         gt=0,
-        validation_alias="HEDDLE_LAMB_MAX_BODY_BYTES",
         description="The maximum size of a request's body for LAMB. It is never held in memory as "
         "a whole.",
     )
     lamb_max_connections: int = Field(
         default=500,
         gt=0,
-        validation_alias="HEDDLE_LAMB_MAX_CONNECTIONS",
         description="Concurrent requests for LAMB, including WebSockets. Further ones are refused, "
         "so that a slow LAMB leaves room for Heddle's own requests.",
     )
@@ -215,9 +214,10 @@ class GatewaySettings(EgressSettings):
         secret = self.lamb_jwt_secret
         if self.lamb_url and secret and secret.get_secret_value() == _PUBLIC_JWT_SECRET:
             message = (
-                "LAMB_JWT_SECRET is the secret in LAMB's published source, with which everybody "
-                "can sign a token for every user. Set another in LAMB and here, or remove it here: "
-                "then tokens of LAMB are valid in LAMB only"
+                "HEDDLE_GATEWAY_LAMB_JWT_SECRET, or LAMB's variable, is the secret in LAMB's "
+                "published source, with which everybody can sign a token for every user. Set "
+                "another in LAMB and here, or remove it here: then tokens of LAMB are valid in "
+                "LAMB only"
             )
             raise ValueError(message)
         return self

@@ -41,7 +41,7 @@ class LambTokens:
         self._identities: TTLCache[str, Identity | None] = TTLCache(CACHE_SECONDS)
 
     async def principal(self, token: str) -> Principal | None:
-        """Return the user of a token; None if it is invalid, or nobody's in Heddle.
+        """Return the user of a token; None if it is invalid, or no user of Heddle's.
 
         Raises:
             UnavailableError: The account service does not answer.

@@ -36,7 +36,9 @@ class BusyError(LambError):
     def __init__(self, limit: int) -> None:
         message = "LAMB has too many requests at the moment. Try again."
         error = ErrorResponse(503, message, SERVER, code="lamb_busy", retry_after=_RETRY_SECONDS)
-        super().__init__(error, f"LAMB has {limit} requests, see HEDDLE_LAMB_MAX_CONNECTIONS")
+        super().__init__(
+            error, f"LAMB has {limit} requests, see HEDDLE_GATEWAY_LAMB_MAX_CONNECTIONS"
+        )
 
 
 class SilentError(LambError):
@@ -45,7 +47,9 @@ class SilentError(LambError):
     def __init__(self, seconds: float) -> None:
         message = "LAMB did not answer in time."
         error = ErrorResponse(504, message, SERVER, code="lamb_timeout", retry=False)
-        super().__init__(error, f"nothing arrived for {seconds:g} s, see HEDDLE_LAMB_TIMEOUT")
+        super().__init__(
+            error, f"nothing arrived for {seconds:g} s, see HEDDLE_GATEWAY_LAMB_TIMEOUT"
+        )
 
 
 class GarbledError(LambError):

@@ -1,4 +1,4 @@
-"""Ends of connections on which bytes wait that nobody reads."""
+"""Ends of connections on which bytes wait to be read."""
 
 import asyncio
 import select
@@ -11,7 +11,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 def has_hung_up(transport: asyncio.BaseTransport) -> bool:
-    """Return whether the peer has closed a connection, also behind bytes that nobody has read.
+    """Return whether the peer has closed a connection, also behind bytes that were not read.
 
     The event loop does not notice it while reading is paused.
     """

@@ -102,9 +102,9 @@ class RequestHeads:
         target = scope["raw_path"]
         if scope["query_string"]:
             target = b"%b?%b" % (target, scope["query_string"])
-        kept = _end_to_end(headers)
+        passed = _end_to_end(headers)
         lines = [b"%b %b HTTP/1.1\r\n" % (method.encode("ascii"), target)]
-        lines += [b"%b: %b\r\n" % header for header in (*kept, *self._about_client(request))]
+        lines += [b"%b: %b\r\n" % header for header in (*passed, *self._about_client(request))]
         joined = b"".join(lines)
         if (
             joined.count(b"\n") != len(lines)
@@ -166,7 +166,7 @@ def listed_in_connection(headers: Iterable[Header]) -> set[bytes]:
 def _end_to_end(headers: list[Header]) -> list[Header]:
     """Return the headers that are sent on, without credentials of Heddle."""
     dropped = listed_in_connection(headers) | HOP_BY_HOP | _REPLACED
-    kept = []
+    passed = []
     for name, value in headers:
         if name in dropped or (b"_" in name and name.replace(b"_", b"-") in _REPLACED):
             continue
@@ -176,8 +176,8 @@ def _end_to_end(headers: list[Header]) -> list[Header]:
                 continue
         elif name == b"authorization" and value.lower().startswith(_ISSUED_KEY):
             continue
-        kept.append((name, value))
-    return kept
+        passed.append((name, value))
+    return passed
 
 
 def _others_cookies(value: bytes) -> bytes:
@@ -207,7 +207,7 @@ def _length(request: RawRequest) -> tuple[int | None, bool]:
     return int(text), True
 
 
-def _joined(request: RawRequest, wanted: bytes) -> bytes:
+def _joined(request: RawRequest, header: bytes) -> bytes:
     """Return the values of a header, to be followed by another one."""
-    values = [value for name, value in request.scope["headers"] if name == wanted]
+    values = [value for name, value in request.scope["headers"] if name == header]
     return b"".join(value + b", " for value in values if value)

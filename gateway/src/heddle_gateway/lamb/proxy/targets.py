@@ -18,7 +18,7 @@ _PAGES = "/assistants"
 _DOTS = {b".", b".."}
 _HOST = re.compile(rb"[A-Za-z0-9.\-_]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 _UNSAFE = re.compile(rb"[\x00-\x20\x7f-\xff]")
-_UNSAFE_IN_PATH = re.compile(rb"[\x00-\x20\x7f-\xff\\]|%00|%0[aAdD]")
+_UNSAFE_IN_PATH = re.compile(rb"[\x00-\x20\x7f-\xff\\]|%00|(?i:%0a|%0d)")
 _SCHEMES = {"http", "https"}
 
 

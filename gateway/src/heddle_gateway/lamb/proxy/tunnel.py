@@ -69,7 +69,7 @@ class TunnelEnd(asyncio.Protocol):
             self._loop.call_later(CLOSE_SECONDS, self._abort)
 
     def _check(self) -> None:
-        """Notice a peer that has closed while nobody reads."""
+        """Notice a peer that has closed while its bytes have to wait."""
         if self.transport is None or not self._waits:
             return
         if has_hung_up(self.transport):
