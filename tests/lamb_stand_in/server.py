@@ -42,6 +42,12 @@ class Lamb:
     """When the connection of such a request was last closed, on the clock of the event loop."""
     received: int = 0
     """Bytes of uploads that have arrived."""
+    runner: web.AppRunner | None = None
+
+    async def stop(self) -> None:
+        """Stop the server."""
+        if self.runner is not None:
+            await self.runner.cleanup()
 
     @contextlib.contextmanager
     def busy(self) -> Any:
@@ -239,7 +245,7 @@ async def lamb(**options: Any) -> AsyncGenerator[Lamb]:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         host, port = runner.addresses[0][:2]
-        served.url = f"http://{host}:{port}"
+        served.url, served.runner = f"http://{host}:{port}", runner
         yield served
     finally:
         await runner.cleanup()

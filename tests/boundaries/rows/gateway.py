@@ -12,7 +12,7 @@ from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import multipart
 from heddle_gateway.http.json_text import Place
-from heddle_gateway.lamb import user_tokens
+from heddle_gateway.lamb import login_check, user_tokens
 from heddle_gateway.lamb.proxy.connection import LambConnection
 from heddle_gateway.lamb.proxy.failures import GarbledError
 from heddle_gateway.login.pages import is_place_here
@@ -40,6 +40,19 @@ async def _lamb_head(size: int) -> bool:
     connection.begin(b"", method_is_head=False)
     connection.data_received(b"HTTP/1.1 200 OK\r\nx: ".ljust(size, b"x"))
     return isinstance(connection._failure, GarbledError)
+
+
+async def _login(size: int) -> bool:
+    """Return whether what LAMB's login returns is refused for its size."""
+    connection = LambConnection(60.0)
+    connection.begin(b"", method_is_head=False)
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size
+    connection.data_received(head + bytes(size))
+    try:
+        await login_check._body(connection)
+    except GarbledError:
+        return True
+    return False
 
 
 def _membership(count: int) -> None:
@@ -120,6 +133,7 @@ ROWS: dict[str, Check] = {
         not user_tokens._is_address("@".ljust(n, "x"))
     ),
     "heddle_gateway.lamb.proxy.connection.MAX_HEAD_BYTES": _lamb_head,
+    "heddle_gateway.lamb.login_check.MAX_RESPONSE_BYTES": _login,
     "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
     "heddle_gateway.http.connection.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,

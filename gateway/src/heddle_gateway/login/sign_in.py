@@ -30,6 +30,9 @@ routes = Routes("sign-in", Access.OPEN)
 MAX_EMAIL_CHARACTERS = 255
 MAX_PASSWORD_CHARACTERS = 256
 _SLUG_CHARACTERS = 63
+LAMB = "lamb"
+"""The provider of sessions of users whose passwords LAMB has accepted."""
+_WRONG = "The e-mail address or the password is not correct."
 COOKIE = {"Set-Cookie": "The token of the session: HttpOnly, SameSite=Strict."}
 
 
@@ -73,21 +76,29 @@ async def read_ways(api: Call) -> SignInWays:
 async def sign_in(api: Call, body: Credentials) -> Me:
     """Sign in with an e-mail address and a password.
 
-    The response sets the cookie of the session. The status is 401, with one message, if the user is
-    unknown or disabled or the password is wrong, and 429 after repeated failures.
+    In front of LAMB, the password may be that of the user in LAMB. The response sets the cookie of
+    the session. The status is 401, with one message, if the user is unknown or disabled or the
+    password is wrong, and 429 after repeated failures.
     """
     state = api.state
     state.browsers.check_page(api.raw)
-    if not state.settings.password_login:
+    if not (state.settings.password_login or state.lamb_passwords):
         raise NotSetUpError("Users cannot sign in with a password here.")
-    request = pb.SignInRequest(
-        email=body.email,
-        password=body.password,
-        organization=body.organization,
-        client=client_address(api.raw, state.settings.trusted_proxies),
-    )
-    response = await as_gateway(api, api.services.accounts.SignIn, request)
-    return await entered(api, session_of(response.session, response.token))
+    client = client_address(api.raw, state.settings.trusted_proxies)
+    accepted, failure = await _lamb_accepts(api, body, client)
+    if accepted:
+        verified = pb.SignInWithProviderRequest(
+            email=body.email, provider=LAMB, organization=body.organization
+        )
+        response = await as_gateway(api, api.services.accounts.SignInWithProvider, verified)
+        return await entered(api, session_of(response.session, response.token))
+    try:
+        session = await _own_session(api, body, client)
+    except UnauthenticatedError:
+        if failure is not None:  # the password may be right in LAMB
+            raise failure from None
+        raise
+    return await entered(api, session)
 
 
 @routes.post("/login/organization", access=Access.KEY, errors=(404,), headers=COOKIE)
@@ -111,6 +122,35 @@ async def sign_out(api: Call, body: SignOut) -> SignedOut:
     if not isinstance(credential, SessionCredential):
         return SignedOut(ended=0)
     return SignedOut(ended=await end(api, credential.session.token, everywhere=body.everywhere))
+
+
+async def _lamb_accepts(
+    api: Call, body: Credentials, client: str
+) -> tuple[bool, UnavailableError | None]:
+    """Return whether a password is that of the user in LAMB, and why LAMB does not say so.
+
+    Users with a password in Heddle can sign in while LAMB does not answer.
+    """
+    check = api.state.lamb_passwords
+    if check is None:
+        return False, None
+    try:
+        return await check.accepts(body.email, body.password, client), None
+    except UnavailableError as error:
+        return False, error
+
+
+async def _own_session(api: Call, body: Credentials, client: str) -> Session:
+    """Start a session with a password of Heddle.
+
+    Raises:
+        UnauthenticatedError: It is wrong, or there are none.
+    """
+    if not api.state.settings.password_login:
+        raise UnauthenticatedError(_WRONG, subject="sign-in")
+    request = pb.SignInRequest(**body.model_dump(), client=client)
+    response = await as_gateway(api, api.services.accounts.SignIn, request)
+    return session_of(response.session, response.token)
 
 
 async def entered(api: Call, session: Session) -> Me:

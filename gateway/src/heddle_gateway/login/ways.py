@@ -18,14 +18,14 @@ class SignInWays(Model):
 
     password: bool = Field(description="`POST /login` with an e-mail address and a password.")
     oidc: list[Provider] = Field(description="Identity providers with OpenID Connect.")
-    lamb: bool = Field(description="With the session of LAMB.")
+    lamb: bool = Field(description="`POST /login` accepts the passwords of LAMB's users, too.")
 
 
 def sign_in_ways(state: State) -> SignInWays:
     """Return the ways of signing in that a gateway offers."""
     providers = (each.configuration for each in state.providers.values())
     return SignInWays(
-        password=state.settings.password_login,
+        password=state.settings.password_login or state.lamb_passwords is not None,
         oidc=[Provider(id=each.id, title=each.title) for each in providers],
-        lamb=False,
+        lamb=state.lamb_passwords is not None,
     )

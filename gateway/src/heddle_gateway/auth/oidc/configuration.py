@@ -60,6 +60,13 @@ class ProviderConfiguration(_Strict):
     new_users: tuple[NewUsers, ...] = ()
     """The first rule that matches decides; without one, only existing users sign in."""
 
+    @field_validator("id")
+    @classmethod
+    def _refuse_lamb(cls, identifier: str) -> str:
+        if identifier == "lamb":
+            raise ValueError("is reserved for users whose passwords LAMB has accepted")
+        return identifier
+
     @field_validator("issuer")
     @classmethod
     def _check_issuer(cls, issuer: str) -> str:

@@ -1342,7 +1342,7 @@ class Session(_message.Message):
     name: _builtins.str
     """The name of the user that is shown to people."""
     method: _builtins.str
-    """How the user signed in: `password`, or `oidc:` and the identifier of the provider."""
+    """How the user signed in: `password`, `lamb`, or `oidc:` and the identifier of the provider."""
     all_organizations: _builtins.bool
     """Whether the session can be switched to all organisations of the user."""
     @_builtins.property
@@ -1489,7 +1489,7 @@ class SignInWithProviderRequest(_message.Message):
     email: _builtins.str
     """The address that the provider has verified."""
     provider: _builtins.str
-    """The identifier of the provider."""
+    """The identifier of the provider; `lamb` if LAMB has accepted the user's password."""
     organization: _builtins.str
     """As in `SignInRequest`."""
     @_builtins.property

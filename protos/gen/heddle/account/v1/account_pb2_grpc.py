@@ -297,9 +297,9 @@ class AccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SignInWithProvider(self, request, context):
-        """Starts a session of a user whose e-mail address an identity provider has verified. Only for
-        callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has the
-        address and none may be created.
+        """Starts a session of a user whose e-mail address an identity provider, or LAMB, has verified.
+        Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
+        the address and none may be created.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -112,9 +112,9 @@ class AccountServiceStub:
     are counted in the database for all replicas.
     """
     SignInWithProvider: _grpc.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]
-    """Starts a session of a user whose e-mail address an identity provider has verified. Only for
-    callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has the
-    address and none may be created.
+    """Starts a session of a user whose e-mail address an identity provider, or LAMB, has verified.
+    Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
+    the address and none may be created.
     """
     ResolveSession: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveSessionRequest, _account_pb2.ResolveSessionResponse]
     """Returns the session of a token, and extends it. Only for callers with the scope `service`.
@@ -228,9 +228,9 @@ class AccountServiceAsyncStub(AccountServiceStub):
     are counted in the database for all replicas.
     """
     SignInWithProvider: _aio.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]  # type: ignore[assignment]
-    """Starts a session of a user whose e-mail address an identity provider has verified. Only for
-    callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has the
-    address and none may be created.
+    """Starts a session of a user whose e-mail address an identity provider, or LAMB, has verified.
+    Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
+    the address and none may be created.
     """
     ResolveSession: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveSessionRequest, _account_pb2.ResolveSessionResponse]  # type: ignore[assignment]
     """Returns the session of a token, and extends it. Only for callers with the scope `service`.
@@ -437,9 +437,9 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.SignInWithProviderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.SignInWithProviderResponse, _abc.Awaitable[_account_pb2.SignInWithProviderResponse]]:
-        """Starts a session of a user whose e-mail address an identity provider has verified. Only for
-        callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has the
-        address and none may be created.
+        """Starts a session of a user whose e-mail address an identity provider, or LAMB, has verified.
+        Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
+        the address and none may be created.
         """
 
     @_abc_1.abstractmethod

@@ -39,6 +39,8 @@ from heddle_assistants.database.schema import passwords
 
 log = structlog.get_logger(__name__)
 PASSWORD = "password"  # noqa: S105 - the name of a method
+LAMB = "lamb"
+"""The provider, and the method, of users whose passwords LAMB has accepted."""
 UNKNOWN_ADDRESS = "unknown"
 Started = tuple[pb.Session, str]
 """A session and its token."""
@@ -107,7 +109,7 @@ class SignIn:
         if target is None:
             message = f"No user has the address {email[:200]}, or the user is disabled."
             raise await self._refused(rows, message)
-        method = f"oidc:{request.provider}"
+        method = LAMB if request.provider == LAMB else f"oidc:{request.provider}"
         return await self._start(target, method, all_organizations=not allowed)
 
     async def switch(self, token: str, organization: str) -> Started:
