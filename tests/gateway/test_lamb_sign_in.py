@@ -14,7 +14,7 @@ from gateway.test_sign_in import PASSWORD as OWN_PASSWORD
 from gateway.test_sign_in import headers
 from heddle.account.v1 import account_pb2 as pb
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
-from heddle_gateway.lamb.login_check import MAX_RESPONSE_BYTES
+from heddle_gateway.lamb.lamb_server import MAX_RESPONSE_BYTES
 from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.identity import Identity
 from lamb_stand_in.server import PASSWORD, Lamb, lamb

@@ -275,7 +275,15 @@ async def test_a_lamb_that_is_down_is_an_error_that_says_when_to_retry() -> None
         assert response.status_code == 503
         assert response.json()["error"]["code"] == "lamb_unreachable"
         assert response.headers["retry-after"] == "2"
+        health = (await bench.client.get("/health")).json()
+        assert health["services"]["lamb"] is False
+        details = (await bench.client.get("/health/details")).json()
+        assert "HEDDLE_LAMB_URL" in details["services"]["lamb"]["problem"]
         assert (await bench.client.get("/v1/models")).status_code == 200
+
+
+async def test_the_health_names_lamb_while_it_runs(front: Front) -> None:
+    assert (await front.client.get("/health")).json()["services"]["lamb"] is True
 
 
 async def test_a_lamb_that_is_slow_is_an_error_after_the_time_of_the_setting() -> None:

@@ -73,7 +73,7 @@ from heddle_gateway.lamb import (
     knowledge_bases,
     tool_runs,
 )
-from heddle_gateway.lamb.login_check import LambLogin
+from heddle_gateway.lamb.lamb_server import LambServer
 from heddle_gateway.lamb.proxy.forward import LambProxy
 from heddle_gateway.lamb.user_tokens import LambTokens
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
@@ -287,7 +287,7 @@ def app(
         State(
             *(settings, services, authenticator, credentials, organizations, running),
             *(browsers, flows, providers),
-            lamb_passwords=LambLogin(settings.lamb_url) if settings.lamb_url else None,
+            lamb=LambServer(settings.lamb_url) if settings.lamb_url else None,
             studio=studio,
         )
     )

@@ -11,7 +11,7 @@ from heddle_gateway.auth.authenticator import Authenticator
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
-from heddle_gateway.auth.password_check import PasswordCheck
+from heddle_gateway.auth.other_system import OtherSystem
 from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.http.static_files import StaticFiles
 from heddle_gateway.services import ServiceClients, ServiceHealth
@@ -39,8 +39,8 @@ class State:
     """Of users who are at an identity provider."""
     providers: Mapping[str, IdentityProvider]
     """Identity providers by their ids."""
-    lamb_passwords: PasswordCheck | None = None
-    """Checks passwords of LAMB's users; None if the gateway is not in front of LAMB."""
+    lamb: OtherSystem | None = None
+    """LAMB, if the gateway is in front of it."""
     studio: StaticFiles | None = None
     """The web application; None if it is not served."""
     health_reports: TTLCache[str, dict[str, ServiceHealth]] = field(

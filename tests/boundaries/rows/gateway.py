@@ -12,7 +12,7 @@ from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import multipart
 from heddle_gateway.http.json_text import Place
-from heddle_gateway.lamb import login_check, user_tokens
+from heddle_gateway.lamb import lamb_server, user_tokens
 from heddle_gateway.lamb.proxy.connection import LambConnection
 from heddle_gateway.lamb.proxy.failures import GarbledError
 from heddle_gateway.login.pages import is_place_here
@@ -49,7 +49,7 @@ async def _login(size: int) -> bool:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size
     connection.data_received(head + bytes(size))
     try:
-        await login_check._body(connection)
+        await lamb_server._body(connection)
     except GarbledError:
         return True
     return False
@@ -133,7 +133,7 @@ ROWS: dict[str, Check] = {
         not user_tokens._is_address("@".ljust(n, "x"))
     ),
     "heddle_gateway.lamb.proxy.connection.MAX_HEAD_BYTES": _lamb_head,
-    "heddle_gateway.lamb.login_check.MAX_RESPONSE_BYTES": _login,
+    "heddle_gateway.lamb.lamb_server.MAX_RESPONSE_BYTES": _login,
     "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
     "heddle_gateway.http.connection.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,

@@ -15,7 +15,9 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import ServiceHealth, component_health
 
 routes = Routes("service", Access.OPEN)
-_UNUSED_BY_CHATS = {"migration"}
+LAMB = "lamb"
+"""The name of LAMB among the services, if the gateway is in front of it."""
+_UNUSED_BY_CHATS = {"migration", LAMB}
 
 
 class Alive(Model):
@@ -121,6 +123,9 @@ async def _reports(api: Call) -> dict[str, ServiceHealth]:
         reports = await asyncio.gather(
             *(component_health(client, state.credentials) for client in clients.values())
         )
-        return dict(zip(clients, reports, strict=True))
+        by_name = dict(zip(clients, reports, strict=True))
+        if state.lamb is not None:
+            by_name[LAMB] = ServiceHealth(await state.lamb.problem())
+        return by_name
 
     return await state.health_reports.get("", ask)

@@ -82,7 +82,7 @@ async def sign_in(api: Call, body: Credentials) -> Me:
     """
     state = api.state
     state.browsers.check_page(api.raw)
-    if not (state.settings.password_login or state.lamb_passwords):
+    if not (state.settings.password_login or state.lamb):
         raise NotSetUpError("Users cannot sign in with a password here.")
     client = client_address(api.raw, state.settings.trusted_proxies)
     accepted, failure = await _lamb_accepts(api, body, client)
@@ -131,7 +131,7 @@ async def _lamb_accepts(
 
     Users with a password in Heddle can sign in while LAMB does not answer.
     """
-    check = api.state.lamb_passwords
+    check = api.state.lamb
     if check is None:
         return False, None
     try:

@@ -25,7 +25,7 @@ def sign_in_ways(state: State) -> SignInWays:
     """Return the ways of signing in that a gateway offers."""
     providers = (each.configuration for each in state.providers.values())
     return SignInWays(
-        password=state.settings.password_login or state.lamb_passwords is not None,
+        password=state.settings.password_login or state.lamb is not None,
         oidc=[Provider(id=each.id, title=each.title) for each in providers],
-        lamb=state.lamb_passwords is not None,
+        lamb=state.lamb is not None,
     )

@@ -1,10 +1,10 @@
-"""Passwords that another system knows."""
+"""A system that the gateway is in front of, and that has users of its own."""
 
 from typing import Protocol
 
 
-class PasswordCheck(Protocol):
-    """Checks passwords."""
+class OtherSystem(Protocol):
+    """The system."""
 
     async def accepts(self, email: str, password: str, client: str) -> bool:
         """Return whether a password is that of the user of an address.
@@ -12,3 +12,6 @@ class PasswordCheck(Protocol):
         Raises:
             UnavailableError: The other system does not say so.
         """
+
+    async def problem(self) -> str:
+        """Return why the system cannot be reached, with the remedy; empty if it can."""

@@ -1,4 +1,4 @@
-"""Whether LAMB accepts an e-mail address and a password."""
+"""What the gateway itself asks LAMB: whether it is there, and whether a password is right."""
 
 import asyncio
 from urllib.parse import urlencode
@@ -12,6 +12,7 @@ from heddle_gateway.lamb.proxy.connection import LambConnection
 from heddle_gateway.lamb.proxy.failures import GarbledError, LambError
 from heddle_gateway.lamb.proxy.origin import origin_of_url
 from heddle_gateway.lamb.proxy.pool import Pool
+from heddle_gateway.services import CHECK_SECONDS
 
 log = structlog.get_logger(__name__)
 PATH = "/creator/login"
@@ -32,8 +33,8 @@ class _Response(msgspec.Struct):
     data: _User | None = None
 
 
-class LambLogin:
-    """Checks passwords with LAMB's login, as its frontend does."""
+class LambServer:
+    """LAMB, in front of which the gateway is. Passwords are checked with the login of its pages."""
 
     def __init__(self, url: str) -> None:
         """Prepare.
@@ -66,6 +67,19 @@ class LambLogin:
         if not response.success or response.data is None:
             return False
         return canonical_email(response.data.email) == canonical_email(email)
+
+    async def problem(self) -> str:
+        """Return why LAMB cannot be reached, with the remedy; empty if it can."""
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                connection = await self._connections.open()
+        except (LambError, TimeoutError):
+            return (
+                f"accepts no connection at {self._origin.host}:{self._origin.port}. Check that "
+                "LAMB runs, and HEDDLE_LAMB_URL."
+            )
+        connection.close()
+        return ""
 
     async def _ask(self, email: str, password: str, client: str) -> _Response:
         body = urlencode({"email": email, "password": password}).encode()
