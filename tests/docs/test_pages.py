@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from docs.shell import run
 from heddle_conversion.assistant_json import read_assistant
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
 from integration.whole import Whole, whole
+from lamb_stand_in.server import lamb
+from migration.lamb.lamb_database import Lamb
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "adr")
@@ -25,6 +28,8 @@ SCHEMAS: dict[str, Callable[[Any], object]] = {
     "assistant": read_assistant,
     "identity-providers": lambda entries: [ProviderConfiguration.of(each) for each in entries],
 }
+ANN = "ann@uni.example"
+"""The user of the pages, in LAMB, too."""
 _MARK = "--- this block ---"
 
 
@@ -49,7 +54,7 @@ async def test_commands_run_in_order_and_print_what_the_page_shows(
     listed = [block for block in blocks(page) if not block.not_run]
     programs: list[str] = []
 
-    async with whole(tmp_path) as running:
+    async with surroundings(page, tmp_path) as running:
         for block, following in zip(listed, [*listed[1:], None], strict=True):
             if block.language == "console":
                 continue
@@ -64,6 +69,24 @@ async def test_commands_run_in_order_and_print_what_the_page_shows(
         for step in steps(page):
             printed = await run(actual(running, step.command), tmp_path, **addresses(running))
             assert agrees(pieces(step.output), pieces(printed)), f"{page}:{step.line}\n{printed}"
+
+
+@asynccontextmanager
+async def surroundings(page: Path, folder: Path) -> AsyncGenerator[Whole]:
+    """Yield a Heddle for the commands of a page; the one about LAMB has a LAMB behind it."""
+    if page.name != "lamb.md":
+        async with whole(folder) as running:
+            yield running
+        return
+    tables = Lamb(folder / "lamb_v4.db").make()
+    tables.add("organizations", {"id": 1, "slug": "uni", "name": "The University"})
+    tables.add("Creator_users", {"id": 1, "user_email": ANN, "user_name": "Ann"})
+    tables.add("assistants", {"id": 7, "name": "1_weaver", "owner": ANN, "system_prompt": "Weave."})
+    async with (
+        lamb(users={ANN: "PASSWORD"}) as behind,
+        whole(folder, lamb_url=behind.url, lamb_database=tables.path) as running,
+    ):
+        yield running
 
 
 def test_json_and_yaml_fit_the_schema_that_the_page_names() -> None:

@@ -226,7 +226,7 @@ async def test_a_websocket_to_a_route_of_heddle_is_an_ordinary_request(front: Fr
 async def test_a_websocket_on_which_nothing_is_sent_ends() -> None:
     async with (
         lamb() as behind,
-        gateway(lamb_url=behind.url, lamb_timeout=0.3) as bench,
+        gateway(lamb_url=behind.url, lamb_timeout_seconds=0.3) as bench,
         aiohttp.ClientSession(bench.url) as session,
         session.ws_connect("/live") as messages,
     ):
@@ -287,7 +287,7 @@ async def test_the_health_names_lamb_while_it_runs(front: Front) -> None:
 
 
 async def test_a_lamb_that_is_slow_is_an_error_after_the_time_of_the_setting() -> None:
-    async with lamb() as behind, gateway(lamb_url=behind.url, lamb_timeout=0.2) as bench:
+    async with lamb() as behind, gateway(lamb_url=behind.url, lamb_timeout_seconds=0.2) as bench:
         response = await bench.client.get("/slow?seconds=5")
         assert response.status_code == 504
         assert response.json()["error"]["code"] == "lamb_timeout"

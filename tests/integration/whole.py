@@ -16,6 +16,8 @@ from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_tools_service.app import ToolsSettings
+from lamb_stand_in.tokens import SECRET
+from pydantic import SecretStr
 
 Transport = Literal["local", "grpc"]
 ANYWHERE = "127.0.0.1:0"
@@ -31,17 +33,29 @@ class Whole:
 
 @asynccontextmanager
 async def whole(
-    folder: Path, transport: Transport = "grpc", database: str = ""
+    folder: Path,
+    transport: Transport = "grpc",
+    database: str = "",
+    *,
+    lamb_url: str = "",
+    lamb_database: Path | None = None,
 ) -> AsyncGenerator[Whole]:
     """Run everything; assistants and tools come from `folder`/assistants and `folder`/plugins.
 
-    Without the URL of a `database` there is one in `folder`.
+    Without the URL of a `database` there is one in `folder`. With the URL of a stand-in for LAMB,
+    the gateway is in front of it.
     """
     for name in ("assistants", "plugins", "files", "rubrics"):
         (folder / name).mkdir(exist_ok=True)
     settings = StackSettings(
         devstack=DevstackSettings(transport=transport),
-        gateway=GatewaySettings(listen=ANYWHERE, development=True, drain_wait=0),
+        gateway=GatewaySettings(
+            listen=ANYWHERE,
+            development=True,
+            drain_wait=0,
+            lamb_url=lamb_url,
+            lamb_jwt_secret=SecretStr(SECRET),
+        ),
         orchestrator=OrchestratorSettings(listen=ANYWHERE, drain_wait=0, assistant_cache_seconds=0),
         tools=ToolsSettings(
             listen=ANYWHERE,
@@ -59,7 +73,7 @@ async def whole(
             assistants_dir=folder / "assistants",
             database=database or f"sqlite:///{folder}/heddle.db",
         ),
-        migration=MigrationSettings(listen=ANYWHERE, drain_wait=0),
+        migration=MigrationSettings(listen=ANYWHERE, drain_wait=0, lamb_database=lamb_database),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         yield Whole(f"http://{address}", running)

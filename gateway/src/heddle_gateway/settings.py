@@ -169,7 +169,7 @@ class GatewaySettings(EgressSettings):
         "WEBUI_SECRET_KEY and WEBUI_JWT_SECRET_KEY work, too, in LAMB's order. Used only with "
         "HEDDLE_LAMB_URL.",
     )
-    lamb_timeout: float = Field(
+    lamb_timeout_seconds: float = Field(
         default=300.0,
         gt=0,
         description="Seconds for which LAMB may send nothing before its response ends. A WebSocket "

@@ -48,7 +48,7 @@ class SilentError(LambError):
         message = "LAMB did not answer in time."
         error = ErrorResponse(504, message, SERVER, code="lamb_timeout", retry=False)
         super().__init__(
-            error, f"nothing arrived for {seconds:g} s, see HEDDLE_GATEWAY_LAMB_TIMEOUT"
+            error, f"nothing arrived for {seconds:g} s, see HEDDLE_GATEWAY_LAMB_TIMEOUT_SECONDS"
         )
 
 

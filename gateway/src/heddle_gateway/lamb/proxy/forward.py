@@ -44,7 +44,7 @@ class LambProxy:
         self._running = running
         self._paths = LambPaths(paths)
         self._heads = RequestHeads(origin.authority, settings.trusted_proxies, settings.public_url)
-        self._pool = Pool(origin, settings.lamb_timeout)
+        self._pool = Pool(origin, settings.lamb_timeout_seconds)
         self._requests = 0
 
     def includes(self, scope: Scope) -> bool:
@@ -144,7 +144,7 @@ class LambProxy:
 
     async def _tunnel(self, request: RawRequest, connection: LambConnection) -> None:
         """Hand on bytes in both directions until one side closes."""
-        tunnel = Tunnel(self._settings.lamb_timeout)
+        tunnel = Tunnel(self._settings.lamb_timeout_seconds)
         head = switching_head(connection, request.request_id)
         transport, received = connection.upgrade(tunnel.lamb)
         tunnel.lamb.connection_made(transport)
