@@ -82,7 +82,7 @@ async def test_a_wrong_password_is_refused(front: Front, email: str, password: s
     assert "heddle_session" not in front.bench.client.cookies
 
 
-async def test_a_user_whom_only_lamb_knows_is_told_so(front: Front) -> None:
+async def test_a_user_whom_only_lamb_knows_is_refused_with_the_reason(front: Front) -> None:
     front.lamb.users["new@uni.example"] = PASSWORD
     response = await front.sign_in("new@uni.example")
     assert response.status_code == 401
