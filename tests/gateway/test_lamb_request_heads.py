@@ -107,3 +107,15 @@ def test_an_address_of_lamb_is_a_host_and_a_port(
 def test_a_client_over_ipv6_has_brackets_in_forwarded() -> None:
     head = HEADS.make(request([("host", "lamb.example")], client=("2001:db8::7", 1)))
     assert b'forwarded: for="[2001:db8::7]";host="lamb.example";proto=http\r\n' in head.lines
+
+
+def test_the_scheme_is_that_of_the_public_address() -> None:
+    heads = RequestHeads(b"lamb:9099", (), "https://lamb.uni.example")
+    lines = heads.make(request([("host", "lamb.uni.example")])).lines
+    assert b"x-forwarded-proto: https\r\n" in lines
+    assert b";proto=https\r\n" in lines
+
+
+def test_a_client_of_http_1_0_without_a_host_names_lamb() -> None:
+    head = HEADS.make(request([], http_version="1.0"))
+    assert b"host: lamb:9099\r\n" in head.lines
