@@ -309,7 +309,8 @@ def test_a_new_assistant_of_an_old_client_is_converted() -> None:
     old = {**RAG, "tools": ["weather"]}
 
     assert dump(legacy_new(old, COLUMNS)) == dump(stored(tools=["weather"]))
-    assert legacy_new(None, COLUMNS) == {"_format_version": 2, "tools": []}
+    expected = {"_format_version": 2, "template_syntax": "lamb", "tools": []}
+    assert legacy_new(None, COLUMNS) == expected
 
 
 def test_a_client_cannot_change_the_version() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from heddle_conversion import Conversion, LegacyColumns, convert
 
+NO_TOOL = {"_format_version": 2, "template_syntax": "lamb", "tools": []}
 NOTHING = LegacyColumns()
 
 
@@ -100,12 +101,12 @@ def test_more_collections_than_a_search_may_have_are_cut_with_a_note() -> None:
 def test_no_processor_is_no_tool(processor: object) -> None:
     found = converted(rag_processor=processor)
 
-    assert found.metadata == {"_format_version": 2, "tools": []}
+    assert found.metadata == NO_TOOL
     assert found.notes == ()
 
 
 def test_missing_keys_are_no_tool() -> None:
-    assert converted().metadata == {"_format_version": 2, "tools": []}
+    assert converted().metadata == NO_TOOL
 
 
 @pytest.mark.parametrize("processor", [" simple_rag ", "SIMPLE_RAG", "Simple RAG"])
@@ -227,7 +228,7 @@ def test_what_is_set_aside_does_not_hide_what_is_there() -> None:
 def test_what_forms_write_for_everyone_leaves_no_trace() -> None:
     found = converted(rag_processor="no_rag", file_path="", rubric_id="", rubric_format="markdown")
 
-    assert found.metadata == {"_format_version": 2, "tools": []}
+    assert found.metadata == NO_TOOL
 
 
 def test_old_keys_leave_and_all_others_stay() -> None:

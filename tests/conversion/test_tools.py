@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from heddle_conversion import Conversion, LegacyColumns, convert
 from heddle_conversion.bindings import fillable
-from heddle_orchestrator.prompts.template import names
+from heddle_orchestrator.prompts.template import Template
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,7 +98,7 @@ def test_a_slot_is_a_name_that_templates_fill(placeholder: str) -> None:
     found = binding([{"plugin": "x", "placeholder": placeholder}])
 
     if "slot" in found:
-        assert names(f"{{{found['slot']}}}") == [found["slot"]]
+        assert Template(f"{{{found['slot']}}}").slots() == [found["slot"]]
         assert found["slot"] in placeholder
     else:
         assert found["placeholder"] == placeholder
@@ -178,7 +178,8 @@ def test_members_of_the_wrong_kind_are_set_aside() -> None:
 def test_tools_that_are_no_list_are_set_aside(tools: object) -> None:
     found = converted(tools)
 
-    assert found.metadata == {"_format_version": 2, "tools": [], "_legacy": {"tools": tools}}
+    expected = {"_format_version": 2, "template_syntax": "lamb", "tools": []}
+    assert found.metadata == {**expected, "_legacy": {"tools": tools}}
     assert len(found.notes) == 1
 
 

@@ -48,7 +48,8 @@ async def test_metadata_that_is_blank_counts_before_its_older_name(
     assert json.loads((await shelf.stored(number))["metadata"]) == METADATA
     assert created.status_code == 201
     stored = await shelf.stored(created.json()["assistant_id"])
-    assert json.loads(stored["metadata"]) == {"_format_version": 2, "tools": []}
+    expected = {"_format_version": 2, "template_syntax": "lamb", "tools": []}
+    assert json.loads(stored["metadata"]) == expected
 
 
 async def test_new_assistants_take_metadata_in_all_ways_too(shelf: Library) -> None:

@@ -1,7 +1,9 @@
 """`heddle_orchestrator.template`: one pass over the template, and nothing else is ever read."""
 
+from collections.abc import Mapping
+
 import pytest
-from heddle_orchestrator.prompts.template import names, render, rendered_length
+from heddle_orchestrator.prompts.template import Template
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +29,10 @@ HOSTILE = st.one_of(
         )
     ).map("".join),
 )
+
+
+def render(template: str, slots: Mapping[str, str]) -> str:
+    return Template(template).render(slots)
 
 
 def test_names_are_replaced_and_set_apart_by_blank_lines() -> None:
@@ -70,7 +76,7 @@ def test_a_thousand_names_in_the_input_do_not_multiply_it(text: str) -> None:
 
 
 def test_names_are_told_in_the_order_of_the_template() -> None:
-    assert names("{b} {a} {0} {b}") == ["b", "a", "b"]
+    assert Template("{b} {a} {0} {b} {{c}}").slots() == ["b", "a", "b"]
 
 
 @given(
@@ -80,4 +86,51 @@ def test_names_are_told_in_the_order_of_the_template() -> None:
 def test_the_length_is_known_before_rendering(pieces: list[tuple[str, str]], template: str) -> None:
     slots = dict(pieces)
 
-    assert rendered_length(template, slots) == len(render(template, slots))
+    for syntax in (Template(template), Template(template, frozenset(["context", "user_input"]))):
+        assert syntax.rendered_length(slots) == len(syntax.render(slots))
+
+
+@pytest.mark.parametrize(
+    ("template", "rendered"),
+    [
+        ("{{user}}", "{user}"),
+        ("{{user_input}} is {user_input}", "{user_input} is \n\nU\n\n"),
+        ("{{{user_input}}}", "{{user_input}}"),
+        ('{"a": {"b": 1}}', '{"a": {"b": 1}}'),
+        ("{{0}} {{ x }} {{}}", "{{0}} {{ x }} {{}}"),
+    ],
+)
+def test_a_name_in_double_braces_is_text(template: str, rendered: str) -> None:
+    assert render(template, {"user_input": "U"}) == rendered
+
+
+@pytest.mark.parametrize(
+    "text", [r"\frac{a}{b}", "{name}", "{{user}}", "{contexts}", "{Context}", "{ context }", "{}"]
+)
+def test_all_but_the_names_of_lambs_syntax_is_text(text: str) -> None:
+    template = Template(f"{text}{{user_input}}{text}", frozenset(["user_input", "context"]))
+
+    assert template.render({"user_input": "U", "name": "N"}) == f"{text}\n\nU\n\n{text}"
+
+
+def test_an_empty_slot_of_lambs_syntax_leaves_its_blank_lines() -> None:
+    template = Template("a{context}b", frozenset(["context"]))
+
+    assert template.render({}) == "a\n\n\n\nb"
+
+
+@given(
+    pieces=st.lists(st.tuples(SLOT, st.text(min_size=1)), max_size=6),
+    template=st.lists(st.one_of(SLOT.map("{{{}}}".format), HOSTILE)).map("".join),
+    is_lamb=st.booleans(),
+)
+def test_the_places_of_the_texts_are_known(
+    pieces: list[tuple[str, str]], template: str, *, is_lamb: bool
+) -> None:
+    slots = dict(pieces)
+    syntax = Template(template, frozenset(["context", "user_input"]) if is_lamb else None)
+
+    rendered = syntax.render(slots)
+
+    for name, start, end in syntax.rendered_spans(slots):
+        assert rendered[start:end] == slots[name]

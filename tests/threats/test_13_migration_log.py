@@ -56,7 +56,7 @@ async def test_a_migration_is_logged_with_its_seven_members(
         "owner": pseudonym(ADA.subject),
         "old_metadata": {"members": "rag_processor, llm", "sha256": digest(old)},
         "new_metadata": {
-            "members": "llm, tools, _format_version",
+            "members": "llm, tools, template_syntax, _format_version",
             "sha256": digest((await kept(database, number)).metadata),
         },
         "from_version": 1,

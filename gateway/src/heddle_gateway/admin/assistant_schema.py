@@ -125,6 +125,12 @@ class AssistantBody(StrictModel):
         description="Replaces the last message: `{user_input}` is that message, `{<slot>}` the "
         "results of the tools with this slot.",
     )
+    template_syntax: Literal["heddle", "lamb"] | None = Field(
+        default=None,
+        description="`heddle`, the default: every name in braces is a slot, and `{{name}}` is the "
+        "text `{name}`. `lamb`, of assistants that come from LAMB: only `{user_input}`, "
+        "`{context}` and the slots of the tools are replaced, and all else is text.",
+    )
     model: ModelReference
     tools: Annotated[list[ToolBinding], Field(max_length=MAX_TOOLS)] | None = None
     strategy: Text | None = None

@@ -31,12 +31,15 @@ _ALWAYS = (VERSION_KEY, "connector", "llm", "prompt_processor", "tools")
 # Names of the same thing: LAMB's default that was never there, and the one of its branch for many
 # tools, whose slots every template has here.
 _PROMPT_PROCESSORS = {"default", "default_processor", "multi_augment"}
+_SYNTAXES = {"heddle": pb.TEMPLATE_SYNTAX_HEDDLE, "lamb": pb.TEMPLATE_SYNTAX_LAMB}
+_SYNTAX_NAMES = {number: name for name, number in _SYNTAXES.items()}
 _COLUMNS = {
     *("id", "name", "description", "owner", "organization", "system_prompt", "prompt_template"),
     *("create_time", "extra_json"),
 }
 _CONVERTED = {
     *("model", "tools", "strategy", "prompt_processor", "capabilities", "max_tool_rounds"),
+    "template_syntax",
 }
 _TEXTS, _FLAGS = (
     tuple(
@@ -138,6 +141,9 @@ def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
             image_generation=able.get("image_generation") is True,
         ),
         max_tool_rounds=_rounds(metadata.get("max_tool_rounds")),
+        template_syntax=_SYNTAXES.get(
+            text(metadata.get("template_syntax")), pb.TEMPLATE_SYNTAX_UNSPECIFIED
+        ),
     )
 
 
@@ -156,6 +162,7 @@ def _members(assistant: pb.Assistant) -> dict[str, Any]:
             "image_generation": assistant.capabilities.image_generation,
         },
         "max_tool_rounds": assistant.max_tool_rounds,
+        "template_syntax": _SYNTAX_NAMES.get(assistant.template_syntax, ""),
     }
 
 

@@ -16,6 +16,9 @@ from heddle_conversion.processors import (
 )
 from heddle_conversion.unmapped_fields import set_aside
 
+LAMB_SYNTAX = "lamb"
+"""What a template of LAMB is written in, as `heddle.assistant.v1.TemplateSyntax` names it."""
+
 
 def to_version_2(
     metadata: Mapping[str, Any], columns: LegacyColumns
@@ -39,6 +42,7 @@ def to_version_2(
             unmapped = unsaid(metadata, twin["config"])
             notes = ("rag_processor repeats one of the tools; the tool counts.",)
     converted["tools"] = numbered(bindings)
+    converted.setdefault("template_syntax", LAMB_SYNTAX)
     set_aside(converted, {**unmapped, **tools.unmapped})
     return converted, tools.notes + notes + unread + _crowded(converted["tools"])
 

@@ -16,7 +16,8 @@ from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.prompts.images import WITHHELD, withholds
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
-from heddle_orchestrator.prompts.slots import fill, slots_of
+from heddle_orchestrator.prompts.slots import fill
+from heddle_orchestrator.prompts.template import Template, slots_of
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
 from heddle_orchestrator.tools.bindings import (
     BoundTool,
@@ -59,6 +60,11 @@ class Plan:
     """Of the agent's run, once it has begun."""
     observe: Observe | None = None
     """Records each request to a model, if the run has a trace."""
+
+    @property
+    def template(self) -> Template:
+        """The template of the assistant, after the tools have run."""
+        return self.processor.template(self.assistant, [each.slot for each in self.bound])
 
     @property
     def loops(self) -> bool:
@@ -113,7 +119,7 @@ class Plan:
             InvalidRequestError: The prompt has more than `max_prompt_chars` characters.
         """
         assistant = self.assistant
-        slots = fill(assistant.prompt_template, self.bound, cite=assistant.cite_sources)
+        slots = fill(self.template, self.bound, cite=assistant.cite_sources)
         prompt = self.processor.prompt(
             assistant,
             self.request.messages[:],
@@ -179,7 +185,7 @@ def plan(
             equipped,
             tool_timeout,
             context,
-            slots_of(assistant.prompt_template),
+            slots_of(assistant.prompt_template, assistant.template_syntax),
         ),
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),

@@ -23,6 +23,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _TemplateSyntax:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TemplateSyntaxEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TemplateSyntax.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TEMPLATE_SYNTAX_UNSPECIFIED: _TemplateSyntax.ValueType  # 0
+    """`TEMPLATE_SYNTAX_HEDDLE`."""
+    TEMPLATE_SYNTAX_HEDDLE: _TemplateSyntax.ValueType  # 1
+    """Every `{name}` is a slot; a slot without a text is removed. `{{name}}` is the text `{name}`. All
+    other braces are text.
+    """
+    TEMPLATE_SYNTAX_LAMB: _TemplateSyntax.ValueType  # 2
+    """As LAMB fills templates: only `{user_input}`, `{context}` and the slots of the assistant's tools
+    are replaced, and a slot without a text leaves its blank lines. Everything else is text.
+    """
+
+class TemplateSyntax(_TemplateSyntax, metaclass=_TemplateSyntaxEnumTypeWrapper):
+    """The meaning of braces in a template."""
+
+TEMPLATE_SYNTAX_UNSPECIFIED: TemplateSyntax.ValueType  # 0
+"""`TEMPLATE_SYNTAX_HEDDLE`."""
+TEMPLATE_SYNTAX_HEDDLE: TemplateSyntax.ValueType  # 1
+"""Every `{name}` is a slot; a slot without a text is removed. `{{name}}` is the text `{name}`. All
+other braces are text.
+"""
+TEMPLATE_SYNTAX_LAMB: TemplateSyntax.ValueType  # 2
+"""As LAMB fills templates: only `{user_input}`, `{context}` and the slots of the assistant's tools
+are replaced, and a slot without a text leaves its blank lines. Everything else is text.
+"""
+Global___TemplateSyntax: _TypeAlias = TemplateSyntax  # noqa: Y015
+
 class _Mode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -138,6 +170,7 @@ class Assistant(_message.Message):
     MAX_TOOL_ROUNDS_FIELD_NUMBER: _builtins.int
     EMPTY_RESPONSE_FIELD_NUMBER: _builtins.int
     OUTPUT_HOSTS_FIELD_NUMBER: _builtins.int
+    TEMPLATE_SYNTAX_FIELD_NUMBER: _builtins.int
     EXTRA_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, `[A-Za-z0-9][A-Za-z0-9_-]{0,62}`. OpenAI clients see it as the model
@@ -161,9 +194,9 @@ class Assistant(_message.Message):
     """Instructions placed before the conversation."""
     prompt_template: _builtins.str
     """The text that replaces the question: the last message of the user. `{user_input}` stands for it,
-    `{<slot>}` for the output of the tools bound to the slot. Unknown names in braces are removed;
-    everything else is preserved byte for byte, and inserted text is not searched for names. If
-    empty, the question is sent unchanged.
+    `{<slot>}` for the output of the tools bound to the slot. `template_syntax` decides about other
+    names in braces; everything else is preserved byte for byte, and inserted text is not searched
+    for names. If empty, the question is sent unchanged.
     """
     strategy: _builtins.str
     """The name of the strategy that runs the tools, as listed by
@@ -196,6 +229,10 @@ class Assistant(_message.Message):
     the setting `output_hosts` of the organisation decides; if both are set, both must contain a
     host; without both, links may lead anywhere. Entries with a scheme, a port, a path, or `*` in another
     place are faults of the assistant.
+    """
+    template_syntax: Global___TemplateSyntax.ValueType
+    """The syntax of `prompt_template`. If not set, `TEMPLATE_SYNTAX_HEDDLE`. Assistants that come from
+    LAMB have `TEMPLATE_SYNTAX_LAMB`.
     """
     extra_json: _builtins.str
     """Members of the stored assistant that this contract does not model, as the text of
@@ -239,11 +276,12 @@ class Assistant(_message.Message):
         max_tool_rounds: _builtins.int = ...,
         empty_response: _builtins.str = ...,
         output_hosts: _builtins.str = ...,
+        template_syntax: Global___TemplateSyntax.ValueType = ...,
         extra_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "model", b"model"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "empty_response", b"empty_response", "extra_json", b"extra_json", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "output_hosts", b"output_hosts", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "empty_response", b"empty_response", "extra_json", b"extra_json", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "output_hosts", b"output_hosts", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "template_syntax", b"template_syntax", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -3,7 +3,6 @@
 from heddle.assistant.v1 import assistant_pb2
 
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
-from heddle_orchestrator.prompts.template import names
 
 SLOT = "moodle_user"
 _TOOL = "moodle_user"
@@ -16,10 +15,11 @@ class MoodleAugment(SimpleAugment):
     name = "moodle_augment"
     description = "Like simple_augment; {moodle_user} is the user's identifier in Moodle."
     slots = (SLOT,)
+    inline_slots = frozenset(slots)
 
     def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
         """Return the assistant with the tool, unless the slot is unused or already filled."""
-        if SLOT not in names(assistant.prompt_template) or any(map(_fills, assistant.tools)):
+        if SLOT not in self.template(assistant).slots() or any(map(_fills, assistant.tools)):
             return assistant
         equipped = assistant_pb2.Assistant()
         equipped.CopyFrom(assistant)

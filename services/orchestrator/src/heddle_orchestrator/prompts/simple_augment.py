@@ -1,6 +1,6 @@
 """The prompt processor `simple_augment`: the filled template replaces the user's question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
@@ -8,7 +8,7 @@ from heddle_runtime.conversations import message_text, question_index
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_orchestrator.prompts.images import visible
-from heddle_orchestrator.prompts.template import USER_INPUT, render, rendered_length
+from heddle_orchestrator.prompts.template import USER_INPUT, Template, template_of
 from heddle_orchestrator.settings_schemas import PROMPT_SETTINGS, Schema
 
 
@@ -21,10 +21,18 @@ class SimpleAugment:
     """The JSON Schema of the members of an assistant that it reads."""
     slots: Sequence[str] = ()
     """The slots that it fills itself."""
+    inline_slots: frozenset[str] = frozenset()
+    """Those of them that LAMB inserts without blank lines."""
 
     def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
         """Return the assistant with the tools that this processor needs; a copy if it adds any."""
         return assistant
+
+    def template(
+        self, assistant: assistant_pb2.Assistant, tool_slots: Iterable[str] = ()
+    ) -> Template:
+        """Return the template of an assistant, whose tools fill `tool_slots`."""
+        return template_of(assistant, (*self.slots, *tool_slots), self.inline_slots)
 
     def prompt(
         self,
@@ -51,7 +59,9 @@ class SimpleAugment:
         prompt = visible(assistant, messages)
         position = question_index(prompt) if assistant.prompt_template else None
         if position is not None:
-            prompt[position] = _rewritten(prompt[position], assistant, slots, max_chars)
+            prompt[position] = _rewritten(
+                prompt[position], self.template(assistant, slots), slots, max_chars
+            )
         system = "\n\n".join(filter(None, (assistant.system_prompt, *notes)))
         if system and messages:
             part = chat_pb2.ContentPart(text=system)
@@ -63,13 +73,13 @@ class SimpleAugment:
 
 def _rewritten(
     message: chat_pb2.Message,
-    assistant: assistant_pb2.Assistant,
+    template: Template,
     slots: Mapping[str, str],
     max_chars: int,
 ) -> chat_pb2.Message:
     texts = {**slots, USER_INPUT: message_text(message)}
-    _check_size(rendered_length(assistant.prompt_template, texts), max_chars)
-    text = render(assistant.prompt_template, texts)
+    _check_size(template.rendered_length(texts), max_chars)
+    text = template.render(texts)
     rewritten = chat_pb2.Message()
     rewritten.CopyFrom(message)
     del rewritten.parts[:]

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from pathlib import PurePosixPath
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 
-from heddle_orchestrator.prompts.template import USER_INPUT, names
+from heddle_orchestrator.prompts.template import USER_INPUT, Template
 from heddle_orchestrator.tools.bindings import BoundTool
 
 SEPARATOR = "\n\n"
@@ -30,14 +30,8 @@ class FilledSlots:
     """The same texts and notes, by tool."""
 
 
-@lru_cache(maxsize=128)  # every run of an assistant needs them
-def slots_of(template: str) -> frozenset[str]:
-    """Return the slots of a template that tools can fill."""
-    return frozenset(names(template)) - {USER_INPUT}
-
-
 def fill(
-    template: str,
+    template: Template,
     bound: Sequence[BoundTool],
     *,
     cite: bool,
@@ -52,19 +46,20 @@ def fill(
         show: Returns the text of a tool; by default its own text.
     """
     filled = FilledSlots()
-    if not template:  # the model receives the conversation unchanged
+    if not template.text:  # the model receives the conversation unchanged
         return filled
-    available = slots_of(template)
+    available = frozenset(template.slots()) - {USER_INPUT}
     for each in bound:
         text = note(each) if each.error else (show(each) if show else each.text)
         if cite and text and not each.error:
-            text += citations(each.sources)
+            list_sources = lamb_citations if template.is_lamb else citations
+            text += list_sources(each.sources)
         slot = each.slot or _free_slot(template, bound)
         if slot in available:
             earlier = filled.texts.get(slot, "")
             separator = SEPARATOR if earlier and text else ""
             filled.texts[slot] = f"{earlier}{separator}{text}"
-        elif text:
+        elif text and not (template.is_lamb and slot):  # LAMB says nothing of such a tool
             slot, text = "", text if each.error else _without_slot(each)
             filled.notes.append(text)
         if text:
@@ -89,6 +84,23 @@ def citations(sources: Sequence[tool_pb2.Source]) -> str:
     return "\n\n## Available Sources\n\n" + "\n".join(lines) if lines else ""
 
 
+def lamb_citations(sources: Sequence[tool_pb2.Source]) -> str:
+    """Return the list of all sources as LAMB writes it: each line ends with a line break.
+
+    LAMB lists files and rubrics without an address and without a similarity.
+    """
+    lines = [
+        f"{number}. [{_lamb_title(source)}]({source.uri}) "
+        f"(similarity: {source.score if source.uri else 0:.3f})\n"
+        for number, source in enumerate(sources, start=1)
+    ]
+    return "\n\n## Available Sources\n\n" + "".join(lines) if lines else ""
+
+
+def _lamb_title(source: tool_pb2.Source) -> str:
+    return PurePosixPath(source.title).name if source.kind == "file" else source.title
+
+
 def _without_slot(bound: BoundTool) -> str:
     return (
         f"[The tool {bound.tool} has a result, but the prompt has no place for it. "
@@ -96,11 +108,11 @@ def _without_slot(bound: BoundTool) -> str:
     )
 
 
-def _free_slot(template: str, bound: Sequence[BoundTool]) -> str:
+def _free_slot(template: Template, bound: Sequence[BoundTool]) -> str:
     """Return the slot of a failed tool whose slot is not known; empty if all are taken.
 
     That is the first slot of the template that no other tool fills: if the tools service is
     unavailable, the model must still read that a result is missing.
     """
     taken = {USER_INPUT, *(each.slot for each in bound)}
-    return next((name for name in names(template) if name not in taken), "")
+    return next((name for name in template.slots() if name not in taken), "")

@@ -1,4 +1,4 @@
-"""Fills a prompt template in one pass.
+"""Fills a prompt template in one pass, in Heddle's own syntax or in LAMB's.
 
 Only the template is searched for names. Inserted text (the user's words, the output of a tool) is
 copied unchanged, so it cannot refer to another slot or lose its own braces.
@@ -6,70 +6,139 @@ copied unchanged, so it cannot refer to another slot or lose its own braces.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
+from heddle.assistant.v1 import assistant_pb2
+
 USER_INPUT = "user_input"
-_BLANK_LINES = 4
-"""Characters around each inserted text."""
+CONTEXT = "context"
+_BLANK_LINES = "\n\n"
 # A name has a letter: `{0}` and `{1,2}` belong to format strings and regular expressions.
-_NAME = re.compile(r"\{((?=[0-9_]*[A-Za-z])[A-Za-z0-9_]{1,63})\}")
+_NAME = r"(?=[0-9_]*[A-Za-z])[A-Za-z0-9_]{1,63}"
+_BRACED = re.compile(rf"\{{({_NAME})\}}")
+_HEDDLE = re.compile(rf"\{{(?P<escaped>\{{{_NAME}\}})\}}|\{{(?P<name>{_NAME})\}}")
 
 
-def render(template: str, slots: Mapping[str, str]) -> str:
-    """Return `template` with its names replaced.
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A template in one of the two syntaxes.
 
-    A name is replaced by its text between two blank lines, or removed if it has no text.
-    Everything else stays unchanged.
+    In Heddle's, each `{name}` is a slot, `{{name}}` is the text `{name}`, and an empty slot is
+    removed. In LAMB's, only `names` are slots and everything else is text; an empty slot leaves its
+    blank lines, as LAMB does.
     """
-    return _NAME.sub(lambda match: _between_blank_lines(slots.get(match[1], "")), template)
+
+    text: str
+    names: frozenset[str] | None = None
+    """The slots of LAMB's syntax. None selects Heddle's."""
+    inline: frozenset[str] = frozenset()
+    """Slots of LAMB's syntax that have no blank lines around them."""
+
+    @property
+    def is_lamb(self) -> bool:
+        """Whether the template has LAMB's syntax."""
+        return self.names is not None
+
+    def render(self, slots: Mapping[str, str]) -> str:
+        """Return the template with its slots replaced.
+
+        A slot is replaced by its text between two blank lines. Everything else stays unchanged.
+        """
+        return _pattern(self.names).sub(lambda match: self._replacement(match, slots), self.text)
+
+    def rendered_spans(self, slots: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
+        """Yield each slot that has a text, and where the text is in what `render` returns.
+
+        Blank lines around the text are outside.
+        """
+        moved = 0
+        for match in _pattern(self.names).finditer(self.text):
+            name = match["name"] or ""
+            text = slots.get(name, "")
+            start = match.start() + moved + len(self._margin(name))
+            if text:
+                yield name, start, start + len(text)
+            moved += len(self._replacement(match, slots)) - len(match[0])
+
+    def rendered_length(self, slots: Mapping[str, str]) -> int:
+        """Return the number of characters that `render` returns, without rendering.
+
+        A template may repeat a slot tens of thousands of times, so the result can be very much
+        larger than the template and the texts together.
+        """
+        literal, counts = _occurrences(self)
+        return literal + sum(
+            count * len(self._inserted(name, slots.get(name, ""))) for name, count in counts.items()
+        )
+
+    def occurrences(self) -> Iterator[tuple[str, int, int]]:
+        """Yield each slot that the template contains, and where it is with its braces."""
+        for match in _pattern(self.names).finditer(self.text):
+            if name := match["name"]:
+                yield name, match.start(), match.end()
+
+    def slots(self) -> list[str]:
+        """Return the slots that the template contains, in order."""
+        return [name for name, _, _ in self.occurrences()]
+
+    def _replacement(self, match: re.Match[str], slots: Mapping[str, str]) -> str:
+        if name := match["name"]:
+            return self._inserted(name, slots.get(name, ""))
+        return match["escaped"]
+
+    def _inserted(self, name: str, text: str) -> str:
+        if not text and not self.is_lamb:
+            return ""
+        margin = self._margin(name)
+        return f"{margin}{text}{margin}"
+
+    def _margin(self, name: str) -> str:
+        return "" if name in self.inline else _BLANK_LINES
 
 
-def rendered_spans(template: str, slots: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
-    """Yield each name that has a text, and where the text begins and ends in what `render` returns.
+def template_of(
+    assistant: assistant_pb2.Assistant,
+    more_slots: Iterable[str] = (),
+    inline: frozenset[str] = frozenset(),
+) -> Template:
+    """Return the template of an assistant.
 
-    Blank lines around the text are outside.
+    Args:
+        assistant: The assistant.
+        more_slots: Slots of its tools and its prompt processor that its bindings do not name.
+        inline: Slots of the prompt processor that LAMB inserts without blank lines.
     """
-    moved = 0
-    for match in _NAME.finditer(template):
-        text = slots.get(match[1], "")
-        start = match.start() + moved + _BLANK_LINES // 2
-        if text:
-            yield match[1], start, start + len(text)
-        moved += len(_between_blank_lines(text)) - len(match[0])
-
-
-def rendered_length(template: str, slots: Mapping[str, str]) -> int:
-    """Return the number of characters that `render` returns, without rendering.
-
-    A template may repeat a name tens of thousands of times, so the result can be very much larger
-    than the template and the texts together.
-    """
-    literal, counts = _occurrences(template)
-    return literal + sum(
-        count * (len(text) + _BLANK_LINES)
-        for name, count in counts.items()
-        if (text := slots.get(name, ""))
-    )
+    if assistant.template_syntax != assistant_pb2.TEMPLATE_SYNTAX_LAMB:
+        return Template(assistant.prompt_template)
+    # A binding without a slot fills the tool's own, which mostly has the name of the tool.
+    bound = (each.slot or each.tool for each in assistant.tools)
+    names = frozenset(filter(None, (USER_INPUT, CONTEXT, *bound, *more_slots)))
+    return Template(assistant.prompt_template, names, inline)
 
 
 @lru_cache(maxsize=128)  # every run of an assistant needs them
-def _occurrences(template: str) -> tuple[int, Counter[str]]:
-    """Return the number of characters outside of names, and how often each name occurs."""
-    counts = Counter(names(template))
-    inside = sum(count * (len(name) + len("{}")) for name, count in counts.items())
-    return len(template) - inside, counts
+def slots_of(template: str, syntax: int) -> frozenset[str]:
+    """Return what of a template may be a slot of a tool, before the slots of tools are known."""
+    if syntax == assistant_pb2.TEMPLATE_SYNTAX_LAMB:
+        return frozenset(_BRACED.findall(template)) - {USER_INPUT}
+    return frozenset(Template(template).slots()) - {USER_INPUT}
 
 
-def occurrences(template: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each name that `template` contains, and where it begins and ends with its braces."""
-    return ((match[1], match.start(), match.end()) for match in _NAME.finditer(template))
+@lru_cache(maxsize=128)  # every run of an assistant needs it
+def _pattern(names: frozenset[str] | None) -> re.Pattern[str]:
+    if names is None:
+        return _HEDDLE
+    alternatives = "|".join(map(re.escape, sorted(names)))
+    return re.compile(rf"\{{(?P<name>{alternatives})\}}")
 
 
-def names(template: str) -> list[str]:
-    """Return the names that `template` contains, in order."""
-    return [name for name, _, _ in occurrences(template)]
-
-
-def _between_blank_lines(text: str) -> str:
-    return f"\n\n{text}\n\n" if text else ""
+@lru_cache(maxsize=128)  # every run of an assistant needs them
+def _occurrences(template: Template) -> tuple[int, Counter[str]]:
+    """Return the number of characters outside of slots, and how often each slot occurs."""
+    matches = [*_pattern(template.names).finditer(template.text)]
+    counts = Counter(name for match in matches if (name := match["name"]))
+    replaced = sum(len(match[0]) for match in matches)
+    escaped = sum(len(match["escaped"]) for match in matches if not match["name"])
+    return len(template.text) - replaced + escaped, counts

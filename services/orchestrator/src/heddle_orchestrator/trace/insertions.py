@@ -9,7 +9,7 @@ from heddle_runtime.conversations import message_text, question_index
 
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.prompts.slots import SEPARATOR, fill
-from heddle_orchestrator.prompts.template import USER_INPUT, render, rendered_spans
+from heddle_orchestrator.prompts.template import USER_INPUT, Template
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.trace.prompt import SentPrompt, Span
 from heddle_orchestrator.trace.texts import shortened
@@ -56,18 +56,18 @@ def insertions(
 
 def _of_template(plan: Plan, prompt: SentPrompt) -> Iterator[_Insertion]:
     """Yield the texts of the slots, and the notes below the system prompt."""
-    template = plan.assistant.prompt_template
+    template = plan.template
     filled = fill(template, plan.bound, cite=plan.assistant.cite_sources)
     messages = plan.request.messages
     index = question_index(messages)
     question = "" if index is None else message_text(messages[index])
     texts = {**filled.texts, USER_INPUT: question}
     # Without a template, the model receives the conversation unchanged.
-    rendered = prompt.find(render(template, texts) if template else question)
+    rendered = prompt.find(template.render(texts) if template.text else question)
     if question:
         own = _Insertion(USER_INPUT, question)
         if rendered is not None:
-            spans = _of_slot(template, texts, USER_INPUT, rendered) if template else [rendered]
+            spans = _of_slot(template, texts, USER_INPUT, rendered) if template.text else [rendered]
             own.spans = list(spans)
         yield own
     offsets = dict.fromkeys(texts, 0)
@@ -85,9 +85,11 @@ def _of_template(plan: Plan, prompt: SentPrompt) -> Iterator[_Insertion]:
         yield each
 
 
-def _of_slot(template: str, texts: Mapping[str, str], slot: str, rendered: Span) -> Iterator[Span]:
+def _of_slot(
+    template: Template, texts: Mapping[str, str], slot: str, rendered: Span
+) -> Iterator[Span]:
     """Yield where the text of a slot is, the first times."""
-    own = (each for each in rendered_spans(template, texts) if each[0] == slot)
+    own = (each for each in template.rendered_spans(texts) if each[0] == slot)
     for _, start, end in islice(own, _MAX_RANGES):
         at = rendered.start
         yield Span(rendered.message, rendered.part, at + start, at + end)

@@ -104,7 +104,7 @@ def outline(plan: Plan, max_chars: int) -> Sequence[chat_pb2.Message]:
     So the trace shows where the texts went without containing them. In a slot that is repeated
     often, the lengths may need more room than short texts: the prompt is left out then.
     """
-    slots = fill(plan.assistant.prompt_template, plan.bound, cite=False, show=_length)
+    slots = fill(plan.template, plan.bound, cite=False, show=_length)
     try:
         prompt = plan.processor.prompt(
             plan.assistant, plan.request.messages, slots.texts, slots.notes, max_chars=max_chars

@@ -9,7 +9,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 
 from heddle_orchestrator import prompts
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
-from heddle_orchestrator.prompts.template import USER_INPUT, occurrences
+from heddle_orchestrator.prompts.template import USER_INPUT, Template
 from heddle_orchestrator.tools.bindings import is_unnamed
 
 MAX_FINDINGS = 100
@@ -38,17 +38,21 @@ def findings_of(
         assistant: The assistant.
         slots: The slot of each binding.
     """
-    findings = chain(_of_template(assistant, slots), _of_tools(assistant, slots))
+    processor = PROMPT_PROCESSORS.get(assistant.prompt_processor or prompts.DEFAULT)
+    template = (processor or PROMPT_PROCESSORS[prompts.DEFAULT]).template(assistant, slots)
+    findings = chain(
+        _of_template(template, assistant, slots), _of_tools(template, assistant, slots)
+    )
     return list(islice(findings, MAX_FINDINGS))
 
 
 def _of_template(
-    assistant: assistant_pb2.Assistant, slots: Sequence[str]
+    template: Template, assistant: assistant_pb2.Assistant, slots: Sequence[str]
 ) -> Iterator[pb.TemplateFinding]:
     filled = {slots[index] for index in _augmenting(assistant)}
     filled |= {USER_INPUT, *_own_slots(assistant)}
-    names = {name for name, _, _ in occurrences(assistant.prompt_template)}
-    if assistant.prompt_template and USER_INPUT not in names:
+    names = {*template.slots()}
+    if template.text and USER_INPUT not in names:
         description = (
             f"The template does not contain {{{USER_INPUT}}}, so the model does not receive the "
             "message of the user."
@@ -57,7 +61,7 @@ def _of_template(
             kind=Kind.KIND_NO_USER_INPUT, slot=USER_INPUT, description=description
         )
     described: dict[str, pb.TemplateFinding] = {}
-    for name, start, end in occurrences(assistant.prompt_template):
+    for name, start, end in template.occurrences():
         if name in filled:
             continue
         if name not in described:
@@ -88,9 +92,9 @@ def _of_slot(name: str, slots: Sequence[str], filled: Sequence[str]) -> pb.Templ
 
 
 def _of_tools(
-    assistant: assistant_pb2.Assistant, slots: Sequence[str]
+    template: Template, assistant: assistant_pb2.Assistant, slots: Sequence[str]
 ) -> Iterator[pb.TemplateFinding]:
-    names = {name for name, _, _ in occurrences(assistant.prompt_template)}
+    names = {*template.slots()}
     for index in _augmenting(assistant):
         slot = slots[index]
         if slot and slot not in names:

@@ -1,0 +1,129 @@
+"""Unusual templates of LAMB reach the model as LAMB would send them, byte for byte."""
+
+import json
+from typing import Any
+
+import pytest
+from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.tool.v1 import tool_pb2
+from heddle_conversion import LegacyColumns, StoredColumns, convert, parse, to_contract
+from heddle_orchestrator.prompts.slots import lamb_citations
+from heddle_runtime.struct_codec import to_struct
+from orchestrator.harness import Harness, ask
+
+QUESTION = "What is $x^{2}$ in {1,2}?"
+FOUND = "A shed is {a gap} in `f'{warp}'`."
+SOURCES = ["loom.pdf", "warp.md"]
+SIMPLE = {"prompt_processor": "simple_augment", "connector": "openai", "llm": "gpt-4o-mini"}
+TEMPLATES = [
+    r"Solve \frac{a}{b} = \sqrt{c}: {user_input}",
+    r"\begin{align}{x}&=1\end{align}{context}{user_input}",
+    "Dear {name}, {user_input}",
+    "{{user}}: {user_input}",
+    "{{user_input}}",
+    "{{{context}}} {{{user_input}}}",
+    '{"answer": {"text": "{user_input}"}, "n": {"context": 1}}',
+    "```json\n{context}\n```\n{user_input}",
+    "{User_Input} {CONTEXT} {user_input}",
+    "{ user_input } { context }",
+    "{user_input}{user_input}",
+    "{context}{context}",
+    "No name at all, only {braces} and {}",
+    "{% if context %}{{ context }}{% endif %} {user_input}",
+    "$$\\int_{0}^{1} f(x)\\,dx$$ — {user_input} ✎ {contexto}",
+    "#{user_input} ${context} %(user_input)s %{context}",
+    "{user_input}\r\n\t{context}\0x",
+    "{0} {1:>10} {user_input!r} {context.text} {user_input}",
+    "{rubric} {file} {moodle_user} {document} {user_input}",
+    "{user_input" + "}" * 7 + " {context",
+    "<<{context}>>\n\n\n\n{user_input}\n",
+    "def f(x): return {k: v for k, v in {context}.items()}  # {user_input}",
+]
+
+
+def lamb_prompt(template: str, question: str, context: str | None, sources: list[str]) -> str:
+    """Return the last message that LAMB's `simple_augment` would send.
+
+    The question here has no `{context}`, which LAMB would replace and Heddle does not.
+    """
+    listed = "".join(
+        f"{number}. [{title}](https://example.org/{title}) (similarity: 0.500)\n"
+        for number, title in enumerate(sources, start=1)
+    )
+    cited = f"\n\n## Available Sources\n\n{listed}" if listed else ""
+    inserted = "" if context is None else f"\n\n{context}{cited}\n\n"
+    return template.replace("{user_input}", f"\n\n{question}\n\n").replace("{context}", inserted)
+
+
+def imported(template: str, metadata: dict[str, Any]) -> pb.Assistant:
+    """Return the assistant that a row of LAMB becomes."""
+    conversion = convert(parse(json.dumps(metadata)), LegacyColumns(3, "1"))
+    return to_contract(conversion.metadata, StoredColumns(7, prompt_template=template))
+
+
+async def sent(harness: Harness, assistant: pb.Assistant) -> str:
+    await harness.events(ask(assistant, QUESTION))
+    [message] = harness.connector.seen[-1].messages
+    [part] = message.parts
+    return part.text
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("sources", [[], SOURCES], ids=["without sources", "with sources"])
+async def test_a_template_with_a_processor_is_filled_as_lamb_does(
+    harness: Harness, template: str, sources: list[str]
+) -> None:
+    assistant = imported(template, {**SIMPLE, "rag_processor": "simple_rag"})
+    assistant.tools[0].config.CopyFrom(to_struct({"text": FOUND, "sources": sources}))
+
+    assert await sent(harness, assistant) == lamb_prompt(template, QUESTION, FOUND, sources)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+async def test_a_template_without_a_processor_is_filled_as_lamb_does(
+    harness: Harness, template: str
+) -> None:
+    assistant = imported(template, {**SIMPLE, "rag_processor": "no_rag"})
+
+    assert await sent(harness, assistant) == lamb_prompt(template, QUESTION, "", [])
+
+
+async def test_the_name_of_a_tool_with_another_slot_is_text(harness: Harness) -> None:
+    template = "{user_input}{rubric}{context}"
+    assistant = imported(template, {**SIMPLE, "rag_processor": "rubric_rag"})
+    assistant.tools[0].config.CopyFrom(to_struct({"text": FOUND}))
+
+    assert await sent(harness, assistant) == lamb_prompt(template, QUESTION, FOUND, [])
+
+
+def test_files_and_rubrics_are_listed_without_an_address_as_lamb_does() -> None:
+    sources = [
+        tool_pb2.Source(title="1/notes.md", kind="file", score=0.9),
+        tool_pb2.Source(title="Essay 1/2", kind="rubric"),
+    ]
+
+    assert lamb_citations(sources) == (
+        "\n\n## Available Sources\n\n1. [notes.md]() (similarity: 0.000)\n"
+        "2. [Essay 1/2]() (similarity: 0.000)\n"
+    )
+
+
+async def test_results_without_a_place_in_the_template_are_left_out_without_a_note(
+    harness: Harness,
+) -> None:
+    assistant = imported("{user_input}", {**SIMPLE, "rag_processor": "simple_rag"})
+    assistant.tools[0].config.CopyFrom(to_struct({"text": FOUND}))
+
+    assert await sent(harness, assistant) == lamb_prompt("{user_input}", QUESTION, FOUND, [])
+
+
+async def test_the_slots_of_further_tools_are_names_and_other_names_are_text(
+    harness: Harness,
+) -> None:
+    tools = [{"plugin": "simple_rag", "placeholder": "1_context", "enabled": True, "config": {}}]
+    template = "{1_context}|{2_context}|{user_input}"
+    assistant = imported(template, {**SIMPLE, "tools": tools})
+    assistant.tools[0].config.CopyFrom(to_struct({"text": FOUND}))
+
+    expected = f"\n\n{FOUND}\n\n|{{2_context}}|\n\n{QUESTION}\n\n"
+    assert await sent(harness, assistant) == expected
