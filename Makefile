@@ -23,9 +23,14 @@ help: ## Show this list
 # What `make demo` and `make up` use unless the environment says otherwise: see README.md, "Running it".
 # Both keep their data in the default folders under .heddle, so `make up` answers from the demo's collection.
 demo up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
-demo up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
-demo up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
+demo: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
+demo: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
+# An installation that takes over LAMB's assistants begins without examples.
+ifeq ($(HEDDLE_MIGRATION_LAMB_DATABASE)$(HEDDLE_LAMB_DATABASE)$(HEDDLE_LAMB_URL),)
+up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
+up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 up: export HEDDLE_DEVSTACK_EXAMPLES ?= true
+endif
 
 # The studio is in the gateway's package, built with Node from PyPI. Tests of Python need neither.
 NODE_VERSION := 24.19.0

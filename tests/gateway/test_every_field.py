@@ -17,7 +17,7 @@ from heddle_conversion.assistant_json import read_assistant, write_assistant
 
 _SET_BY_THE_SERVICE = ("id", "owner", "organization", "create_time")
 _VALUES: dict[str, Any] = {
-    "id": "from_file",
+    "id": "file-every",
     "name": "every_field",
     "owner": "ana@example.org",
     "organization": "uni",
@@ -84,9 +84,9 @@ def test_the_json_form_holds_every_field(assistant: pb.Assistant) -> None:
 
 
 async def test_no_field_is_lost_on_the_way(tmp_path: Path, assistant: pb.Assistant) -> None:
-    (tmp_path / "from_file.yaml").write_text(yaml.safe_dump(write_assistant(assistant)))
+    (tmp_path / "file.yaml").write_text(yaml.safe_dump(write_assistant(assistant)))
     async with library(tmp_path) as running:
-        of_file = await got(running, "from_file")
+        of_file = await got(running, "file-every")
         assert read_assistant(of_file) == assistant
 
         copy = of_file | {"name": "copy", "id": "", "owner": "", "organization": ""}

@@ -177,7 +177,7 @@ async def test_the_openai_sdk_completes_and_streams(
             )
             chunks = [chunk async for chunk in stream]
 
-    assert models == ["lamb_assistant.3"]
+    assert models == ["lamb_assistant.file-3"]
     assert answer.choices[0].message.content == "Hello from the provider."
     assert answer.usage is not None
     assert answer.usage.total_tokens == 8

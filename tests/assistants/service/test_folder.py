@@ -39,7 +39,8 @@ async def beside(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
 
 async def test_they_are_found_by_id_and_by_name(beside: Service) -> None:
     ada = beside.as_(ADA)
-    for reference in ("2", "lamb_assistant.2", "from_2", "LAMB:from_2", "guide"):
+    references = ("2", "lamb_assistant.2", "lamb_assistant.file-2", "from_2", "LAMB:from_2")
+    for reference in (*references, "guide", "file-guide"):
         response = await ada.get(reference)
         assert (response.published, response.read_only) == (True, True)
         assert (await beside.as_(ADMIN).get(reference)).assistant.model.connector == "local"
@@ -60,10 +61,11 @@ async def test_a_list_has_both_numbers_first(beside: Service) -> None:
         page = await ada.ask(ada.assistants.ListAssistants, request)
         found += [each.id for each in page.assistants]
         request.page_token = page.next_page_token
-    assert found == ["1", "2", "3", "4", "guide"]  # no new assistant got the id of a file
+    # No new assistant got the number in a file.
+    assert found == ["1", "3", "4", "file-2", "file-guide"]
     assert [each.name for each in await ada.listed(text="FROM")] == ["from_2", "from_guide"]
     own = await beside.as_(EVE).listed(selection=pb.SELECTION_OWN)
-    assert [each.id for each in own] == ["hidden"]
+    assert [each.id for each in own] == ["file-hidden"]
     assert await beside.as_(EVE).listed(selection=pb.SELECTION_MANAGED) == []
 
 
@@ -85,7 +87,9 @@ async def test_what_is_wrong_in_a_file_is_reported_and_left_out(tmp_path: Path, 
     with capture_logs() as logs:
         contents = await FolderAssistants(tmp_path, CHECKS).contents()
     # Without the member that cannot be read, if the file is YAML at all.
-    assert contents.by_id.keys() == {"good"} if more.startswith("title") else {"good", "bad"}
+    assert contents.by_id.keys() == (
+        {"file-good"} if more.startswith("title") else {"file-good", "file-bad"}
+    )
     assert {each["file"] for each in logs} == {"bad.yaml", ".#good.yaml"}
 
 
@@ -119,25 +123,32 @@ async def test_nobody_takes_their_names_by_an_edit_either(beside: Service) -> No
     await ada.edit(made.id, name="from_hidden")  # of which she cannot know
 
 
-async def test_one_hides_another_of_the_database_and_says_so_once(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_none_hides_another_of_the_database(database_url: str, tmp_path: Path) -> None:
     async with serving(database_url, folder=tmp_path / "none") as service:
         await service.as_(ADA).create("kept", published=True)
+        await service.as_(ADA).create("from_1", published=True)
     folder = tmp_path / "assistants"
     folder.mkdir()
     write(folder, "1")
     async with serving(database_url, folder=folder) as service:
         ada = service.as_(ADA)
-        with capture_logs() as logs:
-            assert (await ada.get("1")).assistant.name == "from_1"
-            for _ in range(2):
-                assert [each.name for each in await ada.listed()] == ["from_1"]
-                assert await ada.listed(selection=pb.SELECTION_MANAGED) == []
-        told = [each for each in logs if "hides" in each["event"]]
-        assert [(each["log_level"], each["id"]) for each in told] == [("warning", 1)]
-        with pytest.raises(PermissionDeniedError):
-            await ada.update(pb.Assistant(id="1", name="kept", model=MODEL))
+        for reference in ("1", "lamb_assistant.1"):
+            assert (await ada.get(reference)).assistant.name == "kept"
+        assert (await ada.get("from_1")).assistant.id == "2"
+        for reference in ("file-1", "lamb_assistant.file-1"):
+            assert (await ada.get(reference)).assistant.name == "from_1"
+        assert [each.id for each in await ada.listed()] == ["1", "2", "file-1"]
+        assert (await ada.record("1")).record.name == "kept"
+        await ada.edit("1", description="x")
+        assert (await ada.record("1")).record.description == "x"
+        with pytest.raises(NotFoundError):  # also for those who may not use the row
+            await service.as_(EVE).get("1")
+
+
+async def test_the_identifier_in_a_file_may_begin_with_the_prefix(tmp_path: Path) -> None:
+    write(tmp_path, "file-guide")
+
+    assert (await FolderAssistants(tmp_path, CHECKS).contents()).by_id.keys() == {"file-guide"}
 
 
 async def test_lamb_s_clients_see_them_too(beside: Service) -> None:

@@ -126,17 +126,16 @@ async def test_entries_of_unknown_assistants_are_passed_over(
     database_url: str, database: Database, tmp_path: Path
 ) -> None:
     number = await keep(database)
-    hidden = await keep(database, name="hidden")
-    document = f"id: '{hidden}'\nname: f\nmodel: {{connector: c, model: m}}\n"
+    document = f"id: '{number}'\nname: f\nmodel: {{connector: c, model: m}}\n"
     (tmp_path / "f.yaml").write_text(document)
     async with serving(database_url, folder=tmp_path) as service:
-        ids = ("file", "987654", hidden, number)
+        ids = ("file", "987654", f"file-{number}", number)
         entries = [entry(at, each, prompt_tokens=1) for at, each in enumerate(ids, start=1)]
         await service.as_(SERVICE).consume("r", entries)
         admin = service.as_(ADMIN)
         assert [each.assistant_id for each in (await admin.all_used()).assistants] == [number]
         with pytest.raises(NotFoundError, match="comes from a file"):
-            await admin.used(hidden)
+            await admin.used(f"file-{number}")
 
 
 @pytest.mark.parametrize(

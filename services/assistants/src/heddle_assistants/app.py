@@ -231,7 +231,7 @@ async def app(
             bind(
                 usage_pb2_grpc.add_UsageServiceServicer_to_server,
                 UsageServicer(
-                    Recording(database, catalog, price_lookup),
+                    Recording(database, price_lookup),
                     Reservations(database, price_lookup),
                     Reports(database, audit, catalog, rows, price_lookup),
                     price_lookup,

@@ -10,6 +10,7 @@ import structlog
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.assistant_file import AssistantFile, AssistantFileError, FileFault, read_file
 from heddle_conversion.bindings import fillable
+from heddle_conversion.identifiers import FILE_PREFIX
 from heddle_conversion.processors import current_connector
 from heddle_runtime.email_address import canonical_email
 
@@ -108,6 +109,8 @@ def _parse(path: Path) -> CheckedFile:
     model.connector = current_connector(model.connector)
     assistant = pb.Assistant()
     assistant.CopyFrom(file.assistant)
+    if not assistant.id.startswith(FILE_PREFIX):
+        assistant.id = FILE_PREFIX + assistant.id
     assistant.owner = canonical_email(assistant.owner)
     del assistant.tools[:]
     assistant.tools.extend(each for each in file.assistant.tools if each.tool.strip())

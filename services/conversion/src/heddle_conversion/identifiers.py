@@ -4,6 +4,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 DELETED_OWNER = "deleted_assistant@owi.com"
 """Who owns deleted assistants, in LAMB too."""
+FILE_PREFIX = "file-"
+"""Begins the identifiers of assistants that come from files. No row has such an identifier."""
 MAX_ROW_ID = 2**63 - 1
 LAST_SECOND = 253_402_300_799
 """The end of the year 9999, where timestamps end."""

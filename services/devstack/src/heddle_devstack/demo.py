@@ -29,7 +29,7 @@ from heddle_devstack.examples import manual_folder, prepare
 from heddle_devstack.settings import DevstackSettings
 
 QUESTION = "What are the three phases of a changeset?"
-ASSISTANT = "lamb_assistant.1"
+ASSISTANT = "lamb_assistant.file-1"
 ANY_PORT = "127.0.0.1:0"
 ANSWER_TIMEOUT_SECONDS = 120.0
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-import structlog
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_conversion.identifiers import row_id
+from heddle_conversion.identifiers import FILE_PREFIX, row_id
 from heddle_runtime.errors import (
     AlreadyExistsError,
     InvalidRequestError,
@@ -14,18 +13,16 @@ from heddle_runtime.errors import (
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import owns
 from heddle_runtime.validation import UNKNOWN_MEMBER
-from sqlalchemy import ColumnElement, and_, true
+from sqlalchemy import ColumnElement
 
 from heddle_assistants.access import ASSISTANTS, may_use
 from heddle_assistants.assistants.summaries import summary_of_row, summary_of_stored
-from heddle_assistants.database.schema import assistants
 from heddle_assistants.folder import Contents, FolderAssistants
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
 from heddle_assistants.store import StoredAssistant, candidates
 
-log = structlog.get_logger(__name__)
 _BATCH = 200
 _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
     pb.SELECTION_UNSPECIFIED: ASSISTANTS.offered,
@@ -39,14 +36,13 @@ _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
 class Catalog:
     """Finds assistants for a caller.
 
-    An assistant of the folder hides one of the database that has its id.
+    Assistants of the folder have identifiers of their own and hide none of the database.
     """
 
     def __init__(self, folder: FolderAssistants, rows: Rows, reader: Reader) -> None:
         self._folder = folder
         self._rows = rows
         self._reader = reader
-        self._reported_contents = Contents()
 
     async def get(self, reference: str, identity: Identity) -> StoredAssistant:
         """Return the assistant that `identity` may use under `reference`.
@@ -68,22 +64,25 @@ class Catalog:
         return stored
 
     async def in_folder(self, identifier: str) -> StoredAssistant | None:
-        """Return an assistant of the folder, without a check of permissions."""
-        return (await self._folder.contents()).by_id.get(identifier)
+        """Return an assistant of the folder, without a check of permissions.
+
+        The identifier that stands in its file is enough while no row has it.
+        """
+        by_id = (await self._folder.contents()).by_id
+        if stored := by_id.get(identifier):
+            return stored
+        stored = by_id.get(FILE_PREFIX + identifier)
+        if stored is None or await self._rows.get(identifier) is not None:
+            return None
+        return stored
 
     async def taken(self) -> frozenset[str]:
-        """Return the identifiers that no assistant of the database should have."""
-        return frozenset((await self._folder.contents()).by_id)
+        """Return the identifiers that no new assistant of the database should have.
 
-    async def in_sight(self) -> ColumnElement[bool]:
-        """Return the condition of rows that no assistant of the folder hides."""
-        contents = await self._folder.contents()
-        numbers = [number for each in contents.by_id if (number := row_id(each)) is not None]
-        if contents is not self._reported_contents:
-            self._reported_contents = contents
-            for row in await self._rows.after(0, len(numbers), assistants.c.id.in_(numbers)):
-                log.warning("a file hides an assistant of the database", id=row.id)
-        return assistants.c.id.not_in(numbers) if numbers else true()
+        Clients may use them for assistants of the folder.
+        """
+        by_id = (await self._folder.contents()).by_id
+        return frozenset(each.removeprefix(FILE_PREFIX) for each in by_id)
 
     async def refuse_name(self, name: str, identity: Identity) -> None:
         """Refuse a new name under which an assistant of the folder would be found instead.
@@ -142,8 +141,7 @@ class Catalog:
             for each in _of_folder(contents, identity, selection)
             if _place(each.id) > _place(after) and _matches(each, text)
         ]
-        where = and_(await self.in_sight(), _ROWS[selection](identity))
-        summaries += await self._of_database(where, text, after, limit)
+        summaries += await self._of_database(_ROWS[selection](identity), text, after, limit)
         return sorted(summaries, key=lambda each: _place(each.id))[:limit]
 
     async def _by_id(self, identifier: str, identity: Identity) -> StoredAssistant | None:
@@ -152,14 +150,14 @@ class Catalog:
         return await self._reader.assistant(identifier, identity)
 
     async def _by_name(self, name: str, identity: Identity) -> StoredAssistant | None:
-        stored = (await self._folder.contents()).by_name.get(name)
-        if stored is not None and may_use(identity, stored):
-            return stored
         rows = await self._rows.named(name, identity)
         if len(rows) > 1:
             message = f"Several assistants are named {name[:200]!r}. Say which one by its id."
             raise InvalidRequestError(message, [Violation("reference", "names several assistants")])
-        return await self._by_id(str(rows[0].id), identity) if rows else None
+        if rows:
+            return await self._by_id(str(rows[0].id), identity)
+        stored = (await self._folder.contents()).by_name.get(name)
+        return stored if stored is not None and may_use(identity, stored) else None
 
     async def _of_database(
         self, where: ColumnElement[bool], text: str, after: str, limit: int

@@ -10,7 +10,6 @@ from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from heddle_runtime.identity import Identity
 from heddle_runtime.paging import page_size, write_token
-from sqlalchemy import and_
 
 from heddle_assistants.access import ASSISTANTS, SharedThing, may_edit, may_see, may_use
 from heddle_assistants.assistants.catalog import Catalog
@@ -91,7 +90,7 @@ class RowServicer(pb_grpc.RowServiceServicer):
         if request.skip < 0:
             violation = Violation("skip", "must not be negative")
             raise InvalidRequestError("The request is not valid.", [violation])
-        where = and_(await self._catalog.in_sight(), ASSISTANTS.editable(caller().identity))
+        where = ASSISTANTS.editable(caller().identity)
         rows = await self._rows.after(after, size + 1, where, skip=request.skip)
         page = fitting(row_message(row, row.metadata) for row in rows[:size])
         return pb.ListRowsResponse(

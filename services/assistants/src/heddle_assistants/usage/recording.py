@@ -13,7 +13,6 @@ from heddle_runtime.errors import MalformedAssistantError
 from sqlalchemy import Table, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.inserting import Insertion, insertion
 from heddle_assistants.database.schema import (
@@ -50,9 +49,8 @@ class _Known(NamedTuple):
 class Recording:
     """Writes usage."""
 
-    def __init__(self, database: Database, catalog: Catalog, price_lookup: PriceLookup) -> None:
+    def __init__(self, database: Database, price_lookup: PriceLookup) -> None:
         self._database = database
-        self._catalog = catalog
         self._price_lookup = price_lookup
         self._warned: set[tuple[int, str, str]] = set()
 
@@ -94,7 +92,7 @@ class Recording:
                 assistants.c.metadata,
             )
             .join(organizations, assistants.c.organization_id == organizations.c.id)
-            .where(assistants.c.id.in_(numbers), await self._catalog.in_sight())
+            .where(assistants.c.id.in_(numbers))
         )
         async with self._database.reading() as connection:
             return {row[0]: _Known(*row[1:]) for row in await connection.execute(query)}
