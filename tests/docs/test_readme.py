@@ -182,6 +182,10 @@ async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
             "HEDDLE_CONNECTOR_BANANA_IMG_API_KEY": "AIza-of-the-operator",
             "HEDDLE_CONNECTOR_BANANA_IMG_BASE_URL": exits.enter_context(painting()),
             "HEDDLE_MIGRATION_LAMB_DATABASE": str(folder / "lamb_v4.db"),
+            # Which are left out beside a LAMB database. One process runs all commands of the page.
+            "HEDDLE_ASSISTANTS_DIR": "examples/assistants",
+            "HEDDLE_TOOLS_PLUGINS_DIR": "examples/plugins",
+            "HEDDLE_DEVSTACK_EXAMPLES": "true",
             SETTING: "127.0.0.0/8",
         }
         yield await exits.enter_async_context(make_up(folder, **settings))
