@@ -51,6 +51,16 @@ async def test_all_of_lambs_rag_processors_are_offered(tmp_path: Path) -> None:
     } <= set(offered)
 
 
+async def test_tools_that_fill_no_slot_are_no_rag_processors(tmp_path: Path) -> None:
+    async with whole(tmp_path) as running, browser(running.url) as client:
+        offered = (await client.get(f"{LAMB}/list")).json()
+    modes = {tool["name"]: tool["modes"] for tool in offered["tools"]}
+    without_slot = {name for name in modes if "augment" not in modes[name]}
+    assert {"patch_file", "weather", "mcp"} <= without_slot
+    assert without_slot.isdisjoint(offered["rag_processors"])
+    assert set(modes) - without_slot <= set(offered["rag_processors"])
+
+
 class OwnModels(Connectors):
     """Has a model for each organisation, and one for those who come without a key."""
 

@@ -172,7 +172,8 @@ async def catalog(api: Call) -> Catalog:
         _connectors(api),
         _tools(api),
     )
-    names = [tool.name for tool in tools]
+    # LAMB puts what a processor returns into the prompt, and knows no functions.
+    names = [tool.name for tool in tools if "augment" in tool.modes]
     aliases = [LEGACY_NAMES[name] for name in names if name in LEGACY_NAMES]
     return Catalog(
         prompt_processors=[each.name for each in processors],
