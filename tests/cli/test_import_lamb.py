@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Run
 from cli.keeping import Kept
-from migration.lamb.lamb_database import Lamb, filled, legacy_rows
+from migration.lamb.lamb_database import METERED, Lamb, filled, legacy_rows
 
 ASSISTANTS = len(list(legacy_rows())) + 4
 
@@ -34,6 +34,7 @@ def lines(changed: str, *, again: bool = False) -> list[str]:
         "assistants": ASSISTANTS,
         "rubrics": 1,
         "kb_registry": 1,
+        "assistant_usage_totals": 0,
     }
     return [
         f"{table}: {count} ({0 if again else count} {changed}, {count if again else 0} unchanged, "
@@ -49,8 +50,10 @@ def test_a_lamb_database_is_imported_once(kept: Kept, heddle: Run) -> None:
     imported = kept.documents()
     second = heddle("import-lamb")
 
-    assert (dry[0], dry[1].splitlines()) == (0, lines("to be imported"))
-    assert (first[0], first[1].splitlines()) == (0, lines("imported"))
+    for code, out, changed in ((*dry[:2], "to be imported"), (*first[:2], "imported")):
+        *findings, _, _, _, _, _, _ = out.splitlines()
+        assert (code, out.splitlines()[len(findings) :]) == (0, lines(changed))
+        assert all(line.startswith("look at  assistants ") for line in findings)
     assert (second[0], second[1].splitlines()) == (0, lines("imported", again=True))
     assert len(imported) == ASSISTANTS
     assert kept.documents() == imported
@@ -67,11 +70,51 @@ def test_what_is_odd_is_told_with_its_table(lamb: Lamb, heddle: Run) -> None:
     assert "look at  assistants 900  lost: Its organisation 99 is not there" in out
     assert "refused  rubrics 901  Essay: It has no rubric_id" in out
 
-    *findings, _, _, assistants, _, _ = map(
+    *findings, _, _, assistants, _, _, _ = map(
         json.loads, heddle("import-lamb", "--json")[1].splitlines()
     )
     assert [found["id"] for found in findings] == ["901"]
     assert (assistants["table"], assistants["changed"]) == ("assistants", 0)
+
+
+def test_a_report_names_what_will_not_work_and_what_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heddle: Run
+) -> None:
+    lamb = Lamb(tmp_path / "lamb_v4.db").make(METERED)
+    lamb.add("organizations", {"id": 1, "slug": "uni"})
+    lamb.add("Creator_users", {"id": 1, "user_email": "ana@example.org"})
+    search = json.dumps({"rag_processor": "simple_rag"})
+    lamb.add(
+        "assistants",
+        {"id": 7, "name": "1_*star*", "api_callback": search, "RAG_collections": "17"},
+        {"id": 8, "name": "1_no", "api_callback": "not-json{"},
+    )
+    lamb.add("kb_registry", {"kb_id": "1", "kb_name": "Optics"})
+    lamb.add("prompt_templates", {"name": "a"})
+    monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
+    with Kept(tmp_path).served(lamb_database=lamb.path) as address:
+        monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
+        for name in ("report.json", "report.md"):
+            code, out, _ = heddle("import-lamb", "--dry-run", "--report", str(tmp_path / name))
+            assert (code, "prompt_templates: 1 row stays in LAMB" in out) == (0, True)
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["dry_run"] is True
+    assert report["tables"][2] == {
+        "table": "assistants",
+        "total": 2,
+        "imported": 2,
+        "unchanged": 0,
+        "refused": 0,
+    }
+    [incomplete] = report["may_lack_a_part"]
+    assert (incomplete["id"], incomplete["name"]) == ("7", "1_*star*")
+    assert [each["table"] for each in report["left_in_lamb"]] == ["prompt_templates"]
+    page = (tmp_path / "report.md").read_text()
+    assert page.startswith("# Import from LAMB (dry run: nothing was written)\n")
+    assert "| assistants | 2 | 2 | 0 | 0 |" in page
+    assert "- 7 1\\_\\*star\\*: It may answer without a part: LAMB has no collection '17'." in page
+    assert "| prompt\\_templates | 1 |" in page
 
 
 def test_a_service_without_a_lamb_says_what_to_set(

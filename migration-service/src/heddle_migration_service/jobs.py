@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 from heddle.assistant.v1 import jobs_pb2 as pb
-from heddle.migration.v1.migration_pb2 import Finding, Progress
+from heddle.migration.v1.migration_pb2 import Finding, LeftBehind, Progress
+from heddle_conversion.import_notes import left_note
 from heddle_runtime.background import in_background
 from heddle_runtime.errors import ConflictError, HeddleError, NotSetUpError, UnavailableError
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -29,8 +30,11 @@ _PATIENCE_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
 _MAX_FINDINGS = 500
 _UNEXPECTED = "The migration service failed. Its log says why."
-Step = tuple[str, Progress, list[Finding]]
-"""The name of a table, its progress, and the findings since the step before."""
+Step = tuple[str, Progress | None, list[Finding]]
+"""The name of a table, its progress, and the findings since the step before.
+
+A table without a progress is none that the job works on.
+"""
 
 
 def required(importer: LambImport | None) -> LambImport:
@@ -106,7 +110,11 @@ class JobRunner:
         if job.kind == pb.JOB_KIND_IMPORT:
             async with aclosing(required(self._importer).run(dry_run=job.dry_run)) as responses:
                 async for each in responses:
-                    yield each.table, each.progress, [*each.findings]
+                    if each.left_behind:
+                        for left in each.left_behind:
+                            yield left.table, None, [_left_behind(left)]
+                    else:
+                        yield each.table, each.progress, [*each.findings]
             return
         rollback = Rollback(discard_edits=job.discard_edits)
         operation = Migrate() if job.kind == pb.JOB_KIND_SWEEP else rollback
@@ -144,7 +152,8 @@ class _Run:
         if await self.report():
             return pb.JOB_STATE_STOPPED
         async for table, progress, findings in steps:
-            self._tables[table] = self._merged(table, progress)
+            if progress is not None:
+                self._tables[table] = self._merged(table, progress)
             messages = [_finding(table, each) for each in findings]
             if await self._report_all(messages):
                 return pb.JOB_STATE_STOPPED
@@ -209,6 +218,10 @@ async def _patiently(
             if asyncio.get_running_loop().time() > until:
                 raise
         await asyncio.sleep(_RETRY_SECONDS)
+
+
+def _left_behind(left: LeftBehind) -> Finding:
+    return Finding(notes=[left_note(left.rows, left.meaning)])
 
 
 def _finding(table: str, finding: Finding) -> pb.JobFinding:

@@ -47,6 +47,27 @@ REGISTRY = """(
     owner_user_id INTEGER NOT NULL, organization_id INTEGER NOT NULL,
     is_shared BOOLEAN DEFAULT FALSE, metadata JSON, created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL)"""
+PRICING = """(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, provider TEXT NOT NULL, model_name TEXT NOT NULL,
+    input_per_1m REAL NOT NULL DEFAULT 0, output_per_1m REAL NOT NULL DEFAULT 0, notes TEXT,
+    updated_at INTEGER NOT NULL, UNIQUE (provider, model_name))"""
+TOTALS = """(
+    assistant_id INTEGER PRIMARY KEY, prompt_tokens_total INTEGER DEFAULT 0,
+    completion_tokens_total INTEGER DEFAULT 0, total_tokens_total INTEGER DEFAULT 0,
+    cost_usd_total REAL DEFAULT 0.0, updated_at INTEGER NOT NULL)"""
+ALERTS = """(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, assistant_id INTEGER UNIQUE NOT NULL,
+    quota_limit_usd REAL, thresholds_config JSON, current_alert_level INTEGER DEFAULT 0,
+    is_blocked BOOLEAN DEFAULT 0, updated_at INTEGER NOT NULL)"""
+LOGS = """(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, organization_id INTEGER NOT NULL, user_id INTEGER,
+    assistant_id INTEGER, usage_data JSON NOT NULL, created_at INTEGER NOT NULL,
+    model_name TEXT, provider TEXT)"""
+TEMPLATES = """(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, organization_id INTEGER NOT NULL,
+    owner_email TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL)"""
+CHATS = """(id TEXT PRIMARY KEY, user_id INTEGER NOT NULL, chat JSON)"""
 TODAY = {
     "organizations": ORGANIZATIONS,
     "organization_roles": ROLES,
@@ -57,6 +78,16 @@ TODAY = {
     "rubrics": RUBRICS,
     "kb_registry": REGISTRY,
 }
+METERED = {
+    **TODAY,
+    "model_pricing": PRICING,
+    "assistant_usage_totals": TOTALS,
+    "assistant_quota_alerts": ALERTS,
+    "usage_logs": LOGS,
+    "prompt_templates": TEMPLATES,
+    "chats": CHATS,
+}
+"""With the tables of LAMB's budgets, and some that no import takes over."""
 PROVIDERS = {"openai": {"api_key": "sk-lambs-own", "base_url": "https://api.example"}}
 DEFAULTS: dict[str, dict[str, Any]] = {
     "organizations": {"name": "Some", "config": "{}"},
@@ -72,6 +103,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "assistant_shares": {"shared_with_user_id": 1},
     "rubrics": {"organization_id": 1, "owner_email": "ana@example.org", "title": "Essay"},
     "kb_registry": {"organization_id": 1, "owner_user_id": 1},
+    "model_pricing": {},
+    "assistant_usage_totals": {},
+    "assistant_quota_alerts": {},
+    "usage_logs": {"organization_id": 1, "usage_data": "{}"},
+    "prompt_templates": {"organization_id": 1, "owner_email": "ana@example.org"},
+    "chats": {"user_id": 1},
 }
 
 

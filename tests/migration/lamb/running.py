@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     import grpc
 
 KEYS = Keys.of([SECRET])
-TABLES = ("organizations", "Creator_users", "assistants", "rubrics", "kb_registry")
+TABLES = (
+    *("organizations", "Creator_users", "assistants", "rubrics", "kb_registry"),
+    "assistant_usage_totals",
+)
 
 
 @dataclass
@@ -41,7 +44,14 @@ class Report:
     findings: dict[str, dict[str, pb.Finding]] = field(default_factory=dict)
     """By table and id."""
 
+    left_behind: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By table: the rows, and what they are."""
+
     def add(self, response: pb.ImportLambResponse) -> None:
+        if not response.table:
+            left = response.left_behind
+            self.left_behind = {each.table: (each.rows, each.meaning) for each in left}
+            return
         progress = response.progress
         counts = (progress.total, progress.changed, progress.unchanged, progress.refused)
         self.counts[response.table] = counts

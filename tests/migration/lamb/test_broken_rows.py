@@ -147,6 +147,7 @@ async def test_what_has_no_name_to_be_found_by_is_refused(database: Database, la
         "assistants": (1, 0, 1),
         "rubrics": (0, 0, 1),
         "kb_registry": (0, 0, 1),
+        "assistant_usage_totals": (0, 0, 0),
     }
     assert "no e-mail address" in report.error("Creator_users", 2)
     assert "no positive whole number" in report.error("assistants", 0)
@@ -328,6 +329,7 @@ async def test_names_that_no_index_holds_are_refused(database: Database, lamb: L
         "assistants": (2, 0, 2),
         "rubrics": (0, 0, 1),
         "kb_registry": (0, 0, 1),
+        "assistant_usage_totals": (0, 0, 0),
     }
     assert "2,000 bytes" in report.error("assistants", 1)
     assert said.plain() == report.plain()

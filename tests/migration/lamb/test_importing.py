@@ -29,8 +29,12 @@ async def test_every_row_is_counted_and_imported(database: Database, tmp_path: P
         "assistants": (LEGACY + 4, LEGACY + 4, 0, 0),
         "rubrics": (1, 1, 0, 0),
         "kb_registry": (1, 1, 0, 0),
+        "assistant_usage_totals": (0, 0, 0, 0),
     }
-    assert report.findings == {}
+    assert report.findings.keys() == {"assistants"}
+    expected = ("It may answer without a part: LAMB has no ", "Its template has {file}, which stay")
+    for finding in report.findings["assistants"].values():
+        assert all(note.startswith(expected) for note in finding.notes)
 
 
 async def test_assistants_keep_their_ids_and_every_byte(database: Database, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """`/migration`: the way from LAMB, as jobs, and what it makes of one assistant."""
 
-import csv
-import io
 import json
 from typing import Annotated, Any, Literal
 
@@ -13,6 +11,7 @@ from heddle_runtime.errors import HeddleError
 from pydantic import Field
 from starlette.responses import Response
 
+from heddle_gateway.admin.migration_files import file_of
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import (
     Model,
@@ -28,8 +27,6 @@ from heddle_gateway.services import call, items
 
 _KINDS = enum_names(pb.JobKind.DESCRIPTOR)
 _STATES = enum_names(pb.JobState.DESCRIPTOR)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_CSV_MEMBERS = ("table", "row_id", "row_name", "refusal", "notes")
 _MAX_TEXT = 1_000_000
 JobId = Annotated[str, identifier("The identifier of a job.", "1", pattern="^[0-9]+$")]
 Kind = Literal["import", "sweep", "rollback"]
@@ -124,8 +121,11 @@ class FindingQuery(Model):
     refused: bool | None = Field(
         default=None, description="Only refused rows if true, only others if false."
     )
-    format: Literal["json", "csv"] = Field(
-        default="json", description="`csv`: all pages as a file with a line for each finding."
+    format: Literal["json", "csv", "markdown", "report"] = Field(
+        default="json",
+        description="`csv`: all pages as a file with a line for each finding. `markdown`: the "
+        "report of the job as a page, with the assistants that will not answer, and what stays in "
+        "LAMB. `report`: the same as a JSON object.",
     )
 
 
@@ -192,7 +192,7 @@ async def get(api: Call, id_: JobId) -> Job | Response:
 @routes.get(
     "/migration/jobs/{id}/findings",
     errors=(400, 403, 404),
-    content=("text/csv",),
+    content=("text/csv", "text/markdown"),
     returns=FindingPage,
 )
 async def list_findings(api: Call, id_: JobId, query: FindingQuery) -> FindingPage | Response:
@@ -200,10 +200,12 @@ async def list_findings(api: Call, id_: JobId, query: FindingQuery) -> FindingPa
     request = pb.ListJobFindingsRequest(
         id=id_, text=query.text, table=query.table, refused=query.refused
     )
-    if query.format == "csv":
+    if query.format != "json":
         findings = await items(api.services.jobs.ListJobFindings, request, "findings")
-        api.save_as(f"findings_{id_}.csv")
-        return Response(_csv(findings), media_type="text/csv")
+        job = (await call(api.services.jobs.GetJob, pb.GetJobRequest(id=id_))).job
+        name, text, media_type = file_of(job, findings, query.format)
+        api.save_as(name)
+        return Response(text, media_type=media_type)
     request.page_size, request.page_token = query.page_size, query.page_token
     page = await call(api.services.jobs.ListJobFindings, request)
     return FindingPage(
@@ -280,19 +282,3 @@ def _parsed(text: str | None) -> Any:  # noqa: ANN401 - any JSON value
         return None if text is None else json.loads(text)
     except ValueError:
         return text
-
-
-def _csv(findings: list[pb.JobFinding]) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(_CSV_MEMBERS)
-    for each in findings:
-        notes = "\n".join(each.notes)
-        cells = (each.table, each.row_id, each.row_name, each.refusal, notes)
-        writer.writerow([_cell(cell) for cell in cells])
-    return file.getvalue()
-
-
-def _cell(text: str) -> str:
-    """Return a cell that spreadsheets do not take for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text

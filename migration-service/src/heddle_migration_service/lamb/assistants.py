@@ -12,6 +12,11 @@ from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_migration_service.lamb import publications, users
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
 from heddle_migration_service.lamb.organizations import OrganizationSlugs
+from heddle_migration_service.lamb.references import (
+    note_budgets,
+    note_models,
+    note_references,
+)
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 
@@ -52,6 +57,9 @@ async def _drafts(
                 "published."
             )
     await _note_missing_owners(tables, drafts)
+    await note_references(tables, drafts)
+    await note_models(tables, rows, drafts)
+    await note_budgets(tables, drafts)
     return drafts
 
 

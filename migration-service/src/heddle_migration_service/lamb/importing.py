@@ -15,6 +15,7 @@ from heddle_migration_service.lamb.assistants import ASSISTANTS
 from heddle_migration_service.lamb.errors import explained
 from heddle_migration_service.lamb.kinds import Draft, Kind
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
+from heddle_migration_service.lamb.left_behind import left_behind
 from heddle_migration_service.lamb.organizations import (
     COLUMNS,
     TABLE,
@@ -23,13 +24,15 @@ from heddle_migration_service.lamb.organizations import (
     organization_row,
     unassigned,
 )
+from heddle_migration_service.lamb.prices import lamb_prices
 from heddle_migration_service.lamb.rubrics import RUBRICS
 from heddle_migration_service.lamb.snapshot import opened
 from heddle_migration_service.lamb.tables import LambTables, lamb_tables
+from heddle_migration_service.lamb.usage import USAGE
 from heddle_migration_service.lamb.users import USERS
 from heddle_migration_service.row_batches import RowBatches
 
-_KINDS = (USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES)
+_KINDS = (USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES, USAGE)
 _MAX_NAME = 200
 _MAX_BATCH_BYTES = 16 * 1024 * 1024  # half of what a message may have
 _NEW = rows_pb2.IMPORT_OUTCOME_INSERTED
@@ -75,6 +78,8 @@ class LambImport:
                     async with aclosing(run.rows(kind)) as responses:
                         async for response in responses:
                             yield response
+                if left := await left_behind(tables):
+                    yield pb.ImportLambResponse(left_behind=left)
 
 
 class _Run:
@@ -91,7 +96,8 @@ class _Run:
         """Import the organisations."""
         async with aclosing(self._tables.batches(TABLE, COLUMNS)) as batches:
             rows = [row async for batch in batches for row in batch]
-        messages = [organization_row(row) for row in rows]
+        prices = await lamb_prices(self._tables)
+        messages = [organization_row(row, prices) for row in rows]
         self._slugs = OrganizationSlugs(
             {row.whole("id"): message.slug for row, message in zip(rows, messages, strict=True)}
         )
@@ -168,7 +174,7 @@ class _Run:
         return await self._batches.import_rows(batch, earlier, dry_run=self._dry_run)
 
     async def _assign_organizations(self, drafts: Sequence[Draft]) -> None:
-        missing = [draft for draft in drafts if draft.values["organization"] is None]
+        missing = [draft for draft in drafts if draft.values.get("organization", "") is None]
         for draft in missing:
             draft.values["organization"] = UNASSIGNED
         if missing and not (self._has_unassigned or self._dry_run):

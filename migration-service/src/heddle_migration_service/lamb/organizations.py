@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from heddle.assistant.v1 import rows_pb2
 
+from heddle_migration_service.lamb.prices import Prices, with_prices
 from heddle_migration_service.lamb.values import LambRow
 
 UNASSIGNED = "lamb-unassigned"
@@ -34,8 +35,8 @@ class OrganizationSlugs:
         return slug
 
 
-def organization_row(row: LambRow) -> rows_pb2.OrganizationRow:
-    """Return what Heddle would store of a row."""
+def organization_row(row: LambRow, prices: Prices) -> rows_pb2.OrganizationRow:
+    """Return what Heddle would store of a row, with LAMB's prices of models."""
     lamb_id = row.whole("id")
     lamb_slug = row.text("slug") or ""
     slug = _slug(lamb_slug, lamb_id)
@@ -48,7 +49,7 @@ def organization_row(row: LambRow) -> rows_pb2.OrganizationRow:
         name=row.text("name") or slug,
         is_system=row.flag("is_system"),
         status=row.text("status") or "active",
-        config=row.text("config") or "",
+        config=with_prices(row.text("config") or "", prices),
         created_at=created_at,
         updated_at=row.seconds("updated_at") or created_at,
     )

@@ -30,6 +30,18 @@ class LambTables:
             self._columns[table] = frozenset(row[1].decode().lower() for row in column_rows)
         return self._columns[table]
 
+    async def names(self) -> list[str]:
+        """Return the names of all tables of this installation of LAMB, without its prefix."""
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+        rows = await self._connection.execute_fetchall(query)
+        names = [row[0].decode() for row in rows]
+        prefix = self._prefix.lower()
+        return [
+            name[len(prefix) :]
+            for name in names
+            if name.lower().startswith(prefix) and not name.startswith("sqlite_")
+        ]
+
     async def count(self, table: str) -> int:
         """Return the number of rows."""
         if not await self.columns(table):
@@ -62,6 +74,18 @@ class LambTables:
         query = f"{self._select(table, names)} {where}"
         rows = await self._connection.execute_fetchall(query, tuple(keys))
         return [LambRow(dict(zip(names, row, strict=True))) for row in rows]
+
+    async def counts(self, table: str, column: str, keys: Collection[int]) -> dict[int, int]:
+        """Return the number of rows for each value of `column` that is one of `keys`."""
+        if not await self._present(table, (column,)):
+            return {}
+        name, marks = _list([column]), ", ".join("?" * len(keys))
+        query = (
+            f"SELECT {name}, count(*) FROM {self._quoted(table)} "  # noqa: S608 - quoted names
+            f"WHERE {name} IN ({marks}) GROUP BY {name}"
+        )
+        rows = await self._connection.execute_fetchall(query, tuple(keys))
+        return {int(key): int(count) for key, count in rows}
 
     async def dangling(
         self, table: str, column: str, target: str, columns: Collection[str]

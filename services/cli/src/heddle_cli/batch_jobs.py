@@ -40,6 +40,9 @@ def follow_job(
         with bars(shown=out.is_terminal and not isinstance(report, JsonLines)) as drawn:
             tasks = {}
             for step in call:
+                if left_behind := getattr(step, "left_behind", ()):
+                    report.left_behind(left_behind)
+                    continue
                 name, progress = table(step), step.progress
                 by_table[name] = progress
                 if name not in tasks:
@@ -56,6 +59,7 @@ def follow_job(
         call.cancel()  # the service stops too
     for name, progress in by_table.items():
         report.counts(name, progress)
+    report.end()
     return not any(progress.refused for progress in by_table.values())
 
 

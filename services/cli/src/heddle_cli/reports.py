@@ -1,9 +1,13 @@
 """The output of batch jobs, as text and as JSON."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from heddle.migration.v1 import migration_pb2 as pb
+from heddle_conversion.import_notes import left_note
+from heddle_conversion.import_report import ImportReport, ReportedRow, ReportedTable
 from heddle_runtime.errors import from_status
 
 from heddle_cli.failures import sentence
@@ -18,6 +22,12 @@ class Report(Protocol):
 
     def counts(self, table: str, progress: pb.Progress) -> None:
         """Print the results of all rows of a table."""
+
+    def left_behind(self, tables: Sequence[pb.LeftBehind]) -> None:
+        """Print the tables that stay in LAMB."""
+
+    def end(self) -> None:
+        """Finish the report."""
 
 
 class Sentences:
@@ -39,6 +49,14 @@ class Sentences:
         """Print a line."""
         changed = f"{progress.changed} {self._changed}, {progress.unchanged} unchanged"
         out.print(f"{table}: {progress.total} ({changed}, {progress.refused} refused)")
+
+    def left_behind(self, tables: Sequence[pb.LeftBehind]) -> None:
+        """Print a line for each table."""
+        for each in tables:
+            out.print(plain(f"{each.table}: {left_note(each.rows, each.meaning)}"))
+
+    def end(self) -> None:
+        """Do nothing: each line is printed already."""
 
 
 class JsonLines:
@@ -66,3 +84,56 @@ class JsonLines:
         counts = {name: getattr(progress, name) for name in names}
         record = {"kind": "counts", "table": table, "dry_run": self._dry_run, **counts}
         out.print(json.dumps(record))
+
+    def left_behind(self, tables: Sequence[pb.LeftBehind]) -> None:
+        """Print a line for each table, whose `kind` is `left_behind`."""
+        for each in tables:
+            record = {"table": each.table, "rows": each.rows, "meaning": each.meaning}
+            out.print(json.dumps({"kind": "left_behind", **record}))
+
+    def end(self) -> None:
+        """Do nothing: each line is printed already."""
+
+
+class ReportFile:
+    """Writes a report of an import to a file, besides what another report prints."""
+
+    def __init__(self, path: Path, printed: Report, *, dry_run: bool) -> None:
+        """Set up a report.
+
+        Args:
+            path: The file: JSON if it ends in `.json`, else Markdown.
+            printed: The report that is printed.
+            dry_run: Whether the import only counts.
+        """
+        self._path = path
+        self._printed = printed
+        self._report = ImportReport(dry_run)
+
+    def finding(self, table: str, finding: pb.Finding) -> None:
+        """Print a row, and add it to the file."""
+        self._printed.finding(table, finding)
+        refusal = from_status(finding.error).message if finding.HasField("error") else ""
+        row = ReportedRow(table, finding.id, finding.name, [*finding.notes], refusal)
+        self._report.rows.append(row)
+
+    def counts(self, table: str, progress: pb.Progress) -> None:
+        """Print the counts of a table, and add them to the file."""
+        self._printed.counts(table, progress)
+        counts = (progress.total, progress.changed, progress.unchanged, progress.refused)
+        self._report.tables[table] = ReportedTable(table, *counts)
+
+    def left_behind(self, tables: Sequence[pb.LeftBehind]) -> None:
+        """Print the tables that stay in LAMB, and add them to the file."""
+        self._printed.left_behind(tables)
+        self._report.rows += (
+            ReportedRow(each.table, "", "", [left_note(each.rows, each.meaning)]) for each in tables
+        )
+
+    def end(self) -> None:
+        """Write the file."""
+        if self._path.suffix.lower() == ".json":
+            text = json.dumps(self._report.json(), indent=2, ensure_ascii=False) + "\n"
+        else:
+            text = self._report.markdown()
+        self._path.write_text(text)

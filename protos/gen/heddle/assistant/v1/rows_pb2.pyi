@@ -835,6 +835,7 @@ class RowBatch(_message.Message):
     ASSISTANTS_FIELD_NUMBER: _builtins.int
     RUBRICS_FIELD_NUMBER: _builtins.int
     KNOWLEDGE_BASES_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def organizations(self) -> _containers.RepeatedCompositeFieldContainer[Global___OrganizationRow]:
         """Organisations, which are known by their slugs."""
@@ -857,6 +858,10 @@ class RowBatch(_message.Message):
     def knowledge_bases(self) -> _containers.RepeatedCompositeFieldContainer[Global___KnowledgeBaseRow]:
         """Knowledge bases, whose key is `kb_id`."""
 
+    @_builtins.property
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsageRow]:
+        """Usage of imported assistants, whose key is the assistant with the connector and the model."""
+
     def __init__(
         self,
         *,
@@ -865,14 +870,67 @@ class RowBatch(_message.Message):
         assistants: _abc.Iterable[Global___AssistantRow] | None = ...,
         rubrics: _abc.Iterable[Global___RubricRow] | None = ...,
         knowledge_bases: _abc.Iterable[Global___KnowledgeBaseRow] | None = ...,
+        usage: _abc.Iterable[Global___UsageRow] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistants", b"assistants", "knowledge_bases", b"knowledge_bases", "organizations", b"organizations", "rubrics", b"rubrics", "users", b"users"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistants", b"assistants", "knowledge_bases", b"knowledge_bases", "organizations", b"organizations", "rubrics", b"rubrics", "usage", b"usage", "users", b"users"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RowBatch: _TypeAlias = RowBatch  # noqa: Y015
+
+@_typing.final
+class UsageRow(_message.Message):
+    """What an assistant used before its import. It counts for the assistant's budget."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_ID_FIELD_NUMBER: _builtins.int
+    ASSISTANT_CREATED_AT_FIELD_NUMBER: _builtins.int
+    CONNECTOR_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
+    COST_PICOS_FIELD_NUMBER: _builtins.int
+    assistant_id: _builtins.str
+    """The assistant's identifier."""
+    assistant_created_at: _builtins.int
+    """When the assistant was created, in seconds since 1970. It tells the assistant from another one
+    with its identifier, whose usage stays as it is.
+    """
+    connector: _builtins.str
+    """The connector to count it under."""
+    model: _builtins.str
+    """The model to count it under."""
+    requests: _builtins.int
+    """The number of requests."""
+    prompt_tokens: _builtins.int
+    """The tokens of prompts."""
+    completion_tokens: _builtins.int
+    """The tokens of answers."""
+    cost_picos: _builtins.int
+    """The costs, in millionths of a millionth of a US dollar."""
+    def __init__(
+        self,
+        *,
+        assistant_id: _builtins.str = ...,
+        assistant_created_at: _builtins.int = ...,
+        connector: _builtins.str = ...,
+        model: _builtins.str = ...,
+        requests: _builtins.int = ...,
+        prompt_tokens: _builtins.int = ...,
+        completion_tokens: _builtins.int = ...,
+        cost_picos: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_created_at", b"assistant_created_at", "assistant_id", b"assistant_id", "completion_tokens", b"completion_tokens", "connector", b"connector", "cost_picos", b"cost_picos", "model", b"model", "prompt_tokens", b"prompt_tokens", "requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UsageRow: _TypeAlias = UsageRow  # noqa: Y015
 
 @_typing.final
 class OrganizationRow(_message.Message):

@@ -324,6 +324,7 @@ class ImportLambResponse(_message.Message):
     TABLE_FIELD_NUMBER: _builtins.int
     PROGRESS_FIELD_NUMBER: _builtins.int
     FINDINGS_FIELD_NUMBER: _builtins.int
+    LEFT_BEHIND_FIELD_NUMBER: _builtins.int
     table: _builtins.str
     """The table that is being read."""
     @_builtins.property
@@ -334,20 +335,55 @@ class ImportLambResponse(_message.Message):
     def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]:
         """Findings for the operator about rows, since the preceding response."""
 
+    @_builtins.property
+    def left_behind(self) -> _containers.RepeatedCompositeFieldContainer[Global___LeftBehind]:
+        """What no import takes over. Only in the last response, which has no table."""
+
     def __init__(
         self,
         *,
         table: _builtins.str = ...,
         progress: Global___Progress | None = ...,
         findings: _abc.Iterable[Global___Finding] | None = ...,
+        left_behind: _abc.Iterable[Global___LeftBehind] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["progress", b"progress"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings", "progress", b"progress", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings", "left_behind", b"left_behind", "progress", b"progress", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ImportLambResponse: _TypeAlias = ImportLambResponse  # noqa: Y015
+
+@_typing.final
+class LeftBehind(_message.Message):
+    """A table of LAMB that stays in LAMB."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    MEANING_FIELD_NUMBER: _builtins.int
+    table: _builtins.str
+    """The name, without the prefix of the installation."""
+    rows: _builtins.int
+    """The number of its rows."""
+    meaning: _builtins.str
+    """What it contains, and what to do about it."""
+    def __init__(
+        self,
+        *,
+        table: _builtins.str = ...,
+        rows: _builtins.int = ...,
+        meaning: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["meaning", b"meaning", "rows", b"rows", "table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LeftBehind: _TypeAlias = LeftBehind  # noqa: Y015
 
 @_typing.final
 class Progress(_message.Message):

@@ -104,8 +104,8 @@ class MigrationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ImportLamb(self, request, context):
-        """Copies organisations, users, assistants, rubrics, publications and the registry of knowledge
-        bases out of the LAMB database that the service is set up with
+        """Copies organisations with the prices of models, users, assistants with their usage, rubrics,
+        publications and the registry of knowledge bases out of the LAMB database that the service is set up with
         (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
         imported before are not changed, so another call adds new rows. Fails with
         `FAILED_PRECONDITION` if no such database is set up.

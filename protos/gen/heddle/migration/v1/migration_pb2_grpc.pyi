@@ -55,8 +55,8 @@ class MigrationServiceStub:
     progress like `MigrateAssistants`.
     """
     ImportLamb: _grpc.UnaryStreamMultiCallable[_migration_pb2.ImportLambRequest, _migration_pb2.ImportLambResponse]
-    """Copies organisations, users, assistants, rubrics, publications and the registry of knowledge
-    bases out of the LAMB database that the service is set up with
+    """Copies organisations with the prices of models, users, assistants with their usage, rubrics,
+    publications and the registry of knowledge bases out of the LAMB database that the service is set up with
     (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
     imported before are not changed, so another call adds new rows. Fails with
     `FAILED_PRECONDITION` if no such database is set up.
@@ -93,8 +93,8 @@ class MigrationServiceAsyncStub(MigrationServiceStub):
     progress like `MigrateAssistants`.
     """
     ImportLamb: _aio.UnaryStreamMultiCallable[_migration_pb2.ImportLambRequest, _migration_pb2.ImportLambResponse]  # type: ignore[assignment]
-    """Copies organisations, users, assistants, rubrics, publications and the registry of knowledge
-    bases out of the LAMB database that the service is set up with
+    """Copies organisations with the prices of models, users, assistants with their usage, rubrics,
+    publications and the registry of knowledge bases out of the LAMB database that the service is set up with
     (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
     imported before are not changed, so another call adds new rows. Fails with
     `FAILED_PRECONDITION` if no such database is set up.
@@ -152,8 +152,8 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _migration_pb2.ImportLambRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_migration_pb2.ImportLambResponse], _abc.AsyncIterator[_migration_pb2.ImportLambResponse]]:
-        """Copies organisations, users, assistants, rubrics, publications and the registry of knowledge
-        bases out of the LAMB database that the service is set up with
+        """Copies organisations with the prices of models, users, assistants with their usage, rubrics,
+        publications and the registry of knowledge bases out of the LAMB database that the service is set up with
         (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
         imported before are not changed, so another call adds new rows. Fails with
         `FAILED_PRECONDITION` if no such database is set up.

@@ -7,6 +7,7 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import LegacyColumns, StoredColumns, convert, parse, to_contract
 from heddle_conversion.columns import collections_of
 from heddle_conversion.fields import metadata_field
+from heddle_conversion.import_notes import fault_note, will_not_answer
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError
 
 from heddle_assistants.imports.conflict_resolution import Draft
@@ -32,7 +33,7 @@ async def note_faults(drafts: Sequence[Draft], validation: Validation) -> None:
         try:
             assistant, notes = _converted(same[0])
         except (MalformedAssistantError, NewerFormatError) as error:
-            _note(same, [error.message])
+            _note(same, [will_not_answer(error.message)])
             continue
         _note(same, notes)
         to_check.append((same, assistant))
@@ -43,7 +44,7 @@ async def note_faults(drafts: Sequence[Draft], validation: Validation) -> None:
         _note(to_check[0][0][:1], [note])
     for (same, _), each in zip(to_check, findings, strict=True):
         faults = [(metadata_field(v.field), v.description.rstrip(".")) for v in each.violations]
-        _note(same, [f"{field}: {problem}." for field, problem in faults])
+        _note(same, [fault_note(field, problem) for field, problem in faults])
 
 
 def _settings(draft: Draft) -> _Settings:

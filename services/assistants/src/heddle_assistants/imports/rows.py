@@ -20,6 +20,7 @@ from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations
 from heddle_assistants.imports import organizations as organization_import
+from heddle_assistants.imports import usage as usage_import
 from heddle_assistants.imports.conflict_resolution import (
     Draft,
     insert_new,
@@ -34,6 +35,7 @@ from heddle_assistants.rows.messages import column_values
 from heddle_assistants.validation import Validation
 
 _ORGANIZATIONS = "organizations"
+_USAGE = "usage"
 _ADDRESSES = ("email", "owner", "owner_email")
 
 
@@ -82,6 +84,11 @@ class RowImport:
             raise InvalidRequestError("The batch is not valid.", [violation])
         drafts = [Draft(_values(row)) for row in getattr(batch, names[0])]
         async with self._transaction(dry_run=dry_run) as (connection, changes):
+            if names[0] == _USAGE:
+                _check_ids(drafts, "assistant_id")
+                await usage_import.place(connection, drafts, dry_run=dry_run)
+                changes.extend(_usage_changes(drafts))
+                return [_message(draft, "") for draft in drafts]
             if names[0] == _ORGANIZATIONS:
                 for draft in drafts:
                     organization_import.prepare(draft, self._keys, self._egress)
@@ -138,20 +145,26 @@ def _organization_changes(drafts: Sequence[Draft]) -> list[Change]:
     return [batch_change("import.insert", _ORGANIZATIONS, len(new), slugs, new)] if new else []
 
 
+def _usage_changes(drafts: Sequence[Draft]) -> list[Change]:
+    new = [draft.values for draft in drafts if draft.is_new]
+    ids = ranges(values["assistant_id"] for values in new)
+    return [batch_change("import.insert", _USAGE, len(new), ids, new)] if new else []
+
+
 def _values(row: Message) -> dict[str, Any]:
     """Return the columns of a row, its e-mail address in canonical form."""
     values = column_values(row)
     return values | {name: canonical_email(values[name]) for name in _ADDRESSES if values.get(name)}
 
 
-def _check_ids(drafts: Sequence[Draft]) -> None:
+def _check_ids(drafts: Sequence[Draft], name: str = "id") -> None:
     for index, draft in enumerate(drafts):
         try:
-            draft.values["id"] = int(draft.values["id"])
+            draft.values[name] = int(draft.values[name])
         except ValueError:
-            draft.values["id"] = 0
-        if not 0 < draft.id <= MAX_ROW_ID:
-            violation = Violation(f"rows[{index}].id", "must be a positive whole number")
+            draft.values[name] = 0
+        if not 0 < draft.values[name] <= MAX_ROW_ID:
+            violation = Violation(f"rows[{index}].{name}", "must be a positive whole number")
             raise InvalidRequestError("The batch is not valid.", [violation])
 
 

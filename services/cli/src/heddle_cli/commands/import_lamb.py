@@ -1,5 +1,8 @@
 """`heddle import-lamb`."""
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
@@ -8,23 +11,34 @@ from heddle_runtime.addresses import MIGRATION
 from heddle_cli.batch_jobs import MAX_SECONDS, follow_job
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import AsJson, DryRun, MigrationAddress
-from heddle_cli.reports import JsonLines, Sentences
+from heddle_cli.reports import JsonLines, Report, ReportFile, Sentences
 
 
 def import_lamb(
     *,
     dry_run: DryRun = False,
     as_json: AsJson = False,
+    report_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Also write a report: JSON if the name ends in .json, else Markdown.",
+        ),
+    ] = None,
     migration_address: MigrationAddress = MIGRATION,
 ) -> None:
     """Copy the organisations, users, assistants and rubrics of a LAMB database to Heddle.
 
     The service reads the database of HEDDLE_MIGRATION_LAMB_DATABASE and never writes to it.
     Identifiers stay the same. Rows that were imported before are not changed, so the command can
-    be repeated. The exit code is 1 if a row was refused.
+    be repeated. A dry run names every assistant that will not answer, and why. The exit code is 1
+    if a row was refused.
     """
     changed = "to be imported" if dry_run else "imported"
-    report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
+    report: Report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
+    if report_file is not None:
+        report = ReportFile(report_file, report, dry_run=dry_run)
     with connected(migration_address, MigrationServiceStub) as connection:
         call = connection.stub.ImportLamb(
             pb.ImportLambRequest(dry_run=dry_run), **new_call_options(MAX_SECONDS)

@@ -1,0 +1,56 @@
+"""What an import leaves in LAMB, and what it is."""
+
+from collections.abc import Mapping
+
+from heddle.migration.v1 import migration_pb2 as pb
+
+from heddle_migration_service.lamb.tables import LambTables
+
+_IMPORTED = frozenset(
+    {
+        *("organizations", "organization_roles", "creator_users", "assistants"),
+        *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
+        "assistant_usage_totals",
+    }
+)
+_MEANINGS: Mapping[str, str] = {
+    "assistant_shares": "Users with whom assistants are shared. Share the assistants again.",
+    "assistant_quota_alerts": "Alerts about budgets. Assistants have notes about their budgets.",
+    "usage_logs": "Single requests. Their sums are imported where LAMB has sums.",
+    "prompt_templates": "Texts that authors insert into new prompts. They stay in LAMB's editor.",
+    "chats": "Conversations of authors in LAMB's editor.",
+    "internal_chats": "Conversations of authors in LAMB's editor.",
+    "assistant_tests": "Tests of assistants.",
+    "test_scenarios": "Questions of tests of assistants.",
+    "test_runs": "Answers of tests of assistants.",
+    "test_evaluations": "Judgements of tests of assistants.",
+    "bulk_import_logs": "The log of imports of users.",
+    "audit_log": "LAMB's own audit log.",
+    "config": "Settings of LAMB's server. Set Heddle's by its environment.",
+    "libraries": "Libraries of documents. The documents are at LAMB's library server.",
+    "library_items": "Documents of libraries. Their contents are at LAMB's library server.",
+    "knowledge_stores": "Knowledge stores. Their contents are at LAMB's knowledge server.",
+    "kb_library_links": "Documents of libraries that knowledge stores contain.",
+    "lti_users": "Users of a learning platform that opened an assistant over LTI.",
+    "lti_activities": "Activities of a learning platform that offer assistants over LTI.",
+    "lti_activity_users": "Users of activities of a learning platform.",
+    "lti_activity_chats": "Conversations in activities of a learning platform.",
+    "lti_identity_links": "Accounts of a learning platform that belong to users of LAMB.",
+    "lti_instructors": "Teachers of activities of a learning platform.",
+    "users": "Users of LAMB's first versions.",
+    "collections": "Collections of LAMB's first versions.",
+    "model_permissions": "Permissions of LAMB's first versions.",
+}
+_UNKNOWN = "Heddle does not know this table."
+
+
+async def left_behind(tables: LambTables) -> list[pb.LeftBehind]:
+    """Return the tables that have rows and are not imported."""
+    tables_left = []
+    for name in await tables.names():
+        if name.lower() in _IMPORTED:
+            continue
+        if rows := await tables.count(name):
+            meaning = _MEANINGS.get(name.lower(), _UNKNOWN)
+            tables_left.append(pb.LeftBehind(table=name, rows=rows, meaning=meaning))
+    return tables_left
