@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import grpc
 import pytest
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
@@ -127,3 +128,84 @@ async def test_the_slots_of_further_tools_are_names_and_other_names_are_text(
 
     expected = f"\n\n{FOUND}\n\n|{{2_context}}|\n\n{QUESTION}\n\n"
     assert await sent(harness, assistant) == expected
+
+
+DOCUMENT = "# Rules\n{user_input} stays."
+BEFORE = (
+    "\n\n## REFERENCE DOCUMENT\n\nThis document has been selected by the assistant creator as a "
+    "reference that will likely be useful for many queries, as it is generally a helpful document. "
+    "Use it as context when answering questions.\n\n"
+)
+AFTER = (
+    "\n\nIMPORTANT: The reference document above is available for this entire conversation. Always "
+    "consider it alongside any retrieved context when answering questions. If the user's question "
+    "relates to the document's content, use it."
+)
+NEWEST = {
+    **SIMPLE,
+    "prompt_processor": "kvcache_augment",
+    "document_rag": "library_file_rag",
+    "library_id": "lib-1",
+    "item_id": "item-2",
+}
+
+
+def with_texts(assistant: pb.Assistant, *sources: str) -> pb.Assistant:
+    """Return an assistant of LAMB's newest format, whose tools return texts."""
+    for binding in assistant.tools:
+        is_document = binding.slot == "document"
+        text = DOCUMENT if is_document else FOUND
+        listed = [] if is_document else sources
+        binding.config.CopyFrom(to_struct({"text": text, "sources": listed}))
+    return assistant
+
+
+@pytest.mark.parametrize("system", ["", "You help. {document}"])
+async def test_a_reference_document_comes_before_the_system_prompt_as_in_lamb(
+    harness: Harness, system: str
+) -> None:
+    template = "{document} {context} {user_input}"
+    metadata = {**NEWEST, "rag_processor": "knowledge_store_rag"}
+    assistant = with_texts(imported(template, metadata), *SOURCES)
+    assistant.system_prompt = system
+
+    await harness.events(ask(assistant, QUESTION))
+
+    first, question = harness.connector.seen[-1].messages
+    labelled = f"{BEFORE}{DOCUMENT}{AFTER}"
+    assert first.parts[0].text == (f"{labelled}\n\n{system}" if system else labelled)
+    assert question.parts[0].text == lamb_prompt(template, QUESTION, FOUND, SOURCES)
+
+
+async def test_without_a_template_passages_come_in_the_default_one_of_lamb(
+    harness: Harness,
+) -> None:
+    metadata = {**NEWEST, "rag_processor": "query_rewriting_ks_rag"}
+    assistant = with_texts(imported("", metadata), *SOURCES)
+
+    await harness.events(ask(assistant, QUESTION))
+
+    assert harness.connector.seen[-1].messages[-1].parts[0].text == (
+        "Use the following context to answer the question. If the context does not contain the "
+        f"answer, say you do not know.\n\nContext:\n\n\n{FOUND}\n\n\n\nQuestion: \n\n{QUESTION}\n\n"
+    )
+
+
+async def test_without_a_template_and_passages_the_question_is_sent_as_it_is(
+    harness: Harness,
+) -> None:
+    assistant = with_texts(imported("", {**NEWEST, "rag_processor": "no_rag"}))
+
+    await harness.events(ask(assistant, QUESTION))
+
+    assert harness.connector.seen[-1].messages[-1].parts[0].text == QUESTION
+
+
+async def test_without_its_document_an_assistant_does_not_answer_as_in_lamb(
+    harness: Harness,
+) -> None:
+    assistant = imported("{user_input}", NEWEST)
+    assistant.tools[0].config.CopyFrom(to_struct({"fail": True}))
+
+    with pytest.raises(grpc.aio.AioRpcError, match="The library is closed"):
+        await harness.events(ask(assistant, QUESTION))

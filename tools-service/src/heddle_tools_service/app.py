@@ -42,6 +42,7 @@ from heddle_tools_service.providers.knowledge.graphs import GraphSearch
 from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.providers.knowledge.passages import CollectionSearch
 from heddle_tools_service.providers.knowledge.uploaded_files import UploadedFiles
+from heddle_tools_service.providers.library import LibraryServer
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import AssistantServers
 from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
@@ -141,6 +142,8 @@ async def app(
         moodles = Moodles(http, guarded_http, organizations, _operators_moodle(settings))
         weather = OpenMeteo(http, settings.weather_url, settings.geocoding_url)
         model = _small_model(settings, connector)
+        library_token = settings.library_token.get_secret_value()
+        library = LibraryServer(http, settings.library_url, library_token)
 
         def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
             return KnowledgeClient(knowledge_stub, call.grant)
@@ -161,6 +164,7 @@ async def app(
                     number_of,
                     call.assistant,
                     UploadedFiles(files_stub, client(call)),
+                    library,
                 ),
                 Graph: lambda call: GraphSearch(client(call)),
                 Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),

@@ -88,6 +88,17 @@ class ToolsSettings(EgressSettings):
         validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_TOKEN", "MOODLE_TOKEN"),
         description="The token of that Moodle's web service. Sent to no other.",
     )
+    library_url: str = Field(
+        default="",
+        validation_alias=AliasChoices("HEDDLE_TOOLS_LIBRARY_URL", "LAMB_LIBRARY_SERVER"),
+        description="Address of LAMB's library server, whose documents imported assistants read "
+        "as `library:<library>/<item>`; LAMB's name, LAMB_LIBRARY_SERVER, is read as well.",
+    )
+    library_token: SecretStr = Field(
+        default=SecretStr(""),
+        validation_alias=AliasChoices("HEDDLE_TOOLS_LIBRARY_TOKEN", "LAMB_LIBRARY_TOKEN"),
+        description="The token of that server. Sent to no other.",
+    )
     weather_url: str = Field(
         default="https://api.open-meteo.com",
         description="Address of Open-Meteo's forecasts, or of a server of your own.",
@@ -163,7 +174,9 @@ class ToolsSettings(EgressSettings):
                 raise ValueError(message)
         return commands
 
-    @field_validator("moodle_url", "weather_url", "geocoding_url", "web_search_searxng_url")
+    @field_validator(
+        *("moodle_url", "weather_url", "geocoding_url", "web_search_searxng_url", "library_url")
+    )
     @classmethod
     def _check_url(cls, url: str) -> str:
         return server_address(url) if url else ""

@@ -10,6 +10,7 @@ from heddle_runtime.struct_codec import from_struct, to_struct
 
 from heddle_conversion.bindings import normal, numbered, text_identifiers
 from heddle_conversion.json_text import dump, parse, same
+from heddle_conversion.library_items import is_library_file, tool_config, tool_name
 
 _LARGEST_EXACT = 2**53
 _MODES = {
@@ -91,11 +92,11 @@ def _modelled(document: dict[str, Any]) -> pb.ToolBinding:
     """Return what the contract models of a binding."""
     binding = pb.ToolBinding(
         id=text(document["id"]),
-        tool=text(document["type"]),
+        tool=tool_name(text(document["type"])),
         mode=_MODES[document["mode"]],
         disabled=not document["enabled"],
         slot=text(document.get("slot")),
-        config=to_struct(_exact(document["config"])),
+        config=to_struct(_exact(tool_config(document["type"], document["config"]))),
     )
     policy = document.get("on_failure")
     if isinstance(policy, str) and policy in _POLICIES:
@@ -113,6 +114,8 @@ def _document(binding: pb.ToolBinding) -> dict[str, Any]:
     extra = parse(binding.extra_json)
     read = normal([{"type": binding.tool, **extra}]).bindings
     was = _members(_modelled(numbered(read)[0])) if read else {}
+    if is_library_file(extra.get("type")) and not same(was.get("config"), now["config"]):
+        del extra["type"]  # it is another file now, which LAMB's processor cannot read
     extra_members = {
         key: value
         for key, value in extra.items()

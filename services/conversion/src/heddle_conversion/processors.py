@@ -30,8 +30,10 @@ KNOWLEDGE = frozenset(
 )
 RENAMED = {"rubric_rag": "rubric", "single_file_rag": "single_file"}
 _OLD_NAMES = {tool: processor for processor, tool in RENAMED.items()}
-_OURS = frozenset({"simple_rag", "context_aware_rag", "hierarchical_rag", *RENAMED.values()})
-_KNOWN = frozenset({*KNOWLEDGE, *RENAMED, *RENAMED.values(), "library_file_rag"})
+_LIBRARY_FILE = "library_file_rag"
+_OURS = frozenset({*KNOWLEDGE, *RENAMED.values(), _LIBRARY_FILE})
+_KNOWN = frozenset({*KNOWLEDGE, *RENAMED, *RENAMED.values(), _LIBRARY_FILE})
+_LIBRARY_NOTE = "Its document is at LAMB's library server: set HEDDLE_TOOLS_LIBRARY_URL."
 _FORMATS = ("markdown", "json")
 _CONNECTORS = {"openai_tools": "openai"}
 
@@ -97,8 +99,11 @@ def document_binding(old: Mapping[str, Any]) -> tuple[dict[str, Any] | None, Not
     tool = tool_of(processor or "")
     if not tool:
         return None, ()
-    note = f"No tool {tool[:100]!r} reads a reference document yet; the document is left out."
-    return bound(tool, DOCUMENT, _library_item(old)), (note,)
+    binding = bound(tool, DOCUMENT, _library_item(old))
+    if tool != _LIBRARY_FILE:
+        return binding, (f"No tool {tool[:100]!r} reads a reference document.",)
+    # As in LAMB: without the document, the assistant does not answer.
+    return {**binding, "on_failure": "fail"}, (_LIBRARY_NOTE,)
 
 
 def bound(tool: str, slot: str, config: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +127,7 @@ def _config(
         if isinstance(path, str) and path.strip():
             return {"file_path": path}, ()
         return {}, ("The assistant names no file.",)
-    return (_library_item(old), ()) if tool == "library_file_rag" else ({}, ())
+    return (_library_item(old), (_LIBRARY_NOTE,)) if tool == _LIBRARY_FILE else ({}, ())
 
 
 def _rubric(old: Mapping[str, Any]) -> tuple[dict[str, Any], Notes]:

@@ -16,7 +16,7 @@ from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.prompts.images import WITHHELD, withholds
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
-from heddle_orchestrator.prompts.slots import fill
+from heddle_orchestrator.prompts.slots import FilledSlots, fill
 from heddle_orchestrator.prompts.template import Template, slots_of
 from heddle_orchestrator.strategies import STRATEGIES, Strategy
 from heddle_orchestrator.tools.bindings import (
@@ -65,6 +65,16 @@ class Plan:
     def template(self) -> Template:
         """The template of the assistant, after the tools have run."""
         return self.processor.template(self.assistant, [each.slot for each in self.bound])
+
+    @property
+    def cites(self) -> bool:
+        """Whether sources are listed below the texts of tools."""
+        return self.assistant.cite_sources and bool(self.assistant.prompt_template)
+
+    def filled(self, *, cite: bool, show: Callable[[BoundTool], str] | None = None) -> FilledSlots:
+        """Return the texts for the prompt, after the tools have run; see `fill`."""
+        system_slots = self.processor.system_slots
+        return fill(self.template, self.bound, cite=cite, show=show, system_slots=system_slots)
 
     @property
     def loops(self) -> bool:
@@ -119,7 +129,7 @@ class Plan:
             InvalidRequestError: The prompt has more than `max_prompt_chars` characters.
         """
         assistant = self.assistant
-        slots = fill(self.template, self.bound, cite=assistant.cite_sources)
+        slots = self.filled(cite=self.cites)
         prompt = self.processor.prompt(
             assistant,
             self.request.messages[:],
@@ -185,7 +195,8 @@ def plan(
             equipped,
             tool_timeout,
             context,
-            slots_of(assistant.prompt_template, assistant.template_syntax),
+            slots_of(assistant.prompt_template, assistant.template_syntax)
+            | {*processor.system_slots},
         ),
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),

@@ -7,6 +7,8 @@ of a path decides whose file it is:
 - a number, as in LAMB's `1/notes.md`, or an e-mail address is a creator's folder, readable for
   assistants whose owner is that number or address, or is the user whom LAMB gave that number;
 - everything else, such as `docs/guide.md` or `guide.md`, is for all.
+
+Paths that begin with `library:` name documents of LAMB's library server.
 """
 
 import asyncio
@@ -24,6 +26,7 @@ from heddle_runtime.errors import HeddleError
 
 from heddle_tools_service.capabilities.files import FileText, is_uploaded
 from heddle_tools_service.providers.knowledge.uploaded_files import UploadedFiles
+from heddle_tools_service.providers.library import PREFIX, LibraryServer
 from heddle_tools_service.providers.openat import open_beneath
 from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 
@@ -46,13 +49,17 @@ class AssistantFiles:
     assistant: Assistant
     uploads: UploadedFiles | None = None
     """None if no service has uploaded files."""
+    library: LibraryServer | None = None
+    """None if there is no library server of LAMB."""
 
     async def read(self, path: str, max_chars: int) -> FileText:
-        """Return the beginning of a file."""
+        """Return the beginning of a file, or of a document of a library."""
         if is_uploaded(path):
             if self.uploads is None:
                 raise ToolError(f"File not found: {path}")
             return await self.uploads.read(path, max_chars)
+        if self.library is not None and path.startswith(PREFIX):
+            return await self.library.read(path, max_chars)
         components = _components(path)
         # Checked before the file is opened, so that users do not learn which files others have.
         if len(components) > 1 and not await self._may_read(components[0]):

@@ -29,13 +29,18 @@ _LONGEST_ID = 256
 _MAX_DIGITS = 9  # a number of int32
 _MAX_SIMILARITY = 1e9
 _ADDRESSES = {
-    # From the best to the least helpful for a reader. All but the first are paths on the server.
+    # From the best to the least helpful for a reader. All but those of `_ABSOLUTE` may be paths on
+    # the server.
     "source_url": "",
+    "permalink_page": "",
+    "permalink_markdown": "",
+    "permalink_original": "",
     "original_file_url": "original_url",
     "file_url": "",
     "markdown_file_url": "markdown_url",
     "images_folder_url": "images_folder",
 }
+_ABSOLUTE = frozenset({"source_url", "permalink_page", "permalink_markdown", "permalink_original"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,8 @@ def _passages(hits: list[Any], url: str) -> Iterator[pb.Passage]:
         for name in ("chunk_index", "page", "video_id"):
             if metadata.get(name) is not None:
                 attributes[name] = str(metadata[name])
-        name = _first(metadata, "filename", "original_filename", "video_title")
+        # Servers of knowledge stores send `text` and `score`, and the title of the document.
+        name = _first(metadata, "filename", "original_filename", "video_title", "source_title")
         document = _first(metadata, "document_id") or name
         index = _number(metadata.get("chunk_index"))
         numbered = "" if index is None else f"{document}:{index}"
@@ -143,9 +149,9 @@ def _passages(hits: list[Any], url: str) -> Iterator[pb.Passage]:
             id=_first(metadata, "chunk_id") or numbered,
             document_id=document,
             text=text if isinstance(text, str) else "",
-            similarity=_similarity(hit.get("similarity")),
+            similarity=_similarity(hit.get("similarity", hit.get("score"))),
             document=name,
-            title=name or "Unknown",
+            title=name or ("Source" if "score" in hit else "Unknown"),
             uri=next(iter(addresses.values()), ""),
             page=_number(metadata.get("page")) or 0,
             ordinal=index,
@@ -174,7 +180,7 @@ def _links(metadata: Mapping[str, Any], url: str) -> Iterator[tuple[str, str]]:
             continue
         if link.startswith(("https://", "http://")):
             yield key, link
-        elif key != "source_url":  # anything but http(s) there could be a `javascript:` link
+        elif key not in _ABSOLUTE:  # anything but http(s) there could be a `javascript:` link
             yield key, f"{url}/{link.lstrip('/')}"
 
 

@@ -23,6 +23,8 @@ class SimpleAugment:
     """The slots that it fills itself."""
     inline_slots: frozenset[str] = frozenset()
     """Those of them that LAMB inserts without blank lines."""
+    system_slots: Sequence[str] = ()
+    """The slots of tools that it places outside of the template."""
 
     def equipped(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Assistant:
         """Return the assistant with the tools that this processor needs; a copy if it adds any."""
@@ -32,7 +34,8 @@ class SimpleAugment:
         self, assistant: assistant_pb2.Assistant, tool_slots: Iterable[str] = ()
     ) -> Template:
         """Return the template of an assistant, whose tools fill `tool_slots`."""
-        return template_of(assistant, (*self.slots, *tool_slots), self.inline_slots)
+        slots = (*self.slots, *tool_slots)
+        return template_of(assistant, slots, self.inline_slots, self.system_slots)
 
     def prompt(
         self,
@@ -57,11 +60,10 @@ class SimpleAugment:
                 built then.
         """
         prompt = visible(assistant, messages)
-        position = question_index(prompt) if assistant.prompt_template else None
+        template = self.template(assistant, slots)
+        position = question_index(prompt) if template.text else None
         if position is not None:
-            prompt[position] = _rewritten(
-                prompt[position], self.template(assistant, slots), slots, max_chars
-            )
+            prompt[position] = _rewritten(prompt[position], template, slots, max_chars)
         system = "\n\n".join(filter(None, (assistant.system_prompt, *notes)))
         if system and messages:
             part = chat_pb2.ContentPart(text=system)

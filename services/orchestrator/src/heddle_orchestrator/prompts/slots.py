@@ -36,6 +36,7 @@ def fill(
     *,
     cite: bool,
     show: Callable[[BoundTool], str] | None = None,
+    system_slots: Sequence[str] = (),
 ) -> FilledSlots:
     """Return the text of each slot. Tools that share a slot are joined in order.
 
@@ -44,14 +45,16 @@ def fill(
         bound: The tools with their outcomes.
         cite: Whether the sources are listed below a tool's text.
         show: Returns the text of a tool; by default its own text.
+        system_slots: Slots outside of the template, whose sources are not listed.
     """
     filled = FilledSlots()
-    if not template.text:  # the model receives the conversation unchanged
-        return filled
-    available = frozenset(template.slots()) - {USER_INPUT}
+    # Without a template, the model receives the conversation unchanged.
+    available = {*template.slots(), *system_slots} - {USER_INPUT}
+    if not template.text:
+        bound = [each for each in bound if each.slot in available]
     for each in bound:
         text = note(each) if each.error else (show(each) if show else each.text)
-        if cite and text and not each.error:
+        if cite and text and not each.error and each.slot not in system_slots:
             list_sources = lamb_citations if template.is_lamb else citations
             text += list_sources(each.sources)
         slot = each.slot or _free_slot(template, bound)

@@ -102,6 +102,7 @@ def template_of(
     assistant: assistant_pb2.Assistant,
     more_slots: Iterable[str] = (),
     inline: frozenset[str] = frozenset(),
+    outside: Iterable[str] = (),
 ) -> Template:
     """Return the template of an assistant.
 
@@ -109,12 +110,14 @@ def template_of(
         assistant: The assistant.
         more_slots: Slots of its tools and its prompt processor that its bindings do not name.
         inline: Slots of the prompt processor that LAMB inserts without blank lines.
+        outside: Slots of tools that are not in templates of LAMB.
     """
     if assistant.template_syntax != assistant_pb2.TEMPLATE_SYNTAX_LAMB:
         return Template(assistant.prompt_template)
     # A binding without a slot fills the tool's own, which mostly has the name of the tool.
     bound = (each.slot or each.tool for each in assistant.tools)
     names = frozenset(filter(None, (USER_INPUT, CONTEXT, *bound, *more_slots)))
+    names -= {*outside}
     return Template(assistant.prompt_template, names, inline)
 
 

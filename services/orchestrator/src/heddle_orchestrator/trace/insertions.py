@@ -8,7 +8,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime.conversations import message_text, question_index
 
 from heddle_orchestrator.plan import Plan
-from heddle_orchestrator.prompts.slots import SEPARATOR, fill
+from heddle_orchestrator.prompts.slots import SEPARATOR
 from heddle_orchestrator.prompts.template import USER_INPUT, Template
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.trace.prompt import SentPrompt, Span
@@ -57,7 +57,7 @@ def insertions(
 def _of_template(plan: Plan, prompt: SentPrompt) -> Iterator[_Insertion]:
     """Yield the texts of the slots, and the notes below the system prompt."""
     template = plan.template
-    filled = fill(template, plan.bound, cite=plan.assistant.cite_sources)
+    filled = plan.filled(cite=plan.cites)
     messages = plan.request.messages
     index = question_index(messages)
     question = "" if index is None else message_text(messages[index])
@@ -73,7 +73,7 @@ def _of_template(plan: Plan, prompt: SentPrompt) -> Iterator[_Insertion]:
     offsets = dict.fromkeys(texts, 0)
     for slot, bound, text in filled.pieces:
         each = _Insertion(slot, text, bound)
-        if not slot:
+        if not slot or slot in plan.processor.system_slots:
             each.spans = list(filter(None, [prompt.find(text)]))
         elif rendered is not None:
             offset = offsets[slot]

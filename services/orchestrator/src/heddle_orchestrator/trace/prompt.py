@@ -10,7 +10,6 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.redaction import redact, redact_personal
 
 from heddle_orchestrator.plan import Plan
-from heddle_orchestrator.prompts.slots import fill
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.trace.texts import redacted
 
@@ -104,7 +103,7 @@ def outline(plan: Plan, max_chars: int) -> Sequence[chat_pb2.Message]:
     So the trace shows where the texts went without containing them. In a slot that is repeated
     often, the lengths may need more room than short texts: the prompt is left out then.
     """
-    slots = fill(plan.template, plan.bound, cite=False, show=_length)
+    slots = plan.filled(cite=False, show=_length)
     try:
         prompt = plan.processor.prompt(
             plan.assistant, plan.request.messages, slots.texts, slots.notes, max_chars=max_chars

@@ -9,6 +9,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 
 from heddle_orchestrator import prompts
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
+from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.template import USER_INPUT, Template
 from heddle_orchestrator.tools.bindings import is_unnamed
 
@@ -38,8 +39,7 @@ def findings_of(
         assistant: The assistant.
         slots: The slot of each binding.
     """
-    processor = PROMPT_PROCESSORS.get(assistant.prompt_processor or prompts.DEFAULT)
-    template = (processor or PROMPT_PROCESSORS[prompts.DEFAULT]).template(assistant, slots)
+    template = _processor_of(assistant).template(assistant, slots)
     findings = chain(
         _of_template(template, assistant, slots), _of_tools(template, assistant, slots)
     )
@@ -50,7 +50,7 @@ def _of_template(
     template: Template, assistant: assistant_pb2.Assistant, slots: Sequence[str]
 ) -> Iterator[pb.TemplateFinding]:
     filled = {slots[index] for index in _augmenting(assistant)}
-    filled |= {USER_INPUT, *_own_slots(assistant)}
+    filled |= {USER_INPUT, *_processor_of(assistant).slots}
     names = {*template.slots()}
     if template.text and USER_INPUT not in names:
         description = (
@@ -95,9 +95,10 @@ def _of_tools(
     template: Template, assistant: assistant_pb2.Assistant, slots: Sequence[str]
 ) -> Iterator[pb.TemplateFinding]:
     names = {*template.slots()}
+    system_slots = _processor_of(assistant).system_slots
     for index in _augmenting(assistant):
         slot = slots[index]
-        if slot and slot not in names:
+        if slot and slot not in names and slot not in system_slots:
             description = (
                 f"The template does not contain {{{slot}}}, so the model does not receive what "
                 f"the tool {assistant.tools[index].tool} returns. Insert the slot."
@@ -114,7 +115,7 @@ def _augmenting(assistant: assistant_pb2.Assistant) -> Iterator[int]:
             yield index
 
 
-def _own_slots(assistant: assistant_pb2.Assistant) -> Sequence[str]:
-    """Return the slots that the prompt processor of the assistant fills."""
-    processor = PROMPT_PROCESSORS.get(assistant.prompt_processor or prompts.DEFAULT)
-    return processor.slots if processor else ()
+def _processor_of(assistant: assistant_pb2.Assistant) -> SimpleAugment:
+    """Return the prompt processor of the assistant, the default one if its name is not known."""
+    processor = PROMPT_PROCESSORS.get(assistant.prompt_processor)
+    return processor or PROMPT_PROCESSORS[prompts.DEFAULT]

@@ -1,0 +1,71 @@
+"""The prompt processor `kvcache_augment`: a document at the start of the system prompt.
+
+The document is the same for every question, so the prompt caches of providers apply to it. The
+texts around it are LAMB's, byte for byte, because assistants come from there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
+
+from heddle_orchestrator.prompts.simple_augment import SimpleAugment
+from heddle_orchestrator.prompts.template import CONTEXT, USER_INPUT, Template
+
+DOCUMENT = "document"
+_BEFORE = (
+    "\n\n## REFERENCE DOCUMENT\n\n"
+    "This document has been selected by the assistant creator as a reference that will likely be "
+    "useful for many queries, as it is generally a helpful document. Use it as context when "
+    "answering questions.\n\n"
+)
+_AFTER = (
+    "\n\nIMPORTANT: The reference document above is available for this entire conversation. Always "
+    "consider it alongside any retrieved context when answering questions. If the user's question "
+    "relates to the document's content, use it."
+)
+_TEMPLATE = Template(
+    "Use the following context to answer the question. If the context does not contain the "
+    "answer, say you do not know.\n\nContext:\n{context}\n\nQuestion: {user_input}",
+    frozenset({CONTEXT, USER_INPUT}),
+)
+"""Of assistants without a template that find something."""
+
+
+class KvcacheAugment(SimpleAugment):
+    """Places the text of the slot `document` before the system prompt."""
+
+    name = "kvcache_augment"
+    description = "Like simple_augment; a reference document comes before the system prompt."
+    system_slots = (DOCUMENT,)
+
+    def template(
+        self, assistant: assistant_pb2.Assistant, tool_slots: Iterable[str] = ()
+    ) -> Template:
+        """Return the template; a default one if the assistant has none and a tool finds text."""
+        slots = tuple(tool_slots)
+        if not assistant.prompt_template and CONTEXT in slots:
+            return _TEMPLATE
+        return super().template(assistant, slots)
+
+    def prompt(
+        self,
+        assistant: assistant_pb2.Assistant,
+        messages: Sequence[chat_pb2.Message],
+        slots: Mapping[str, str],
+        notes: Sequence[str] = (),
+        *,
+        max_chars: int,
+    ) -> list[chat_pb2.Message]:
+        """Return the messages for the model, likewise."""
+        texts = {name: text for name, text in slots.items() if name != DOCUMENT}
+        if not assistant.prompt_template and not texts.get(CONTEXT):
+            texts.pop(CONTEXT, None)  # the question is sent as it is
+        if document := slots.get(DOCUMENT, ""):
+            labelled = f"{_BEFORE}{document}{_AFTER}"
+            system = f"{labelled}\n\n{assistant.system_prompt}"
+            with_document = assistant_pb2.Assistant()
+            with_document.CopyFrom(assistant)
+            with_document.system_prompt = system if assistant.system_prompt else labelled
+            assistant = with_document
+        return super().prompt(assistant, messages, texts, notes, max_chars=max_chars)
