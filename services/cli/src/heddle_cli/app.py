@@ -7,6 +7,7 @@ from heddle_cli.commands import (
     audit,
     chat,
     collections,
+    compare_lamb,
     health,
     import_lamb,
     ingest,
@@ -34,6 +35,7 @@ app.command("search")(search.search)
 app.command("chat")(chat.chat)
 app.command("health")(health.health)
 app.command("import-lamb")(import_lamb.import_lamb)
+app.command("compare-lamb")(compare_lamb.compare_lamb)
 app.command("migrate")(migrate.migrate)
 app.command("models")(models.models)
 app.command("token")(token.token)

@@ -11,6 +11,7 @@ import grpc
 from heddle_runtime.call_metadata import REQUEST_ID, CallOptions, new_request_id
 from heddle_runtime.client import OPTIONS, contract_of, service_config
 from heddle_runtime.errors import HeddleError, InvalidRequestError
+from heddle_runtime.identity import OPERATOR, Identity
 from heddle_runtime.mutual_tls import channel_from_environment
 
 from heddle_cli.failures import failure
@@ -35,12 +36,15 @@ class Connection(Generic[StubT]):
 
 
 @contextmanager
-def connected(address: str, stub: Callable[[grpc.Channel], StubT]) -> Iterator[Connection[StubT]]:
+def connected(
+    address: str, stub: Callable[[grpc.Channel], StubT], identity: Identity = OPERATOR
+) -> Iterator[Connection[StubT]]:
     """Yield the service at `address`. A failed call leaves the block as a `HeddleError`.
 
     Args:
         address: Of the service, as HOST:PORT or unix:/PATH.
         stub: The generated stub class of the service.
+        identity: Who calls.
 
     Raises:
         InvalidRequestError: The address is empty, which gRPC would not report, or the files of
@@ -50,7 +54,7 @@ def connected(address: str, stub: Callable[[grpc.Channel], StubT]) -> Iterator[C
         raise InvalidRequestError("The address of the service is empty. Write it as HOST:PORT.")
     options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(contract_of(stub))))]
     channel = channel_from_environment(address, options)
-    connection = Connection(stub(authorized(channel)), channel, address)
+    connection = Connection(stub(authorized(channel, identity)), channel, address)
     try:
         yield connection
     except grpc.RpcError as error:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import grpc
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.identity import OPERATOR, TokenSigner
+from heddle_runtime.identity import OPERATOR, Identity, TokenSigner
 from heddle_runtime.multiplex.methods import service_of
 from heddle_runtime.secret_file import read_secret
 from heddle_runtime.settings import MIN_SECRET_CHARACTERS, ServiceSettings
@@ -18,9 +18,9 @@ SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what 
 SECRET_FILE = "HEDDLE_IDENTITY_SECRET_FILE"  # noqa: S105 - likewise
 
 
-def authorized(channel: grpc.Channel) -> grpc.Channel:
-    """Return the channel with a token of the operator in each call, if there is a secret."""
-    return cast("grpc.Channel", _AuthorizedChannel(channel))
+def authorized(channel: grpc.Channel, identity: Identity = OPERATOR) -> grpc.Channel:
+    """Return the channel with a token of `identity` in each call, if there is a secret."""
+    return cast("grpc.Channel", _AuthorizedChannel(channel, identity))
 
 
 def service_named(name: str) -> str:
@@ -64,22 +64,25 @@ def signer(secret: str) -> TokenSigner:
 class _AuthorizedChannel:
     """The part of a channel that generated stubs use."""
 
-    def __init__(self, channel: grpc.Channel) -> None:
+    def __init__(self, channel: grpc.Channel, identity: Identity) -> None:
         self._channel = channel
+        self._identity = identity
 
     def unary_unary(self, method: str, *args: Any, **options: Any) -> Callable[..., Any]:  # noqa: ANN401 - grpc's own
         """Return a callable for the unary method at `method`."""
-        return _with_token(method, self._channel.unary_unary(method, *args, **options))
+        call = self._channel.unary_unary(method, *args, **options)
+        return _with_token(method, call, self._identity)
 
     def unary_stream(self, method: str, *args: Any, **options: Any) -> Callable[..., Any]:  # noqa: ANN401 - grpc's own
         """Return a callable for the streaming method at `method`."""
-        return _with_token(method, self._channel.unary_stream(method, *args, **options))
+        call = self._channel.unary_stream(method, *args, **options)
+        return _with_token(method, call, self._identity)
 
 
-def _with_token(method: str, call: Callable[..., Any]) -> Callable[..., Any]:
+def _with_token(method: str, call: Callable[..., Any], identity: Identity) -> Callable[..., Any]:
     def send(request: object, *, timeout: float, metadata: tuple[tuple[str, str], ...]) -> Any:  # noqa: ANN401 - the method's own response
         if secret := services_secret():
-            token = signer(secret).token(OPERATOR, service_of(method))
+            token = signer(secret).token(identity, service_of(method))
             metadata = (*metadata, (AUTHORIZATION, f"Bearer {token}"))
         return call(request, timeout=timeout, metadata=metadata)
 
