@@ -61,16 +61,21 @@ async def test_equal_prompts_are_equal_and_others_are_explained_or_flagged(
             whole(tmp_path) as running,
             lamb_with_prompts(lamb.path, found) as url,
         ):
-            monkeypatch.setenv("HEDDLE_LAMB_URL", url)
-            monkeypatch.setenv("HEDDLE_LAMB_TOKEN", TOKEN)
+            token = tmp_path / "token.txt"
+            token.write_text(f"{TOKEN}\n")
+            of_lamb = ("--lamb-url", url, "--lamb-token-file", str(token))
             assert (await finish(await start(running, "import-lamb")))[0] == 0
-            arguments = ("compare-lamb", "1", "3", "-q", "Why {context}?", "-q", "Why?")
+            arguments = ("compare-lamb", "1", "3", "-q", "Why {context}?", "-q", "Why?", *of_lamb)
             code, out, notes = await finish(await start(running, *arguments, "--json"))
             shown = await finish(
-                await start(running, "compare-lamb", "1", "-q", "Why?", "--prompts", "--answers")
+                await start(
+                    running, "compare-lamb", "1", "-q", "Why?", "--prompts", "--answers", *of_lamb
+                )
             )
-            monkeypatch.setenv("HEDDLE_LAMB_TOKEN", "wrong")
-            refused = await finish(await start(running, "compare-lamb", "1", "-q", "Why?"))
+            token.write_text("wrong")
+            refused = await finish(
+                await start(running, "compare-lamb", "1", "-q", "Why?", *of_lamb)
+            )
 
     assert code == 1, notes
     records = {

@@ -102,11 +102,12 @@ async def test_only_operators_migrate(shelf: Library) -> None:
             await client.post(JOBS, json={"kind": "sweep"}),
             await client.get(f"{JOBS}/{job['id']}"),
             await client.get(f"{JOBS}/{job['id']}/findings"),
+            await client.get(f"{JOBS}/{job['id']}/report"),
             await client.delete(f"{JOBS}/{job['id']}"),
             await client.post(f"{JOBS}/{job['id']}/continue"),
             await client.post("/migration/convert", json={"metadata": "{}"}),
         ]
-        assert [each.status_code for each in responses] == [403] * 7
+        assert [each.status_code for each in responses] == [403] * 8
 
 
 async def test_an_assistant_is_shown_before_and_after(shelf: Library) -> None:

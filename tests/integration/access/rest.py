@@ -322,6 +322,7 @@ ROUTES: dict[str, Route] = {
     "DELETE /migration/jobs/{id}": Route(REFUSED, lambda _: {"path": {"id": 1}}),
     "POST /migration/jobs/{id}/continue": Route(REFUSED, lambda _: {"path": {"id": 1}}),
     "GET /migration/jobs/{id}/findings": Route(REFUSED, lambda _: {"path": {"id": 1}}),
+    "GET /migration/jobs/{id}/report": Route(REFUSED, lambda _: {"path": {"id": 1}}),
     "POST /migration/convert": Route(REFUSED, lambda it: {"json": {"id": it.assistant}}),
     "GET /keys": Route(LIST_OWN, lambda it: {"params": {"text": it.key[:0]}}),
     "POST /keys": Route(

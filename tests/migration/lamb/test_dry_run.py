@@ -42,8 +42,8 @@ async def test_a_dry_run_names_every_assistant_that_will_not_answer(
         while (await client.get(path)).json()["state"] != "done":
             assert time.monotonic() < end
             await asyncio.sleep(0.05)
-        report = await client.get(f"{path}/findings", params={"format": "report"})
-        page = await client.get(f"{path}/findings", params={"format": "markdown"})
+        report = await client.get(f"{path}/report")
+        page = await client.get(f"{path}/report", params={"format": "markdown"})
 
     unusable = {each["id"]: " ".join(each["notes"]) for each in report.json()["will_not_answer"]}
     assert unusable.keys() == {"2", "3", "6"}

@@ -11,7 +11,7 @@ from heddle_runtime.errors import HeddleError
 from pydantic import Field
 from starlette.responses import Response
 
-from heddle_gateway.admin.migration_files import file_of
+from heddle_gateway.admin.migration_files import JobReport, csv_of, report_of
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import (
     Model,
@@ -121,11 +121,16 @@ class FindingQuery(Model):
     refused: bool | None = Field(
         default=None, description="Only refused rows if true, only others if false."
     )
-    format: Literal["json", "csv", "markdown", "report"] = Field(
-        default="json",
-        description="`csv`: all pages as a file with a line for each finding. `markdown`: the "
-        "report of the job as a page, with the assistants that will not answer, and what stays in "
-        "LAMB. `report`: the same as a JSON object.",
+    format: Literal["json", "csv"] = Field(
+        default="json", description="`csv`: all pages as a file with a line for each finding."
+    )
+
+
+class ReportQuery(Model):
+    """The query of the report of a job."""
+
+    format: Literal["json", "markdown"] = Field(
+        default="json", description="`markdown`: a page for people."
     )
 
 
@@ -192,7 +197,7 @@ async def get(api: Call, id_: JobId) -> Job | Response:
 @routes.get(
     "/migration/jobs/{id}/findings",
     errors=(400, 403, 404),
-    content=("text/csv", "text/markdown"),
+    content=("text/csv",),
     returns=FindingPage,
 )
 async def list_findings(api: Call, id_: JobId, query: FindingQuery) -> FindingPage | Response:
@@ -200,18 +205,34 @@ async def list_findings(api: Call, id_: JobId, query: FindingQuery) -> FindingPa
     request = pb.ListJobFindingsRequest(
         id=id_, text=query.text, table=query.table, refused=query.refused
     )
-    if query.format != "json":
+    if query.format == "csv":
         findings = await items(api.services.jobs.ListJobFindings, request, "findings")
-        job = (await call(api.services.jobs.GetJob, pb.GetJobRequest(id=id_))).job
-        name, text, media_type = file_of(job, findings, query.format)
-        api.save_as(name)
-        return Response(text, media_type=media_type)
+        api.save_as(f"findings_{id_}.csv")
+        return Response(csv_of(findings), media_type="text/csv")
     request.page_size, request.page_token = query.page_size, query.page_token
     page = await call(api.services.jobs.ListJobFindings, request)
     return FindingPage(
         findings=[Finding.of(each, notes=list(each.notes)) for each in page.findings],
         next_page_token=page.next_page_token,
     )
+
+
+@routes.get(
+    "/migration/jobs/{id}/report",
+    errors=(400, 403, 404),
+    content=("text/markdown",),
+    returns=JobReport,
+)
+async def report(api: Call, id_: JobId, query: ReportQuery) -> JobReport | Response:
+    """Get the report of a job: what will not work, and what stays in LAMB. Only for operators."""
+    job = (await call(api.services.jobs.GetJob, pb.GetJobRequest(id=id_))).job
+    request = pb.ListJobFindingsRequest(id=id_)
+    findings = await items(api.services.jobs.ListJobFindings, request, "findings")
+    found = report_of(job, findings)
+    if query.format == "markdown":
+        api.save_as(f"report_{id_}.md")
+        return Response(found.markdown(), media_type="text/markdown")
+    return JobReport.model_validate(found.json())
 
 
 @routes.delete("/migration/jobs/{id}", errors=(400, 403, 404), headers=ETAG)

@@ -29,21 +29,21 @@ def compare_lamb(  # noqa: PLR0913 - each is an option that people type
         list[str], typer.Argument(metavar="ID...", help="Numbers of assistants, in both.")
     ],
     *,
-    lamb_url: Annotated[
-        str, typer.Option(envvar="HEDDLE_LAMB_URL", help="The address of a running LAMB.")
-    ],
-    lamb_token: Annotated[
-        str,
+    lamb_url: Annotated[str, typer.Option(help="The address of a running LAMB.")],
+    lamb_token_file: Annotated[
+        Path,
         typer.Option(
-            envvar="HEDDLE_LAMB_TOKEN",
-            help="The token of a user of LAMB who may use the assistants.",
+            exists=True,
+            dir_okay=False,
+            help="A file with the token of a user who may use the assistants.",
         ),
     ],
     question: Annotated[
         list[str] | None, typer.Option("--question", "-q", help="A question. Repeatable.")
     ] = None,
     questions: Annotated[
-        Path | None, typer.Option(help="A file with a question in each line.")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A file with a question in each line."),
     ] = None,
     answers: Annotated[
         bool,
@@ -63,7 +63,7 @@ def compare_lamb(  # noqa: PLR0913 - each is an option that people type
     code is 1 if a difference is flagged or a prompt could not be had.
     """
     asked = _questions(question or [], questions)
-    lamb = LambClient(lamb_url, lamb_token, timeout)
+    lamb = LambClient(lamb_url, lamb_token_file.read_text().strip(), timeout)
     failed = False
     for identifier in assistants:
         assistant = _assistant(assistants_address, identifier)
