@@ -1,7 +1,8 @@
 """Puts an assessment rubric into the prompt."""
 
 import json
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError
 
@@ -53,10 +54,9 @@ async def rubric(call: ToolCall[RubricConfig], rubrics: Rubrics) -> ToolResult:
     rubric_ = await _load(rubrics, rubric_id)
     if rubric_ is None:
         raise ToolError(f"Rubric {rubric_id} not found or not accessible")
-    content = _content(rubric_)
-    data = _read(content)
-    as_json = call.config.format == "json"
-    text = evaluation_json(data, content) if as_json else evaluation_markdown(data)
+    data, content = _checked(_content(rubric_))
+    written = evaluation_json if call.config.format == "json" else evaluation_markdown
+    text = written(content)
     attributes = {"rubric_id": rubric_id, "format": call.config.format}
     source = Source(rubric_.title or data.title, kind="rubric", attributes=attributes)
     return ToolResult(text, [source])
@@ -81,10 +81,11 @@ def _content(rubric_: Rubric) -> object:
         raise ToolError("Failed to load rubric: its content is not JSON") from error
 
 
-def _read(content: object) -> RubricData:
+def _checked(content: object) -> tuple[RubricData, Mapping[str, Any]]:
     try:
-        return RubricData.model_validate(content)
+        data = RubricData.model_validate(content)
     except ValidationError as error:
         places = [".".join(map(str, item["loc"])) or "the content" for item in error.errors()]
         wrong = ", ".join(places[:_MAX_LISTED])
         raise ToolError(f"Failed to load rubric: wrong or missing: {wrong}") from error
+    return data, cast("Mapping[str, Any]", content)
