@@ -1,8 +1,6 @@
 """A dry run over REST names every assistant that will not answer, and why."""
 
-import asyncio
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 from integration.browser import browser
 from integration.whole import whole
 from migration.lamb.lamb_database import METERED, Lamb
+from migration_jobs import finished
 
 PLAIN = {"prompt_processor": "simple_augment", "connector": "openai", "llm": "m"}
 ASSISTANTS: dict[int, dict[str, Any]] = {
@@ -34,21 +33,22 @@ async def test_a_dry_run_names_every_assistant_that_will_not_answer(
     lamb.add("chats", {"id": "a"})
     monkeypatch.setenv("HEDDLE_MIGRATION_LAMB_DATABASE", str(lamb.path))
     async with whole(tmp_path) as running, browser(running.url) as client:
-        job = (
-            await client.post("/migration/jobs", json={"kind": "import", "dry_run": True})
-        ).json()
+        job = await finished(client, kind="import", dry_run=True)
         path = f"/migration/jobs/{job['id']}"
-        end = time.monotonic() + 30
-        while (await client.get(path)).json()["state"] != "done":
-            assert time.monotonic() < end
-            await asyncio.sleep(0.05)
         report = await client.get(f"{path}/report")
+        await finished(client, kind="import")
+        sweep = await finished(client, kind="sweep", dry_run=True)
+        swept = await client.get(f"/migration/jobs/{sweep['id']}/report")
         page = await client.get(f"{path}/report", params={"format": "markdown"})
 
     unusable = {each["id"]: " ".join(each["notes"]) for each in report.json()["will_not_answer"]}
     assert unusable.keys() == {"2", "3", "6"}
     assert "It will not answer: prompt_processor: must be one of " in unusable["2"]
     assert "It will not answer: connector: No connector is named 'multiai'." in unusable["3"]
+    again = {each["id"]: " ".join(each["notes"]) for each in swept.json()["will_not_answer"]}
+    assert again.keys() == {"2", "3"}
+    assert unusable["2"].split(".")[0] in again["2"]
+    assert [each["id"] for each in swept.json()["refused"]] == ["6"]
     incomplete = {each["id"]: " ".join(each["notes"]) for each in report.json()["may_lack_a_part"]}
     assert incomplete.keys() == {"4"}
     assert "tools[0].type" in incomplete["4"]

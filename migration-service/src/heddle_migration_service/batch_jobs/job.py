@@ -101,8 +101,14 @@ class BatchJob:
 
     async def _read(self, after_id: int = 0, ids: Sequence[int] = ()) -> rows.ReadRowsResponse:
         view = self._operation.view
-        to_replace = view == rows.ROW_VIEW_CONVERSION and not self._dry_run
-        request = rows.ReadRowsRequest(after_id=after_id, ids=ids, view=view, to_replace=to_replace)
+        converts = view == rows.ROW_VIEW_CONVERSION
+        request = rows.ReadRowsRequest(
+            after_id=after_id,
+            ids=ids,
+            view=view,
+            to_replace=converts and not self._dry_run,
+            with_faults=converts and self._dry_run,
+        )
         return await self._batches.read(request)
 
     async def _process(self, batch: Sequence[rows.StoredRow], report: Report) -> None:

@@ -29,7 +29,7 @@ class Migrate:
             metadata=dump(conversion.metadata),
             from_version=conversion.from_version,
         )
-        return Change(row.id, row.row.name, replacement, conversion.notes)
+        return Change(row.id, row.row.name, replacement, [*conversion.notes, *row.faults])
 
     async def write(self, batches: RowBatches, changes: Sequence[Change]) -> Sequence[int]:
         """Replace the metadata; the assistants service stores the originals."""

@@ -512,12 +512,15 @@ class ReadRowsRequest(_message.Message):
     IDS_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     TO_REPLACE_FIELD_NUMBER: _builtins.int
+    WITH_FAULTS_FIELD_NUMBER: _builtins.int
     after_id: _builtins.int
     """The id before the first one to read."""
     view: Global___RowView.ValueType
     """Which columns to return."""
     to_replace: _builtins.bool
     """Fail like `ReplaceRows` if migration is switched off."""
+    with_faults: _builtins.bool
+    """Also check the assistants that a conversion would return, as `ImportRows` does."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Read these instead, whatever `after_id` says. At most 500."""
@@ -529,10 +532,11 @@ class ReadRowsRequest(_message.Message):
         ids: _abc.Iterable[_builtins.int] | None = ...,
         view: Global___RowView.ValueType = ...,
         to_replace: _builtins.bool = ...,
+        with_faults: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "ids", b"ids", "to_replace", b"to_replace", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "ids", b"ids", "to_replace", b"to_replace", "view", b"view", "with_faults", b"with_faults"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -549,6 +553,7 @@ class StoredRow(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     ORIGINAL_FIELD_NUMBER: _builtins.int
     IS_CURRENT_FIELD_NUMBER: _builtins.int
+    FAULTS_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """The identifier."""
     version: _builtins.str
@@ -567,6 +572,12 @@ class StoredRow(_message.Message):
         is stored.
         """
 
+    @_builtins.property
+    def faults(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Why the assistant will not answer, or will answer without a part. Only set if the request asks
+        for it.
+        """
+
     def __init__(
         self,
         *,
@@ -575,10 +586,11 @@ class StoredRow(_message.Message):
         version: _builtins.str = ...,
         original: Global___Original | None = ...,
         is_current: _builtins.bool = ...,
+        faults: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["original", b"original", "row", b"row"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "is_current", b"is_current", "original", b"original", "row", b"row", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["faults", b"faults", "id", b"id", "is_current", b"is_current", "original", b"original", "row", b"row", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

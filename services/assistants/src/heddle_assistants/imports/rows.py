@@ -1,12 +1,14 @@
 """Importing one batch of rows, in one transaction."""
 
+import json
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2 as pb
-from heddle_conversion.identifiers import MAX_ROW_ID
+from heddle_conversion.identifiers import DELETED_OWNER, MAX_ROW_ID
+from heddle_conversion.import_notes import is_incomplete, is_unusable
 from heddle_runtime.audit import Change
 from heddle_runtime.egress import Egress
 from heddle_runtime.email_address import canonical_email
@@ -30,6 +32,7 @@ from heddle_assistants.imports.conflict_resolution import (
 )
 from heddle_assistants.imports.faults import note_faults
 from heddle_assistants.imports.kinds import KINDS, Kind
+from heddle_assistants.repository.row import BatchRow
 from heddle_assistants.repository.saving import save_new
 from heddle_assistants.rows.messages import column_values
 from heddle_assistants.validation import Validation
@@ -115,6 +118,15 @@ class RowImport:
             await note_faults([draft for draft in drafts if draft.is_new], self._validation)
         return [_message(draft, _name(kind, draft)) for draft in drafts]
 
+    async def faults(self, rows: Sequence[BatchRow]) -> Mapping[int, Sequence[str]]:
+        """Return why assistants of an older format will not answer, or only without a part."""
+        drafts = [Draft(_legacy_values(row)) for row in rows]
+        await note_faults(drafts, self._validation)
+        return {
+            draft.id: [note for note in draft.notes if is_unusable([note]) or is_incomplete([note])]
+            for draft in drafts
+        }
+
     @asynccontextmanager
     async def _transaction(
         self, *, dry_run: bool
@@ -143,6 +155,17 @@ def _organization_changes(drafts: Sequence[Draft]) -> list[Change]:
     new = [draft.values for draft in drafts if draft.is_new]
     slugs = [str(values["slug"]) for values in new]
     return [batch_change("import.insert", _ORGANIZATIONS, len(new), slugs, new)] if new else []
+
+
+def _legacy_values(row: BatchRow) -> dict[str, Any]:
+    top_k = row.rag_top_k_json
+    return {
+        "id": row.id,
+        "metadata": row.metadata,
+        "rag_top_k": None if top_k is None else json.loads(top_k),
+        "rag_collections": row.rag_collections,
+        "deleted_at": 0 if row.owner == DELETED_OWNER else None,
+    }
 
 
 def _usage_changes(drafts: Sequence[Draft]) -> list[Change]:

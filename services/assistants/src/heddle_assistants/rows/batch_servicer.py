@@ -30,7 +30,12 @@ class RowBatchServicer(pb_grpc.RowBatchServiceServicer):
         total = await self._batches.count() if counted else 0
         rows = await self._batches.read(request.after_id, request.ids)
         message = _original_message if request.view == pb.ROW_VIEW_ORIGINAL else _conversion_message
-        return pb.ReadRowsResponse(rows=map(message, rows), total_size=total)
+        response = pb.ReadRowsResponse(rows=map(message, rows), total_size=total)
+        if request.with_faults:
+            faults = await self._importer.faults([each for each in rows if not each.is_current])
+            for each in response.rows:
+                each.faults.extend(faults.get(each.id, ()))
+        return response
 
     async def ReplaceRows(
         self, request: pb.ReplaceRowsRequest, context: Context
