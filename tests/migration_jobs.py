@@ -16,8 +16,8 @@ async def finished(client: httpx.AsyncClient, **job: Any) -> dict[str, Any]:
     path = f"/migration/jobs/{response.json()['id']}"
     end = time.monotonic() + _SECONDS
     while True:
-        found: dict[str, Any] = (await client.get(path)).json()
-        if found["state"] in {"stopped", "done", "failed"}:
-            return found
-        assert time.monotonic() < end, found
+        job_state: dict[str, Any] = (await client.get(path)).json()
+        if job_state["state"] in {"stopped", "done", "failed"}:
+            return job_state
+        assert time.monotonic() < end, job_state
         await asyncio.sleep(0.05)

@@ -13,10 +13,10 @@ from tools_service.free_port import on_free_port
 TOKEN = "lamb-token"
 
 
-def prompt(row: sqlite3.Row, question: str, found: str | None) -> list[dict[str, str]]:
+def prompt(row: sqlite3.Row, question: str, passages: str | None) -> list[dict[str, str]]:
     """Return the messages that LAMB's `simple_augment` makes."""
     template = row["prompt_template"] or ""
-    inserted = "" if found is None else f"\n\n{found}\n\n"
+    inserted = "" if passages is None else f"\n\n{passages}\n\n"
     text = template.replace("{user_input}", f"\n\n{question}\n\n").replace("{context}", inserted)
     system = row["system_prompt"]
     before = [{"role": "system", "content": system}] if system else []
@@ -24,12 +24,12 @@ def prompt(row: sqlite3.Row, question: str, found: str | None) -> list[dict[str,
 
 
 @asynccontextmanager
-async def lamb_with_prompts(database: Path, found: dict[int, str]) -> AsyncGenerator[str]:
+async def lamb_with_prompts(database: Path, passages: dict[int, str]) -> AsyncGenerator[str]:
     """Serve the debugging view of the assistants of a LAMB database, and yield the address.
 
     Args:
         database: LAMB's database.
-        found: What an assistant's processor finds, by its number; "" for all others.
+        passages: What an assistant's processor finds, by its number; "" for all others.
     """
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
@@ -42,9 +42,9 @@ async def lamb_with_prompts(database: Path, found: dict[int, str]) -> AsyncGener
             query = "SELECT * FROM LAMB_assistants WHERE id = ?"
             row = connection.execute(query, (number,)).fetchone()
         if row is None:
-            return web.json_response({"detail": "Assistant not found"}, status=404)
+            return web.json_response({"detail": "Assistant not passages"}, status=404)
         question = body["messages"][-1]["content"]
-        messages = prompt(row, question, found.get(number, ""))
+        messages = prompt(row, question, passages.get(number, ""))
         shown = f"Messages:\n{json.dumps(messages, indent=2)}\n\nBody:\n{json.dumps(body)}"
         content = shown if body.get("debug_bypass") else "An answer of LAMB."
         message = {"role": "assistant", "content": content}

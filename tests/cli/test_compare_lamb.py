@@ -56,10 +56,10 @@ async def test_equal_prompts_are_equal_and_others_are_explained_or_flagged(
         lamb.add("kb_registry", {"kb_id": "17", "kb_name": "Optics"})
         monkeypatch.setenv("HEDDLE_MIGRATION_LAMB_DATABASE", str(lamb.path))
         monkeypatch.setenv(SETTING, "127.0.0.0/8")
-        found = {3: "Something else."}
+        passages = {3: "Something else."}
         async with (
             whole(tmp_path) as running,
-            lamb_with_prompts(lamb.path, found) as url,
+            lamb_with_prompts(lamb.path, passages) as url,
         ):
             token = tmp_path / "token.txt"
             token.write_text(f"{TOKEN}\n")

@@ -13,7 +13,7 @@ from heddle_runtime.struct_codec import to_struct
 from orchestrator.harness import Harness, ask
 
 QUESTION = "What is $x^{2}$ in {1,2}?"
-FOUND = "A shed is {a gap} in `f'{warp}'`."
+PASSAGE = "A shed is {a gap} in `f'{warp}'`."
 SOURCES = ["loom.pdf", "warp.md"]
 SIMPLE = {"prompt_processor": "simple_augment", "connector": "openai", "llm": "gpt-4o-mini"}
 TEMPLATES = [
@@ -75,9 +75,9 @@ async def test_a_template_with_a_processor_is_filled_as_lamb_does(
     harness: Harness, template: str, sources: list[str]
 ) -> None:
     assistant = imported(template, {**SIMPLE, "rag_processor": "simple_rag"})
-    assistant.tools[0].config.CopyFrom(to_struct({"text": FOUND, "sources": sources}))
+    assistant.tools[0].config.CopyFrom(to_struct({"text": PASSAGE, "sources": sources}))
 
-    assert await sent(harness, assistant) == lamb_prompt(template, QUESTION, FOUND, sources)
+    assert await sent(harness, assistant) == lamb_prompt(template, QUESTION, PASSAGE, sources)
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
@@ -92,9 +92,9 @@ async def test_a_template_without_a_processor_is_filled_as_lamb_does(
 async def test_the_name_of_a_tool_with_another_slot_is_text(harness: Harness) -> None:
     template = "{user_input}{rubric}{context}"
     assistant = imported(template, {**SIMPLE, "rag_processor": "rubric_rag"})
-    assistant.tools[0].config.CopyFrom(to_struct({"text": FOUND}))
+    assistant.tools[0].config.CopyFrom(to_struct({"text": PASSAGE}))
 
-    assert await sent(harness, assistant) == lamb_prompt(template, QUESTION, FOUND, [])
+    assert await sent(harness, assistant) == lamb_prompt(template, QUESTION, PASSAGE, [])
 
 
 def test_files_and_rubrics_are_listed_without_an_address_as_lamb_does() -> None:
@@ -113,9 +113,9 @@ async def test_results_without_a_place_in_the_template_are_left_out_without_a_no
     harness: Harness,
 ) -> None:
     assistant = imported("{user_input}", {**SIMPLE, "rag_processor": "simple_rag"})
-    assistant.tools[0].config.CopyFrom(to_struct({"text": FOUND}))
+    assistant.tools[0].config.CopyFrom(to_struct({"text": PASSAGE}))
 
-    assert await sent(harness, assistant) == lamb_prompt("{user_input}", QUESTION, FOUND, [])
+    assert await sent(harness, assistant) == lamb_prompt("{user_input}", QUESTION, PASSAGE, [])
 
 
 async def test_the_slots_of_further_tools_are_names_and_other_names_are_text(
@@ -124,9 +124,9 @@ async def test_the_slots_of_further_tools_are_names_and_other_names_are_text(
     tools = [{"plugin": "simple_rag", "placeholder": "1_context", "enabled": True, "config": {}}]
     template = "{1_context}|{2_context}|{user_input}"
     assistant = imported(template, {**SIMPLE, "tools": tools})
-    assistant.tools[0].config.CopyFrom(to_struct({"text": FOUND}))
+    assistant.tools[0].config.CopyFrom(to_struct({"text": PASSAGE}))
 
-    expected = f"\n\n{FOUND}\n\n|{{2_context}}|\n\n{QUESTION}\n\n"
+    expected = f"\n\n{PASSAGE}\n\n|{{2_context}}|\n\n{QUESTION}\n\n"
     assert await sent(harness, assistant) == expected
 
 
@@ -154,7 +154,7 @@ def with_texts(assistant: pb.Assistant, *sources: str) -> pb.Assistant:
     """Return an assistant of LAMB's newest format, whose tools return texts."""
     for binding in assistant.tools:
         is_document = binding.slot == "document"
-        text = DOCUMENT if is_document else FOUND
+        text = DOCUMENT if is_document else PASSAGE
         listed = [] if is_document else sources
         binding.config.CopyFrom(to_struct({"text": text, "sources": listed}))
     return assistant
@@ -174,7 +174,7 @@ async def test_a_reference_document_comes_before_the_system_prompt_as_in_lamb(
     first, question = harness.connector.seen[-1].messages
     labelled = f"{BEFORE}{DOCUMENT}{AFTER}"
     assert first.parts[0].text == (f"{labelled}\n\n{system}" if system else labelled)
-    assert question.parts[0].text == lamb_prompt(template, QUESTION, FOUND, SOURCES)
+    assert question.parts[0].text == lamb_prompt(template, QUESTION, PASSAGE, SOURCES)
 
 
 async def test_without_a_template_passages_come_in_the_default_one_of_lamb(
@@ -187,7 +187,8 @@ async def test_without_a_template_passages_come_in_the_default_one_of_lamb(
 
     assert harness.connector.seen[-1].messages[-1].parts[0].text == (
         "Use the following context to answer the question. If the context does not contain the "
-        f"answer, say you do not know.\n\nContext:\n\n\n{FOUND}\n\n\n\nQuestion: \n\n{QUESTION}\n\n"
+        f"answer, say you do not know.\n\nContext:\n\n\n{PASSAGE}\n\n\n\nQuestion: "
+        f"\n\n{QUESTION}\n\n"
     )
 
 

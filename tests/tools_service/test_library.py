@@ -42,7 +42,9 @@ async def test_a_document_is_read_up_to_its_limit(files: AssistantFiles) -> None
         ("library:/x", "Invalid file path"),
     ],
 )
-async def test_what_cannot_be_read_is_said(files: AssistantFiles, path: str, problem: str) -> None:
+async def test_a_failure_says_what_cannot_be_read(
+    files: AssistantFiles, path: str, problem: str
+) -> None:
     with pytest.raises(ToolError) as refused:
         await files.read(path, 1000)
     assert problem in str(refused.value)

@@ -26,7 +26,7 @@ NEWEST = {
     "library_id": "lib-1",
     "item_id": "item-2",
 }
-FOUND = {"text": "Found.", "score": 0.5, "metadata": {"source_title": "Looms"}}
+PASSAGE = {"text": "Found.", "score": 0.5, "metadata": {"source_title": "Looms"}}
 
 
 async def test_an_assistant_of_lambs_newest_format_answers_and_goes_back(
@@ -39,7 +39,7 @@ async def test_an_assistant_of_lambs_newest_format_answers_and_goes_back(
         kb_server() as knowledge,
         library_server({"lib-1/item-2": "# Rules\nOf the loom."}) as library,
     ):
-        knowledge.answers = {"ks-1": {"results": [FOUND]}}
+        knowledge.answers = {"ks-1": {"results": [PASSAGE]}}
         openai = {"base_url": provider.url, "api_key": "sk-test", "models": ["gpt-4o-mini"]}
         servers = {"kb_server": {"url": knowledge.url, "token": "kb-token"}}
         config = {"setups": {"default": {"providers": {"openai": openai}}}, **servers}
@@ -75,8 +75,8 @@ async def test_an_assistant_of_lambs_newest_format_answers_and_goes_back(
             assert (await finished(client, kind="import"))["state"] == "done"
             async with open_database(database_url) as database:
                 before = await rows(database, assistants)
-            said = [{"role": "user", "content": "Why?"}]
-            body = {"model": "lamb_assistant.42", "messages": said}
+            turns = [{"role": "user", "content": "Why?"}]
+            body = {"model": "lamb_assistant.42", "messages": turns}
             response = await client.post("/v1/chat/completions", json=body)
             assert response.status_code == 200, response.text
             shown = (await client.get("/creator/assistant/get_assistant/42")).json()

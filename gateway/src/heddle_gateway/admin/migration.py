@@ -228,11 +228,11 @@ async def report(api: Call, id_: JobId, query: ReportQuery) -> JobReport | Respo
     job = (await call(api.services.jobs.GetJob, pb.GetJobRequest(id=id_))).job
     request = pb.ListJobFindingsRequest(id=id_)
     findings = await items(api.services.jobs.ListJobFindings, request, "findings")
-    found = report_of(job, findings)
+    job_report = report_of(job, findings)
     if query.format == "markdown":
         api.save_as(f"report_{id_}.md")
-        return Response(found.markdown(), media_type="text/markdown")
-    return JobReport.model_validate(found.json())
+        return Response(job_report.markdown(), media_type="text/markdown")
+    return JobReport.model_validate(job_report.json())
 
 
 @routes.delete("/migration/jobs/{id}", errors=(400, 403, 404), headers=ETAG)

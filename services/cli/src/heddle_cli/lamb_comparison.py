@@ -45,7 +45,7 @@ class Comparison:
 
     @property
     def flagged(self) -> bool:
-        """Whether somebody must look at the difference."""
+        """Whether an operator must look at the difference."""
         return not (self.equal or self.explanation)
 
 

@@ -62,12 +62,12 @@ def compare_lamb(  # noqa: PLR0913 - each is an option that people type
     No model is called: both answer with the prompt. Differences are explained, or flagged. The exit
     code is 1 if a difference is flagged or a prompt could not be had.
     """
-    asked = _questions(question or [], questions)
+    all_questions = _questions(question or [], questions)
     lamb = LambClient(lamb_url, lamb_token_file.read_text().strip(), timeout)
     failed = False
     for identifier in assistants:
         assistant = _assistant(assistants_address, identifier)
-        for each in asked:
+        for each in all_questions:
             record = _compared(assistant, identifier, each, lamb, orchestrator_address, timeout)
             if answers and "error" not in record:
                 record["lamb_answer"] = lamb.ask(identifier, each, debug=False)
@@ -78,12 +78,12 @@ def compare_lamb(  # noqa: PLR0913 - each is an option that people type
         raise typer.Exit(1)
 
 
-def _questions(asked: list[str], file: Path | None) -> list[str]:
+def _questions(options: list[str], file: Path | None) -> list[str]:
     lines = file.read_text().splitlines() if file is not None else []
-    found = [*asked, *(line.strip() for line in lines if line.strip())]
-    if not found:
+    questions_read = [*options, *(line.strip() for line in lines if line.strip())]
+    if not questions_read:
         raise typer.BadParameter("Use --question or --questions.")
-    return found
+    return questions_read
 
 
 def _assistant(address: str, identifier: str) -> assistant_pb2.Assistant:
