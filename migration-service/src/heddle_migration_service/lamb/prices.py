@@ -11,7 +11,6 @@ from heddle_migration_service.lamb.values import LambRow
 TABLE = "model_pricing"
 _COLUMNS = ("provider", "model_name", "input_per_1m", "output_per_1m", "cache_read_per_1m")
 _MEMBER = "prices"
-_MAX_PRICE = 1_000_000
 Prices = dict[str, dict[str, float]]
 
 
@@ -48,4 +47,4 @@ def _number(row: LambRow, name: str) -> float | None:
         number = float(row.text(name) or "nan")
     except ValueError:
         return None
-    return number if math.isfinite(number) and 0 <= number <= _MAX_PRICE else None
+    return number if math.isfinite(number) and number >= 0 else None

@@ -15,7 +15,7 @@ from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 
 _BRACED = re.compile(r"\{([^{}\n]{1,40})\}")
-_MAX_SHOWN = 5
+_NAMES_IN_NOTE = 5
 _KINDS: Mapping[str, Sequence[tuple[str, str]]] = {
     "collection": (("kb_registry", "kb_id"), ("knowledge_stores", "id")),
     "rubric": (("rubrics", "rubric_id"),),
@@ -153,8 +153,10 @@ def _braces(draft: Draft, document: Mapping[str, Any]) -> str:
     others = [f"{{{each}}}" for each in names if each not in {"user_input", CONTEXT, *slots}]
     if not others:
         return ""
-    more = f" and {len(others) - _MAX_SHOWN} more" if len(others) > _MAX_SHOWN else ""
-    return f"Its template has {', '.join(others[:_MAX_SHOWN])}{more}, which stay text as in LAMB."
+    more = f" and {len(others) - _NAMES_IN_NOTE} more" if len(others) > _NAMES_IN_NOTE else ""
+    return (
+        f"Its template has {', '.join(others[:_NAMES_IN_NOTE])}{more}, which stay text as in LAMB."
+    )
 
 
 def _has_quota(draft: Draft) -> bool:

@@ -15,7 +15,6 @@ PREFIX = "library:"
 _SERVER = "The library server"
 _INVALID = "Invalid file path"
 _NOT_SET_UP = "The library server is not set up"
-_MAX_ID_CHARS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +69,4 @@ class LibraryServer:
 
 
 def _is_identifier(text: str) -> bool:
-    return 0 < len(text) <= _MAX_ID_CHARS and text not in {".", ".."} and "/" not in text
+    return text not in {"", ".", ".."} and "/" not in text
