@@ -104,7 +104,7 @@ def _body(assistant: str, text: str) -> dict[str, Any]:
 async def users_see_titles_of_assistants(front: FrontEnd) -> None:
     listed = (await front.get("/v1/models", of_user(BEN))).json()["data"]
     names = {model["id"]: model["name"] for model in listed}
-    assert names["lamb_assistant.1"] == "Weaving tutor"
+    assert names["lamb_assistant.file-1"] == "Weaving tutor"
     assert not any(m["info"]["meta"]["capabilities"]["builtin_tools"] for m in listed)
 
 

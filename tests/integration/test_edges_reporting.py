@@ -118,7 +118,7 @@ def addresses_are_in_the_log_only(answers: Answers) -> None:
     [*_, line] = [each for each in answers.log.splitlines() if "4711 refuses" in each]
     event = json.loads(line)
     assert "library.example:4711 refuses" in event["diagnosis"]
-    assert (event["tool"], event["assistant"]) == ("broken", "3")
+    assert (event["tool"], event["assistant"]) == ("broken", "file-3")
     assert event["request_id"] in {each["request_id"] for each in answers.reports}
 
 
