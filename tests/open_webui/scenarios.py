@@ -36,7 +36,7 @@ class Desk:
 
     async def ask(self, assistant: str, text: str = QUESTION, *, file: Path | None = None) -> None:
         """Ask in a new chat."""
-        await self.page.goto(f"{self.webui.url}/?models=lamb_assistant.{assistant}")
+        await self.page.goto(f"{self.webui.url}/?models=lamb_assistant.file-{assistant}")
         await expect(self.page.locator("#chat-input")).to_be_visible()
         if file is not None:
             await self.page.locator("input[type=file]").first.set_input_files(file)
