@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def both_services(
-    settings: AssistantsSettings, lamb_database: Path | None = None
+    settings: AssistantsSettings,
+    lamb_database: Path | None = None,
+    followed: Path | None = None,
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what both services serve; the one calls the other within the process."""
     secret = settings.identity_secret
@@ -27,6 +29,7 @@ async def both_services(
         {
             "HEDDLE_IDENTITY_SECRET": secret.get_secret_value() if secret else None,
             "lamb_database": lamb_database,
+            "HEDDLE_LAMB_DATABASE": followed,
         }
     )
     within = InProcessChannel()

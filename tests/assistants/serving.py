@@ -213,6 +213,7 @@ async def serving(
     migrate: bool = True,
     secret: str | None = SECRET,
     prices: Path | None = None,
+    followed: Path | None = None,
 ) -> AsyncGenerator[Service]:
     """Run both services over a database; without a secret, everybody is anonymous."""
     settings = AssistantsSettings.model_validate(
@@ -229,7 +230,7 @@ async def serving(
         }
     )
     async with (
-        running(both_services(settings), settings) as service,
+        running(both_services(settings, followed=followed), settings) as service,
         channel(service.address, secret=settings.identity_secret) as connection,
     ):
         await connection.channel_ready()

@@ -1,6 +1,7 @@
 """Reading a LAMB database, live or a copy, without changing it or leaving anything beside it."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator
@@ -10,6 +11,7 @@ from pathlib import Path
 import aiosqlite
 
 from heddle_migration_service.lamb.errors import LambDatabaseError, explained
+from heddle_migration_service.lamb.mounts import is_remote
 
 _MAGIC = b"SQLite format 3\0"
 _WAL = 2
@@ -26,8 +28,9 @@ async def opened(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
 
     A database that somebody has open is read where it is, beside its writer. One in WAL mode that
     nobody has open is copied first: to read it, SQLite would make two files beside it, which LAMB,
-    perhaps another user of the machine, could then not write to. A LAMB so old that it does not use
-    WAL mode waits with its writes until the block is left.
+    perhaps another user of the machine, could then not write to. So is one on a network file
+    system, where locks do not reach LAMB's machine. A LAMB so old that it does not use WAL mode
+    waits with its writes until the block is left.
 
     Args:
         path: Where it is, absolute.
@@ -65,11 +68,28 @@ async def _readable(path: Path, folder: Path) -> Path:
 
 
 def _needs_copy(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(_WAL_AT + 1)
+    if is_remote(path):
+        return True
+    head = _head(path)
     if not head.startswith(_MAGIC) or len(head) <= _WAL_AT:
         raise LambDatabaseError(f"The LAMB database {path} is no SQLite database.")
     return head[_WAL_AT] == _WAL and not (_beside(path, "-wal") and _beside(path, "-shm"))
+
+
+_heads: dict[Path, tuple[int, tuple[int, int]]] = {}
+"""The files whose beginnings were read. To close one would end the locks that this process holds on
+it, those of other readers too: that is how Linux defines them."""
+
+
+def _head(path: Path) -> bytes:
+    stat = path.stat()
+    identity = (stat.st_dev, stat.st_ino)
+    known = _heads.get(path)
+    if known is None or known[1] != identity:
+        if known is not None:
+            os.close(known[0])  # of a file that has another one in its place
+        known = _heads[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC), identity
+    return os.pread(known[0], _WAL_AT + 1, 0)
 
 
 def _copied(path: Path, folder: Path) -> Path | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import aiosqlite
 
 from heddle_migration_service.lamb.errors import LambDatabaseError
-from heddle_migration_service.lamb.values import LambRow
+from heddle_migration_service.lamb.values import LambRow, Value
 
 BATCH = 500
 """Rows that are read and written together."""
@@ -61,6 +61,17 @@ class LambTables:
         async with self._connection.execute(query) as cursor:
             while rows := await cursor.fetchmany(BATCH):
                 yield [LambRow(dict(zip(names, row, strict=True))) for row in rows]
+
+    async def tuples(
+        self, table: str, columns: Collection[str]
+    ) -> AsyncGenerator[tuple[list[str], Sequence[tuple[Value, ...]]]]:
+        """Yield the names of the columns that there are, `id` first if it is one, and all rows."""
+        names = await self._present(table, ("id", *columns))
+        if not names:
+            return
+        async with self._connection.execute(self._select(table, names)) as cursor:
+            while rows := await cursor.fetchmany(BATCH):
+                yield names, [tuple(row) for row in rows]
 
     async def matching(
         self, table: str, column: str, keys: Collection[int | str], columns: Collection[str]

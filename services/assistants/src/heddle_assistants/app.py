@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heddle.assistant.v1 import (
     assistant_pb2_grpc,
+    following_pb2_grpc,
     jobs_pb2_grpc,
     questions_pb2_grpc,
     rows_pb2_grpc,
@@ -39,6 +40,9 @@ from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.upgrading import upgrade
 from heddle_assistants.folder import FolderAssistants
 from heddle_assistants.folder_checks import FolderChecks
+from heddle_assistants.following.applying import Applying
+from heddle_assistants.following.claims import Claims
+from heddle_assistants.following.servicer import FollowingServicer
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.jobs.servicer import JobServicer
 from heddle_assistants.jobs.store import Jobs
@@ -223,6 +227,10 @@ async def app(
             ),
             bind(
                 jobs_pb2_grpc.add_JobServiceServicer_to_server, JobServicer(Jobs(database, audit))
+            ),
+            bind(
+                following_pb2_grpc.add_FollowingServiceServicer_to_server,
+                FollowingServicer(database, Claims(database), Applying(audit, keys)),
             ),
             bind(
                 rubric_pb2_grpc.add_RubricServiceServicer_to_server,

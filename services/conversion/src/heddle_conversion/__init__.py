@@ -8,6 +8,7 @@ clients that know version 1 only.
 from heddle_conversion.columns import LegacyColumns
 from heddle_conversion.contract import StoredColumns, from_contract, to_contract
 from heddle_conversion.errors import MalformedMetadataError, NewerFormatError
+from heddle_conversion.followed_edit import FollowedEdit, LambMetadata, followed_edit
 from heddle_conversion.json_text import dump, parse
 from heddle_conversion.legacy_edit import legacy_edit, legacy_new
 from heddle_conversion.legacy_view import legacy_columns, legacy_view
@@ -17,6 +18,8 @@ from heddle_conversion.versions import VERSION_KEY, Conversion, convert, newest,
 __all__ = [
     "VERSION_KEY",
     "Conversion",
+    "FollowedEdit",
+    "LambMetadata",
     "LegacyColumns",
     "MalformedMetadataError",
     "NewerFormatError",
@@ -25,6 +28,7 @@ __all__ = [
     "convert_row",
     "displayed_title",
     "dump",
+    "followed_edit",
     "from_contract",
     "legacy_columns",
     "legacy_edit",

@@ -34,6 +34,7 @@ class AssistantVersion(_message.Message):
     ACTION_FIELD_NUMBER: _builtins.int
     CHANGED_FIELDS_FIELD_NUMBER: _builtins.int
     RESTORED_NUMBER_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """The number of the version."""
     author: _builtins.str
@@ -42,11 +43,15 @@ class AssistantVersion(_message.Message):
     """
     action: _builtins.str
     """What was done: `create`, `update`, `publish`, `unpublish`, `share`, `hand_over`, `delete`,
-    `undelete`, `restore`, `import`, `migrate` or `rollback`. `initial` for the state before the
-    first save that was stored, with the time of the save before.
+    `undelete`, `restore`, `import`, `follow`, `migrate` or `rollback`. `initial` for the state
+    before the first save that was stored, with the time of the save before.
     """
     restored_number: _builtins.int
     """The number of the version that was restored, if `action` is `restore`."""
+    note: _builtins.str
+    """What somebody should look at: of a version with the action `follow`, the fields that were changed
+    here and in LAMB. Empty otherwise.
+    """
     @_builtins.property
     def save_time(self) -> _timestamp_pb2.Timestamp:
         """When it was saved."""
@@ -67,10 +72,11 @@ class AssistantVersion(_message.Message):
         action: _builtins.str = ...,
         changed_fields: _abc.Iterable[_builtins.str] | None = ...,
         restored_number: _builtins.int = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["save_time", b"save_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "author", b"author", "changed_fields", b"changed_fields", "number", b"number", "restored_number", b"restored_number", "save_time", b"save_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "author", b"author", "changed_fields", b"changed_fields", "note", b"note", "number", b"number", "restored_number", b"restored_number", "save_time", b"save_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -178,9 +178,11 @@ assistant_versions = Table(
     _text("changed"),
     _count("restored_number"),
     Column("document", LargeBinary, nullable=False),
+    _text("note"),
 )
 """What assistants were after each change. `number` is the `revision` that the row had then,
-`changed` a JSON array of names, `document` what `snapshots.py` makes of the row."""
+`changed` a JSON array of names, `document` what `snapshots.py` makes of the row, `note` what a
+person should look at."""
 
 saved_questions = Table(
     "saved_questions",
@@ -385,6 +387,32 @@ job_findings = Table(
     Index(None, "job_id", "source", "row_id"),
 )
 """What jobs found about rows of the table `source`. `notes` are lines."""
+
+following = Table(
+    "following",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    _text("claimant"),
+    _at("claimed_until"),
+    _at("compared_at", optional=True),
+    _at("changed_at", optional=True),
+    _text("problem"),
+)
+"""One row: which process follows the database of another installation, and what it reported."""
+
+followed_rows = Table(
+    "followed_rows",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("row_id", Identifier, primary_key=True, autoincrement=False),
+    _text("digest"),
+    Column("document", LargeBinary, nullable=False),
+    Column("noted_at", Seconds, nullable=True, index=True),
+    _text("note"),
+    _text("refusal"),
+)
+"""The rows of the followed database, as applied last. `document` is compressed JSON, empty
+if that is unknown. `digest` is empty if the row was refused. `note` has lines, the newest first."""
 
 audit_events = Table(
     "audit_events",

@@ -31,7 +31,7 @@ _NAMES = {
 _MEMBERS = {field.name for field in pb.Assistant.DESCRIPTOR.fields}
 
 
-async def save(
+async def save(  # noqa: PLR0913 - the last ones are named, and rare
     connection: AsyncConnection,
     changes: list[Change],
     action: str,
@@ -40,6 +40,7 @@ async def save(
     *,
     converted: Row | None = None,
     restored: int = 0,
+    note: str = "",
 ) -> None:
     """Add a version and the change of an assistant, in the transaction that wrote the row.
 
@@ -51,6 +52,7 @@ async def save(
         after: What was written. If the revision is that of `before`, nothing was.
         converted: The row before in the newest format, if it was of another one.
         restored: The number of the version that was restored.
+        note: What somebody should look at.
     """
     change = change_of(action, before, after)
     changes.append(change)
@@ -60,7 +62,7 @@ async def save(
         is_edit = not (before.deleted or after.deleted or action == _MIGRATE)
         edit = change_of(action, converted, after) if converted else change
         fields = changed_fields(edit) if is_edit else ()
-        values = _version(after, action, changed=fields, restored=restored)
+        values = _version(after, action, changed=fields, restored=restored) | {"note": note}
         if after.deleted:  # what can be restored is what it was
             values["document"] = snapshot(before)
         await _store(connection, [_initial(before), values])
@@ -130,4 +132,5 @@ def _version(
         "changed": json.dumps(changed) if changed else "",
         "restored_number": restored,
         "document": snapshot(row),
+        "note": "",
     }

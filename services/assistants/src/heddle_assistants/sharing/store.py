@@ -47,7 +47,7 @@ class SharedAssistants:
             shares = _without(shares, before.owner)
             columns = {"sharing": shares.text, **_publication(sharing.visibility, before)}
             row = await written(connection, before, columns)
-            await _write_users(connection, row)
+            await write_users(connection, row)
             await save(connection, changes, "share", before, row)
         return row
 
@@ -72,7 +72,7 @@ class SharedAssistants:
             with taken_names():
                 columns = {"owner": address, "sharing": shares.text}
                 row = await written(connection, before, columns)
-            await _write_users(connection, row)
+            await write_users(connection, row)
             await save(connection, changes, "hand_over", before, row)
         return row
 
@@ -133,7 +133,8 @@ def _publication(visibility: int, row: Row) -> Columns:
     return {"published": published, "published_at": at}
 
 
-async def _write_users(connection: AsyncConnection, row: Row) -> None:
+async def write_users(connection: AsyncConnection, row: Row) -> None:
+    """Write the rows of `assistant_users` that the column `sharing` of a row repeats."""
     mine = assistant_users.c.assistant_id == row.id
     await connection.execute(delete(assistant_users).where(mine))
     members = [(each, False) for each in row.shares.users]

@@ -116,4 +116,5 @@ def _message(record: Record[*tuple[object, ...]]) -> pb.AssistantVersion:
         action=record.action,
         changed_fields=json.loads(record.changed) if record.changed else [],
         restored_number=record.restored_number,
+        note=record.note,
     )

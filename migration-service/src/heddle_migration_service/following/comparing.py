@@ -1,0 +1,159 @@
+"""Reading what changed in LAMB's database: all at once, so that no lock is held for long."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from google.protobuf.message import Message
+from heddle.assistant.v1 import following_pb2 as pb
+
+from heddle_migration_service.following.rows import (
+    SHARES,
+    SOURCES,
+    Changed,
+    Known,
+    Source,
+    changed_rows,
+)
+from heddle_migration_service.lamb import users
+from heddle_migration_service.lamb.errors import LambDatabaseError, explained
+from heddle_migration_service.lamb.organizations import (
+    UNASSIGNED,
+    OrganizationSlugs,
+    organization_row,
+)
+from heddle_migration_service.lamb.snapshot import opened
+from heddle_migration_service.lamb.tables import LambTables, lamb_tables
+
+MAX_CHANGED = 2_000
+"""Rows that are read together. If more changed, the database is read again for the others."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Rows of one table that changed."""
+
+    source: Source
+    rows: list[tuple[Changed, Message]] = field(default_factory=list)
+    shares: dict[int, list[str]] = field(default_factory=dict)
+    """Whom assistants are shared with, by their ids."""
+    refused: list[tuple[Changed, str]] = field(default_factory=list)
+    """Rows that cannot be followed, and why."""
+    gone: list[int] = field(default_factory=list)
+    has_unassigned: bool = False
+    """Whether a row belongs to no organisation."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changed."""
+        return not (self.rows or self.refused or self.gone)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What changed, as of one moment."""
+
+    batches: list[Batch] = field(default_factory=list)
+    is_complete: bool = True
+    """Whether it has all rows that changed."""
+
+
+async def compare(path: Path, prefix: str | None, known: Mapping[Source, Known]) -> Comparison:
+    """Return what changed in the tables of a LAMB database.
+
+    Raises:
+        LambDatabaseError: There is no database, it cannot be read, or a table was emptied.
+    """
+    comparison = Comparison()
+    room = MAX_CHANGED
+    with explained(path):
+        async with opened(path) as connection:
+            tables = await lamb_tables(connection, path, prefix)
+            slugs = await _slugs(tables)
+            context = tuple(sorted(slugs.by_lamb_id.items(), key=repr))
+            for source in SOURCES:
+                if not await tables.columns(source.name):
+                    continue
+                batch, is_complete = await _table(
+                    tables, source, known[source], slugs, (context, room)
+                )
+                if batch.gone and len(batch.gone) == len(known[source].digests) and not batch.rows:
+                    raise LambDatabaseError(_EMPTIED.format(path=path, table=source.name))
+                room -= len(batch.rows) + len(batch.refused)
+                if not batch.is_empty:
+                    comparison.batches.append(batch)
+                if not is_complete:
+                    comparison.is_complete = False
+                    return comparison
+    return comparison
+
+
+_EMPTIED = (
+    "All rows of the table {table!r} of the LAMB database {path} that are followed are gone. They "
+    "stay in Heddle. If LAMB begins anew, remove HEDDLE_LAMB_DATABASE."
+)
+
+
+async def _table(
+    tables: LambTables,
+    source: Source,
+    known: Known,
+    slugs: OrganizationSlugs,
+    scope: tuple[object, int],
+) -> tuple[Batch, bool]:
+    """Return what changed in a table, and whether that is all."""
+    context, room = scope
+    batch = Batch(source)
+    ids: set[int] = set()
+    async with aclosing(changed_rows(tables, source, known, context, ids)) as batches:
+        async for changed in batches:
+            await _add(batch, tables, slugs, changed)
+            if len(batch.rows) + len(batch.refused) >= room:
+                return batch, False
+    batch.gone = sorted(known.digests.keys() - ids)
+    return batch, True
+
+
+async def _add(
+    batch: Batch, tables: LambTables, slugs: OrganizationSlugs, changed: Sequence[Changed]
+) -> None:
+    kind = batch.source.kind
+    if kind is None:
+        batch.rows += [(each, organization_row(each.row)) for each in changed]
+        return
+    drafts = await kind.drafts(tables, slugs, [each.row for each in changed])
+    for each, draft in zip(changed, drafts, strict=True):
+        if draft.error:
+            batch.refused.append((each, draft.error.message))
+            continue
+        if draft.values["organization"] is None:
+            draft.values["organization"] = UNASSIGNED
+            batch.has_unassigned = True
+        batch.rows.append((each, kind.message(**draft.values)))
+    if batch.source.table == pb.FOLLOWED_TABLE_ASSISTANTS:
+        batch.shares |= await _shares(tables, [each.id for each in changed])
+
+
+async def _shares(tables: LambTables, ids: Sequence[int]) -> dict[int, list[str]]:
+    """Return whom assistants are shared with, by their ids."""
+    rows = await tables.matching(SHARES, "assistant_id", ids, ("shared_with_user_id",))
+    numbers = {n for row in rows if (n := row.whole("shared_with_user_id")) is not None}
+    user_rows = await tables.matching(users.TABLE, "id", numbers, ("user_email",))
+    emails = {row.whole("id"): row.text("user_email") or "" for row in user_rows}
+    shares: dict[int, list[str]] = {}
+    for row in rows:
+        email = emails.get(row.whole("shared_with_user_id"), "")
+        assistant = row.whole("assistant_id")
+        if email and assistant is not None:
+            shares.setdefault(assistant, []).append(email)
+    return shares
+
+
+async def _slugs(tables: LambTables) -> OrganizationSlugs:
+    slugs = OrganizationSlugs()
+    async with aclosing(tables.batches(SOURCES[0].name, ("slug",))) as batches:
+        async for rows in batches:
+            for row in rows:
+                slugs.by_lamb_id[row.whole("id")] = organization_row(row).slug
+    return slugs

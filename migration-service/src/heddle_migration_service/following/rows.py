@@ -1,0 +1,160 @@
+"""The rows of LAMB's database, and which of them changed."""
+
+import hashlib
+import marshal
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from heddle.assistant.v1 import following_pb2 as pb
+
+from heddle_migration_service.lamb import organizations, publications
+from heddle_migration_service.lamb.assistants import ASSISTANTS
+from heddle_migration_service.lamb.kinds import Kind
+from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
+from heddle_migration_service.lamb.rubrics import RUBRICS
+from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.users import USERS
+from heddle_migration_service.lamb.values import LambRow, Value
+
+_FORM = 1
+"""Changes if other columns are read, so that a new release compares all rows."""
+_MARSHAL = 2  # equal values have equal bytes in this version
+_NOT_COMPARED = ("updated_at",)
+SHARES = "assistant_shares"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A table of LAMB that is followed."""
+
+    table: "pb.FollowedTable.ValueType"
+    name: str
+    columns: Sequence[str]
+    kind: Kind | None = None
+    """None for the organisations."""
+    related: Sequence[tuple[str, str, Sequence[str]]] = ()
+    """Other tables whose rows belong to these: name, column with the id, other columns."""
+
+
+SOURCES = (
+    Source(pb.FOLLOWED_TABLE_ORGANIZATIONS, organizations.TABLE, organizations.COLUMNS),
+    Source(
+        pb.FOLLOWED_TABLE_USERS,
+        USERS.source,
+        USERS.columns,
+        USERS,
+        [("organization_roles", "user_id", ("organization_id", "role"))],
+    ),
+    Source(
+        pb.FOLLOWED_TABLE_ASSISTANTS,
+        ASSISTANTS.source,
+        ASSISTANTS.columns,
+        ASSISTANTS,
+        [
+            (
+                publications.TABLE,
+                "assistant_id",
+                ("group_id", "group_name", "oauth_consumer_name", "created_at"),
+            ),
+            (SHARES, "assistant_id", ("shared_with_user_id",)),
+        ],
+    ),
+    Source(pb.FOLLOWED_TABLE_RUBRICS, RUBRICS.source, RUBRICS.columns, RUBRICS),
+    Source(
+        pb.FOLLOWED_TABLE_KNOWLEDGE_BASES,
+        KNOWLEDGE_BASES.source,
+        KNOWLEDGE_BASES.columns,
+        KNOWLEDGE_BASES,
+    ),
+)
+
+
+class Changed(NamedTuple):
+    """A row that may have changed."""
+
+    id: int
+    row: LambRow
+    fingerprint: int
+    digest: str
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known about the rows of a table."""
+
+    fingerprints: dict[int, int] = field(default_factory=dict)
+    """By the ids of rows that were applied, as this process sees them."""
+    digests: dict[int, str] = field(default_factory=dict)
+    """By the ids of the rows that are followed, as they are stored; empty for refused ones."""
+
+    def accept(self, changed: Changed) -> None:
+        """Count a row as applied."""
+        self.fingerprints[changed.id] = changed.fingerprint
+        self.digests[changed.id] = changed.digest
+
+    def refuse(self, changed: Changed) -> None:
+        """Count a row as refused, until it changes or `retry` is called."""
+        self.fingerprints[changed.id] = changed.fingerprint
+        self.digests[changed.id] = ""
+
+    def retry(self) -> None:
+        """Let refused rows be sent again."""
+        for identifier, digest in self.digests.items():
+            if not digest:
+                self.fingerprints.pop(identifier, None)
+
+
+async def changed_rows(
+    tables: LambTables, source: Source, known: Known, context: object, ids: set[int]
+) -> AsyncGenerator[list[Changed]]:
+    """Yield the rows of a table that changed, in batches, and add the ids of all rows to `ids`.
+
+    Args:
+        tables: Where they are.
+        source: Which table.
+        known: What was applied.
+        context: What all rows depend on.
+        ids: Is filled.
+    """
+    related = [
+        await _related(tables, table, column, columns) for table, column, columns in source.related
+    ]
+    async for names, rows in tables.tuples(source.name, source.columns):
+        compared = [i for i, name in enumerate(names) if name not in _NOT_COMPARED]
+        form = hashlib.blake2b(repr((_FORM, names)).encode()).digest()
+        changed = []
+        for values in rows:
+            identifier = values[0]
+            if not isinstance(identifier, int) or identifier <= 0:
+                continue
+            ids.add(identifier)
+            content = tuple(values[i] for i in compared)
+            whole = (content, *(each.get(identifier) for each in related), context)
+            data = marshal.dumps(whole, _MARSHAL)  # type: ignore[arg-type] # of rows
+            fingerprint = hash(data)
+            if known.fingerprints.get(identifier) == fingerprint:
+                continue
+            digest = hashlib.blake2b(data, digest_size=20, key=form).hexdigest()
+            if known.digests.get(identifier) == digest:
+                known.fingerprints[identifier] = fingerprint
+                continue
+            row = LambRow(dict(zip(names, values, strict=True)))
+            changed.append(Changed(identifier, row, fingerprint, digest))
+        if changed:
+            yield changed
+
+
+async def _related(
+    tables: LambTables, table: str, column: str, columns: Sequence[str]
+) -> dict[Value, tuple[tuple[Value, ...], ...]]:
+    """Return the rows of a table by the ids that they belong to."""
+    by_id: dict[Value, list[tuple[Value, ...]]] = defaultdict(list)
+    async for names, rows in tables.tuples(table, (column, *columns)):
+        if column not in names:
+            return {}
+        place = names.index(column)
+        for values in rows:
+            by_id[values[place]].append(tuple(values[1:]))
+    return {identifier: tuple(sorted(each, key=repr)) for identifier, each in by_id.items()}

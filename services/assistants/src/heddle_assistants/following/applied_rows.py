@@ -1,0 +1,129 @@
+"""The rows of the other database as they were applied last."""
+
+import json
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heddle.assistant.v1 import following_pb2 as pb
+from heddle_conversion import dump
+from sqlalchemy import Row, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.database.inserting import insertion
+from heddle_assistants.database.schema import followed_rows
+
+Values = Mapping[str, Any]
+"""The columns of a row by name, JSON values."""
+MAX_LISTED = 5_000
+TABLES: Mapping["pb.FollowedTable.ValueType", str] = {
+    pb.FOLLOWED_TABLE_ORGANIZATIONS: "organizations",
+    pb.FOLLOWED_TABLE_USERS: "users",
+    pb.FOLLOWED_TABLE_ASSISTANTS: "assistants",
+    pb.FOLLOWED_TABLE_RUBRICS: "rubrics",
+    pb.FOLLOWED_TABLE_KNOWLEDGE_BASES: "knowledge_bases",
+}
+"""The names of the tables, which are also those of the fields of `RowBatch`."""
+GONE = "gone"
+"""The digest of a row that is gone there."""
+_MAX_NOTE = 4_000
+
+
+@dataclass(slots=True)
+class Draft:
+    """A row that is applied."""
+
+    id: int
+    after: Values | None
+    """What it is now; None if it is gone."""
+    digest: str = ""
+    before: Values | None = None
+    """What was applied last; None if that is not known."""
+    was_gone: bool = False
+    """Whether it was gone when it was applied last."""
+    changed: bool = False
+    lost: list[str] = field(default_factory=list)
+    """The fields that changed on both sides, of which only the values from there are left."""
+    note: str = ""
+    refusal: str = ""
+
+    def differs(self, name: str) -> bool:
+        """Return whether a column changed there, or may have."""
+        assert self.after is not None  # noqa: S101 - rows that are gone have no columns
+        return self.before is None or self.before.get(name, _UNKNOWN) != self.after[name]
+
+    def was(self, name: str, value: object) -> bool:
+        """Return whether a column of the row applied last is known to have had this value."""
+        return self.before is not None and self.before.get(name, _UNKNOWN) == value
+
+
+_UNKNOWN = object()
+
+
+async def listed(connection: AsyncConnection, source: str, after: int) -> list[pb.FollowedRow]:
+    """Return the rows of a table after an id."""
+    query = (
+        select(followed_rows.c.row_id, followed_rows.c.digest)
+        .where(followed_rows.c.source == source, followed_rows.c.row_id > after)
+        .order_by(followed_rows.c.row_id)
+        .limit(MAX_LISTED)
+    )
+    return [
+        pb.FollowedRow(id=number, gone=True)
+        if digest == GONE
+        else pb.FollowedRow(id=number, digest=digest)
+        for number, digest in await connection.execute(query)
+    ]
+
+
+async def read_applied(
+    connection: AsyncConnection, source: str, drafts: Iterable[Draft]
+) -> dict[int, Row[Any]]:
+    """Set what was applied last, and return the rows that say so."""
+    by_id = {draft.id: draft for draft in drafts}
+    query = select(followed_rows).where(
+        followed_rows.c.source == source, followed_rows.c.row_id.in_(by_id)
+    )
+    rows = {row.row_id: row for row in await connection.execute(query)}
+    for number, row in rows.items():
+        draft = by_id[number]
+        draft.was_gone = row.digest == GONE
+        if row.document:
+            draft.before = json.loads(zlib.decompress(row.document))
+    return rows
+
+
+async def write_applied(
+    connection: AsyncConnection,
+    source: str,
+    drafts: Iterable[Draft],
+    former: Mapping[int, Row[Any]],
+) -> None:
+    """Store what was applied. A refused row keeps what was applied last, and will be sent again."""
+    values = [_values(source, draft, former.get(draft.id)) for draft in drafts]
+    if not values:
+        return
+    query = insertion(connection, followed_rows)
+    names = [c.name for c in followed_rows.c if not c.primary_key]
+    anew = {name: query.excluded[name] for name in names}
+    statement = query.on_conflict_do_update(index_elements=["source", "row_id"], set_=anew)
+    await connection.execute(statement, values)
+
+
+def _values(source: str, draft: Draft, former: Row[Any] | None) -> dict[str, Any]:
+    document = draft.before if draft.refusal or draft.after is None else draft.after
+    digest = draft.digest if draft.after is not None else GONE
+    notes = [draft.note, "" if former is None else former.note]
+    refusal = draft.refusal.replace("\0", "")
+    is_new = draft.note or (refusal and (former is None or former.refusal != refusal))
+    return {
+        "source": source,
+        "row_id": draft.id,
+        "digest": "" if draft.refusal else digest,
+        "document": b"" if document is None else zlib.compress(dump(document).encode()),
+        "noted_at": int(time.time()) if is_new else former.noted_at if former else None,
+        "note": "\n".join(filter(None, notes))[:_MAX_NOTE].replace("\0", ""),
+        "refusal": refusal,
+    }

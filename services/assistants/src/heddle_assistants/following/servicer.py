@@ -1,0 +1,81 @@
+"""`heddle.assistant.v1.FollowingService`."""
+
+from heddle.assistant.v1 import following_pb2 as pb
+from heddle.assistant.v1 import following_pb2_grpc as pb_grpc
+from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.permissions import require_administrator, require_service
+
+from heddle_assistants.database.engine import Database
+from heddle_assistants.following.applied_rows import TABLES, listed
+from heddle_assistants.following.applying import Applying, applied
+from heddle_assistants.following.claims import Claims
+from heddle_assistants.repository.batches import MAX_ROWS
+
+_MAX_CLAIMANT = 64
+_MAX_DIGEST = 64
+
+
+class FollowingServicer(pb_grpc.FollowingServiceServicer):
+    """Translates between the contract and the tables."""
+
+    def __init__(self, database: Database, claims: Claims, applying: Applying) -> None:
+        self._database = database
+        self._claims = claims
+        self._applying = applying
+
+    async def ClaimFollowing(
+        self, request: pb.ClaimFollowingRequest, context: Context
+    ) -> pb.ClaimFollowingResponse:
+        """Claim the following."""
+        require_service(caller().identity)
+        fits = 0 < len(request.claimant) <= _MAX_CLAIMANT
+        _require(fits, "claimant", f"must have 1 to {_MAX_CLAIMANT} characters")
+        return pb.ClaimFollowingResponse(claimed=await self._claims.claim(request))
+
+    async def ListFollowedRows(
+        self, request: pb.ListFollowedRowsRequest, context: Context
+    ) -> pb.ListFollowedRowsResponse:
+        """List rows that were applied."""
+        require_service(caller().identity)
+        _require_table(request.table)
+        async with self._database.reading() as connection:
+            rows = await listed(connection, TABLES[request.table], request.after_id)
+        return pb.ListFollowedRowsResponse(rows=rows)
+
+    async def FollowRows(
+        self, request: pb.FollowRowsRequest, context: Context
+    ) -> pb.FollowRowsResponse:
+        """Apply rows."""
+        require_service(caller().identity)
+        _require_table(request.table)
+        names = [field.name for field, _ in request.rows.ListFields()]
+        _require(names in ([], [TABLES[request.table]]), "rows", "must be rows of the table")
+        rows = getattr(request.rows, TABLES[request.table])
+        for name, count in (
+            ("rows", len(rows)),
+            ("gone_ids", len(request.gone_ids)),
+            ("refusals", len(request.refusals)),
+        ):
+            _require(count <= MAX_ROWS, name, f"must be at most {MAX_ROWS}")
+        _require(len(request.digests) == len(rows), "digests", "must be one for each row")
+        longest = max(map(len, request.digests), default=0)
+        _require(longest <= _MAX_DIGEST, "digests", f"must have at most {_MAX_DIGEST} characters")
+        drafts = await self._applying.run(request)
+        return pb.FollowRowsResponse(rows=map(applied, drafts))
+
+    async def GetFollowing(
+        self, request: pb.GetFollowingRequest, context: Context
+    ) -> pb.GetFollowingResponse:
+        """Return the state of the following."""
+        require_administrator(caller().identity)
+        return await self._claims.status()
+
+
+def _require_table(table: int) -> None:
+    _require(table in TABLES, "table", "is not followed")
+
+
+def _require(is_fulfilled: bool, field: str, problem: str) -> None:  # noqa: FBT001 - a condition
+    if not is_fulfilled:
+        raise InvalidRequestError("The request is not valid.", [Violation(field, problem)])
