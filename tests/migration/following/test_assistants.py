@@ -69,7 +69,7 @@ async def test_a_tool_added_in_heddle_stays_when_lamb_changes_the_model(both: Fo
     both.edit("assistants", 3, api_callback=json.dumps({**METADATA, "llm": "gpt-5"}))
     await both.until(lambda rows: "gpt-5" in rows[3]["metadata"])
     assistant = await both.assistant(3)
-    assert [tool.type for tool in assistant.tools] == ["simple_rag", "calculator"]
+    assert [tool.tool for tool in assistant.tools] == ["simple_rag", "calculator"]
     assert assistant.model.model == "gpt-5"
     newest = (await both.versions(3))[0]
     assert (newest.action, newest.note) == ("follow", "")
