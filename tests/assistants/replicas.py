@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +45,10 @@ class Replica(Service):
 
 
 @asynccontextmanager
-async def replica(database_url: str, log: Path, **settings: str) -> AsyncIterator[Replica]:
-    """Run both services until the block is left."""
+async def replica(
+    database_url: str, log: Path, tracer: Sequence[str] = (), **settings: str
+) -> AsyncIterator[Replica]:
+    """Run both services until the block is left, the migration service under a tracer."""
     assistants, migration = (f"127.0.0.1:{free_port()}" for _ in range(2))
     environment = {
         **os.environ,
@@ -64,8 +66,10 @@ async def replica(database_url: str, log: Path, **settings: str) -> AsyncIterato
     }
     async with AsyncExitStack() as stack:
 
-        async def start(module: str, address: str) -> tuple[Process, grpc.aio.Channel]:
-            process = stack.enter_context(_process(module, environment, log))
+        async def start(
+            module: str, address: str, tracer: Sequence[str] = ()
+        ) -> tuple[Process, grpc.aio.Channel]:
+            process = stack.enter_context(_process(module, environment, log, tracer))
             opened = channel(address, secret=SecretStr(SECRET))
             connection = await stack.enter_async_context(opened)
             await _wait_until_ready(connection, process, log)
@@ -73,15 +77,17 @@ async def replica(database_url: str, log: Path, **settings: str) -> AsyncIterato
 
         # The second calls the first. If it started earlier, it would fail calls for a second.
         first, to_assistants = await start("heddle_assistants", assistants)
-        second, to_migration = await start("heddle_migration_service", migration)
+        second, to_migration = await start("heddle_migration_service", migration, tracer)
         yield Replica(to_assistants, to_migration, assistants, first, second, log)
 
 
 @contextmanager
-def _process(module: str, environment: dict[str, str], log: Path) -> Iterator[Process]:
+def _process(
+    module: str, environment: dict[str, str], log: Path, tracer: Sequence[str]
+) -> Iterator[Process]:
     with log.open("ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own modules
-            [sys.executable, "-m", module], env=environment, stdout=output, stderr=output
+            [*tracer, sys.executable, "-m", module], env=environment, stdout=output, stderr=output
         )
     try:
         yield process

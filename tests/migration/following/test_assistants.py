@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from heddle.assistant.v1 import assistant_pb2
+from heddle.migration.v1 import record_pb2
 from heddle_conversion.identifiers import DELETED_OWNER
 from migration.following.following import METADATA, TUTOR, Followed, following, small_lamb
 
@@ -111,8 +113,6 @@ async def test_a_model_changed_on_both_sides_is_lambs_and_noted(both: Followed) 
 
 
 async def test_an_assistant_deleted_in_heddle_and_edited_in_lamb_is_back(both: Followed) -> None:
-    from heddle.assistant.v1 import assistant_pb2  # noqa: PLC0415
-
     request = assistant_pb2.DeleteAssistantRequest(id="3")
     await both.admin.ask(both.admin.assistants.DeleteAssistant, request)
     both.edit("assistants", 3, system_prompt="Still here.")
@@ -133,8 +133,6 @@ async def test_two_assistants_that_exchange_their_names_do_so_in_heddle(both: Fo
 async def test_an_assistant_made_in_heddle_gets_an_id_that_lamb_never_assigns(
     both: Followed,
 ) -> None:
-    from heddle.migration.v1 import record_pb2  # noqa: PLC0415
-
     record = record_pb2.Record(name="mine", metadata_json="{}")
     request = record_pb2.CreateRecordRequest(record=record)
     response = await both.admin.ask(both.admin.records.CreateRecord, request)
