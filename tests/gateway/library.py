@@ -131,12 +131,13 @@ async def library(
     connectors: Callable[[], Connectors] = Connectors,
     serve_tools: ServeTools | None = None,
     private_networks: str = "",
+    followed: Path | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Library]:
     """Yield a gateway with these settings. What it keeps lies in `folder`.
 
     The tools are scripted, unless `serve_tools` runs others at the address that it yields. Settings
-    of organisations may name servers in `private_networks`.
+    of organisations may name servers in `private_networks`. `followed` is a LAMB database.
     """
     keys = {f"key_of_{name}_0123456789": owner for name, owner in PEOPLE.items()}
     (folder / "keys").mkdir()
@@ -165,7 +166,9 @@ async def library(
         scripted = await exits.enter_async_context(
             running(others(), ServiceSettings.model_validate(quick))
         )
-        real = await exits.enter_async_context(running(both_services(kept), kept))
+        real = await exits.enter_async_context(
+            running(both_services(kept, followed=followed), kept)
+        )
         to_others = await exits.enter_async_context(
             channel(scripted.address, secret=kept.identity_secret)
         )

@@ -12,6 +12,8 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
+    following_pb2,
+    following_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
     questions_pb2,
@@ -67,6 +69,7 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "connector": (connector_pb2,),
     "assistants": (
         assistant_pb2,
+        following_pb2,
         jobs_pb2,
         questions_pb2,
         sharing_pb2,
@@ -116,6 +119,7 @@ class ServiceClients:
         self.questions = questions_pb2_grpc.QuestionServiceStub(assistants)
         self.sharing = sharing_pb2_grpc.SharingServiceStub(assistants)
         self.versions = versions_pb2_grpc.VersionServiceStub(assistants)
+        self.following = following_pb2_grpc.FollowingServiceStub(assistants)
         self.jobs = jobs_pb2_grpc.JobServiceStub(assistants)
         self.migration = migration_pb2_grpc.MigrationServiceStub(migration)
         self.records = record_pb2_grpc.RecordServiceStub(migration)

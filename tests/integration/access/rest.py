@@ -316,6 +316,7 @@ ROUTES: dict[str, Route] = {
     "POST /mcp/pins of an address": Route(
         NOT_FOUND, lambda _: {"json": {"organization": "uni", "url": "https://mcp.example/mcp"}}
     ),
+    "GET /migration/following": Route(REFUSED, lambda _: {}),
     "GET /migration/jobs": Route(REFUSED, lambda _: {}),
     "POST /migration/jobs": Route(REFUSED, lambda _: {"json": {"kind": "sweep"}}),
     "GET /migration/jobs/{id}": Route(REFUSED, lambda _: {"path": {"id": 1}}),

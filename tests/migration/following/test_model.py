@@ -235,7 +235,8 @@ class Run:
         edits = [name for name in model.lamb if model.lamb[name] != model.applied[name]]
         if model.deleted and edits and model.lamb["there"]:
             model.deleted = False
-            lost.add("deletion")
+            if model.applied["there"]:  # else LAMB had deleted it, too
+                lost.add("deletion")
         for name in edits:
             mine, theirs = model.heddle[name], model.lamb[name]
             if name == "users":

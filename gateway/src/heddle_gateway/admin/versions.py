@@ -50,13 +50,17 @@ class Version(Model):
     author: str | None = Field(description="Who saved it; null if that is unknown.")
     action: str = Field(
         description="`create`, `update`, `publish`, `unpublish`, `share`, `hand_over`, `delete`, "
-        "`undelete`, `restore`, `import`, `migrate` or `rollback`; `initial` for the state before "
-        "the first save that was stored."
+        "`undelete`, `restore`, `import`, `follow`, `migrate` or `rollback`; `initial` for the "
+        "state before the first save that was stored."
     )
     changed_fields: list[str] = Field(
         description="The fields that differ from the version before, such as `model.model`."
     )
     restored_number: int | None = Field(description="The version that this one restored.")
+    note: str = Field(
+        description="What somebody should look at, else empty: the fields that changed in LAMB "
+        "and in Heddle."
+    )
 
 
 class VersionPage(Model):

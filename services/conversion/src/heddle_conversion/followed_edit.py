@@ -1,7 +1,7 @@
 """What a change in LAMB's database makes of metadata that may have changed in Heddle, too."""
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heddle_conversion.bindings import normal, numbered
@@ -9,6 +9,8 @@ from heddle_conversion.columns import LegacyColumns, collections_of, top_k_of
 from heddle_conversion.errors import MalformedMetadataError, NewerFormatError
 from heddle_conversion.json_text import dump, parse, same
 from heddle_conversion.legacy_edit import legacy_edit
+from heddle_conversion.legacy_view import legacy_fields
+from heddle_conversion.unmapped_fields import UNMAPPED_FIELDS
 from heddle_conversion.versions import VERSION_KEY, convert_checked
 
 _TOOLS = "tools"
@@ -55,14 +57,14 @@ def followed_edit(
     known = None if before is None else _document(before)
     if mine is None or theirs is None:
         is_edited = before is None or stored.text != before.text
-        lost = tuple(_changed(known, mine)) if mine is not None else ("metadata",)
+        lost = _outermost(_changed(known, mine)) if mine is not None else ("metadata",)
         return FollowedEdit(after.text, None, lost if is_edited and stored != after else ())
     if same(mine, known):
         return FollowedEdit(dump(theirs), theirs, ())
     document = _merged(mine, stored.columns, before, after)
     edits = _changed(known, mine)
     values, results = dict(_fields(mine)), dict(_fields(document))
-    lost = tuple(name for name in edits if not _equal(values, results, name))
+    lost = _outermost([name for name in edits if not _equal(values, results, name)])
     return FollowedEdit(dump(document), document, lost, is_merged=True)
 
 
@@ -137,6 +139,11 @@ def _changed(known: dict[str, Any] | None, mine: dict[str, Any]) -> list[str]:
     return sorted(name for name in names if not _equal(before, after, name))
 
 
+def _outermost(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names without the members of what is named itself."""
+    return tuple(name for name in names if not any(name.startswith(f"{other}.") for other in names))
+
+
 def _equal(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
     before, after = one.get(name, _ABSENT), other.get(name, _ABSENT)
     if before is _ABSENT or after is _ABSENT:
@@ -144,14 +151,15 @@ def _equal(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
     return same(before, after)
 
 
-def _fields(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _fields(document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the names and values of a document, with the members of each tool on their own."""
+    yield from legacy_fields(document).items()
     for key, value in document.items():
-        if key not in (VERSION_KEY, _TOOLS):
+        if key not in (VERSION_KEY, _TOOLS, UNMAPPED_FIELDS):
             yield _NAMES.get(key, key), value
     for tool in numbered(normal(document.get(_TOOLS)).bindings):
         path = f"{_TOOLS}[{tool['id']}]"
-        yield path, tool["type"]
+        yield path, tool["type"]  # a tool that is there on one side only
         for key, value in tool.items():
             if key != "config":
                 yield f"{path}.{key}", value

@@ -43,6 +43,7 @@ const ACTIONS: Record<string, Key> = {
   undelete: "versions.action.undelete",
   restore: "versions.action.restore",
   import: "versions.action.import",
+  follow: "versions.action.follow",
   migrate: "versions.action.migrate",
   rollback: "versions.action.rollback",
 };
