@@ -78,14 +78,14 @@ class Followed:
         """Wait until the rows of a table fulfil a condition; return how long that took."""
         began = time.monotonic()
         while True:
-            found = await self.stored(table)
-            if holds(found):
+            records = await self.stored(table)
+            if holds(records):
                 return time.monotonic() - began
-            assert time.monotonic() < began + seconds, found
+            assert time.monotonic() < began + seconds, records
 
     async def until_column(self, identifier: int, column: str, value: object) -> float:
         """Wait until an assistant has a value."""
-        return await self.until(lambda found: found.get(identifier, {}).get(column) == value)
+        return await self.until(lambda records: records.get(identifier, {}).get(column) == value)
 
     async def assistant(self, identifier: int) -> assistant_pb2.Assistant:
         """Return an assistant as the service does."""

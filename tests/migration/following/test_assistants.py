@@ -84,7 +84,7 @@ async def test_collections_that_change_in_lamb_reach_the_tool(both: Followed) ->
     both.edit("assistants", 3, RAG_collections="7", RAG_Top_k=5)
     await both.until(lambda rows: '"7"' in rows[3]["metadata"])
     config = (await both.assistant(3)).tools[0].config
-    assert (list(config["collections"]), config["top_k"]) == (["7"], 5)
+    assert (list(config.get_or_create_list("collections")), config["top_k"]) == (["7"], 5)
 
 
 async def test_of_a_field_changed_on_both_sides_lamb_wins_and_a_note_names_the_version(
@@ -130,7 +130,7 @@ async def test_two_assistants_that_exchange_their_names_do_so_in_heddle(both: Fo
     await both.until(lambda rows: (rows[3]["name"], rows[4]["name"]) == ("1_other", "1_tutor"))
 
 
-async def test_an_assistant_made_in_heddle_gets_an_id_that_lamb_never_assigns(
+async def test_an_assistant_created_in_heddle_gets_an_id_that_lamb_never_assigns(
     both: Followed,
 ) -> None:
     record = record_pb2.Record(name="mine", metadata_json="{}")

@@ -104,11 +104,11 @@ async def test_an_interrupted_following_goes_on_and_applies_each_row_once(
     assert 0 < counts[0] < ROWS
     async with replica(database_url, tmp_path / "log", **settings) as service:
         sides = both_sides(lamb, database, service)
-        await sides.until(lambda found: len(found) == ROWS + 1, seconds=60)
+        await sides.until(lambda records: len(records) == ROWS + 1, seconds=60)
         sides.edit("assistants", 3, system_prompt="The last edit.")
         await sides.until_column(3, "system_prompt", "The last edit.")
-        found = await sides.stored()
+        records = await sides.stored()
         status = await sides.status()
-    assert {row["revision"] for key, row in found.items() if key != 3} == {1}
-    assert found[3]["revision"] == 2
+    assert {row["revision"] for key, row in records.items() if key != 3} == {1}
+    assert records[3]["revision"] == 2
     assert not status.notes

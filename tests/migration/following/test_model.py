@@ -304,7 +304,7 @@ class Following:
         self.known: dict[Source, Known] = {}
 
     async def once(self) -> None:
-        """Compare and apply. Some of the time, a process that was just started does."""
+        """Compare and apply. Some of the time, a process that has started anew does."""
         if not self.known or random.random() < 0.1:  # noqa: S311 - a test's dice
             self.known = {each: await self.applying.known(each) for each in SOURCES}
         comparison = await compare(self.path, None, self.known)

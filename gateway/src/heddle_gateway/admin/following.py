@@ -22,7 +22,7 @@ class FollowedTable(Model):
 
 
 class FollowedNote(Model):
-    """A row that somebody should look at."""
+    """A row that an operator should look at."""
 
     table: str
     row_id: int = Field(description="Its id in LAMB.")

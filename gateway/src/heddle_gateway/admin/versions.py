@@ -58,7 +58,7 @@ class Version(Model):
     )
     restored_number: int | None = Field(description="The version that this one restored.")
     note: str = Field(
-        description="What somebody should look at, else empty: the fields that changed in LAMB "
+        description="What the author should look at, else empty: the fields that changed in LAMB "
         "and in Heddle."
     )
 

@@ -49,7 +49,7 @@ class AssistantVersion(_message.Message):
     restored_number: _builtins.int
     """The number of the version that was restored, if `action` is `restore`."""
     note: _builtins.str
-    """What somebody should look at: of a version with the action `follow`, the fields that were changed
+    """What the author should look at: of a version with the action `follow`, the fields that were changed
     here and in LAMB. Empty otherwise.
     """
     @_builtins.property

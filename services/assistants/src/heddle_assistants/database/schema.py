@@ -181,8 +181,8 @@ assistant_versions = Table(
     _text("note"),
 )
 """What assistants were after each change. `number` is the `revision` that the row had then,
-`changed` a JSON array of names, `document` what `snapshots.py` makes of the row, `note` what a
-person should look at."""
+`changed` a JSON array of names, `document` what `snapshots.py` makes of the row, `note` what the
+author should look at."""
 
 saved_questions = Table(
     "saved_questions",

@@ -43,7 +43,7 @@ class Applying:
         """Apply rows; return what became of each.
 
         Raises:
-            AlreadyExistsError: Somebody used the name of an assistant at the same time.
+            AlreadyExistsError: Another user took the name of an assistant at the same time.
             ConflictError: Another process follows.
         """
         source = TABLES[request.table]

@@ -52,7 +52,7 @@ async def save(  # noqa: PLR0913 - the last ones are named, and rare
         after: What was written. If the revision is that of `before`, nothing was.
         converted: The row before in the newest format, if it was of another one.
         restored: The number of the version that was restored.
-        note: What somebody should look at.
+        note: What the author should look at.
     """
     change = change_of(action, before, after)
     changes.append(change)
