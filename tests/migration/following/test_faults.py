@@ -1,5 +1,7 @@
 """What Heddle does when LAMB's database, or a row of it, cannot be followed."""
 
+import asyncio
+import gc
 import json
 import os
 import shutil
@@ -11,7 +13,9 @@ from assistants.database.rows import add_assistant, add_organization
 from assistants.serving import serving
 from heddle.health.v1 import health_pb2, health_pb2_grpc
 from heddle_assistants.database.engine import Database, open_database
+from heddle_migration_service.following.comparing import MAX_CHANGED, compare
 from heddle_migration_service.following.file_state import file_state
+from heddle_migration_service.following.rows import SOURCES, Known
 from heddle_migration_service.lamb import UNASSIGNED
 from heddle_migration_service.lamb.mounts import is_remote
 from migration.following.following import (
@@ -161,6 +165,27 @@ async def test_imported_rows_are_followed_from_what_the_import_brought(
         assert row["description"] == "Heddle's"
         newest = (await sides.versions(3))[0]
         assert (newest.action, newest.note) == ("follow", "")
+
+
+async def test_a_comparison_of_many_rows_takes_several_steps_and_ends(tmp_path: Path) -> None:
+    lamb = small_lamb(tmp_path / "lamb_v4.db")
+    count = 2 * MAX_CHANGED
+    lamb.add("assistants", *({**TUTOR, "id": 10 + n, "name": f"1_n{n}"} for n in range(count)))
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    known = {source: Known() for source in SOURCES}
+    sizes = []
+    for _ in range(4):
+        comparison = await compare(lamb.path, None, known)
+        for batch in comparison.batches:
+            for changed, _message in batch.rows:
+                known[batch.source].accept(changed)
+        sizes.append((sum(len(each.rows) for each in comparison.batches), comparison.is_complete))
+    gc.collect()
+    await asyncio.sleep(0)
+    assert sum(size for size, _ in sizes) == count + 4
+    assert [is_complete for _, is_complete in sizes] == [False, False, True, True]
+    assert failures == []
 
 
 def test_a_write_of_the_same_size_changes_the_state_or_it_is_not_settled(tmp_path: Path) -> None:

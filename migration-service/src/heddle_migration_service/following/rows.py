@@ -3,7 +3,8 @@
 import hashlib
 import marshal
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -121,29 +122,42 @@ async def changed_rows(
     related = [
         await _related(tables, table, column, columns) for table, column, columns in source.related
     ]
-    async for names, rows in tables.tuples(source.name, source.columns):
-        compared = [i for i, name in enumerate(names) if name not in _NOT_COMPARED]
-        form = hashlib.blake2b(repr((_FORM, names)).encode()).digest()
-        changed = []
-        for values in rows:
-            identifier = values[0]
-            if not isinstance(identifier, int) or identifier <= 0:
-                continue
-            ids.add(identifier)
-            content = tuple(values[i] for i in compared)
-            whole = (content, *(each.get(identifier) for each in related), context)
-            data = marshal.dumps(whole, _MARSHAL)  # type: ignore[arg-type] # of rows
-            fingerprint = hash(data)
-            if known.fingerprints.get(identifier) == fingerprint:
-                continue
-            digest = hashlib.blake2b(data, digest_size=20, key=form).hexdigest()
-            if known.digests.get(identifier) == digest:
-                known.fingerprints[identifier] = fingerprint
-                continue
-            row = LambRow(dict(zip(names, values, strict=True)))
-            changed.append(Changed(identifier, row, fingerprint, digest))
-        if changed:
-            yield changed
+    async with aclosing(tables.tuples(source.name, source.columns)) as batches:
+        async for names, rows in batches:
+            if changed := _changed(names, rows, related, known, context, ids):
+                yield changed
+
+
+def _changed(
+    names: list[str],
+    rows: Sequence[tuple[Value, ...]],
+    related: Sequence[Mapping[Value, object]],
+    known: Known,
+    context: object,
+    ids: set[int],
+) -> list[Changed]:
+    """Return those rows of a batch that changed."""
+    compared = [i for i, name in enumerate(names) if name not in _NOT_COMPARED]
+    form = hashlib.blake2b(repr((_FORM, names)).encode()).digest()
+    changed = []
+    for values in rows:
+        identifier = values[0]
+        if not isinstance(identifier, int) or identifier <= 0:
+            continue
+        ids.add(identifier)
+        content = tuple(values[i] for i in compared)
+        whole = (content, *(each.get(identifier) for each in related), context)
+        data = marshal.dumps(whole, _MARSHAL)  # type: ignore[arg-type] # of rows
+        fingerprint = hash(data)
+        if known.fingerprints.get(identifier) == fingerprint:
+            continue
+        digest = hashlib.blake2b(data, digest_size=20, key=form).hexdigest()
+        if known.digests.get(identifier) == digest:
+            known.fingerprints[identifier] = fingerprint
+            continue
+        row = LambRow(dict(zip(names, values, strict=True)))
+        changed.append(Changed(identifier, row, fingerprint, digest))
+    return changed
 
 
 async def _related(
@@ -151,10 +165,11 @@ async def _related(
 ) -> dict[Value, tuple[tuple[Value, ...], ...]]:
     """Return the rows of a table by the ids that they belong to."""
     by_id: dict[Value, list[tuple[Value, ...]]] = defaultdict(list)
-    async for names, rows in tables.tuples(table, (column, *columns)):
-        if column not in names:
-            return {}
-        place = names.index(column)
-        for values in rows:
-            by_id[values[place]].append(tuple(values[1:]))
+    async with aclosing(tables.tuples(table, (column, *columns))) as batches:
+        async for names, rows in batches:
+            if column not in names:
+                return {}
+            place = names.index(column)
+            for values in rows:
+                by_id[values[place]].append(tuple(values[1:]))
     return {identifier: tuple(sorted(each, key=repr)) for identifier, each in by_id.items()}
