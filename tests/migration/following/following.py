@@ -1,5 +1,6 @@
 """A LAMB database that Heddle follows, with what tests do on both sides."""
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -18,10 +19,10 @@ from heddle.assistant.v1 import (
 )
 from heddle.migration.v1 import record_pb2
 from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.schema import assistants
+from heddle_assistants.database.schema import assistants, followed_rows
 from migration.lamb.lamb_database import Lamb
 from migration.lamb.running import rows
-from sqlalchemy import Table
+from sqlalchemy import Table, func, select
 
 METADATA: dict[str, Any] = {
     "prompt_processor": "simple_augment",
@@ -86,6 +87,17 @@ class Followed:
     async def until_column(self, identifier: int, column: str, value: object) -> float:
         """Wait until an assistant has a value."""
         return await self.until(lambda records: records.get(identifier, {}).get(column) == value)
+
+    async def until_followed(self, table: str, count: int) -> None:
+        """Wait until Heddle has stored how many rows of a table it follows."""
+        async with asyncio.timeout(30):
+            while await self._followed(table) < count:
+                pass
+
+    async def _followed(self, table: str) -> int:
+        async with self.database.reading() as connection:
+            query = select(func.count()).select_from(followed_rows)
+            return await connection.scalar(query.where(followed_rows.c.source == table)) or 0
 
     async def assistant(self, identifier: int) -> assistant_pb2.Assistant:
         """Return an assistant as the service does."""

@@ -32,7 +32,7 @@ from migration.lamb.lamb_database import Lamb
 @pytest.fixture
 async def both(database_url: str, tmp_path: Path) -> AsyncIterator[Followed]:
     async with following(database_url, small_lamb(tmp_path / "lamb_v4.db")) as sides:
-        await sides.until(lambda rows: 3 in rows)
+        await sides.until_followed("assistants", 1)
         yield sides
 
 

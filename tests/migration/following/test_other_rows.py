@@ -29,7 +29,7 @@ async def both(database_url: str, tmp_path: Path) -> AsyncIterator[Followed]:
     lamb.add("rubrics", {"id": 9, "rubric_id": "essay", "rubric_data": "{}"})
     lamb.add("kb_registry", {"id": 2, "kb_id": "17", "kb_name": "Optics"})
     async with following(database_url, lamb) as sides:
-        await sides.until(lambda rows: 2 in rows, knowledge_bases)
+        await sides.until_followed("knowledge_bases", 1)
         yield sides
 
 
@@ -157,6 +157,7 @@ async def test_a_rubric_that_lamb_deletes_is_deleted_unless_it_changed_in_heddle
         {"id": 11, "rubric_id": "other", "rubric_data": "{}"},
     )
     await both.until(lambda rows: {10, 11} <= rows.keys(), rubrics)
+    await both.until_followed("rubrics", 3)
     async with both.database.writing() as connection:
         query = update(rubrics).where(rubrics.c.id == 10)
         await connection.execute(query.values(title="Heddle's"))
@@ -174,7 +175,7 @@ async def test_a_row_with_the_id_of_another_one_is_refused_and_follows_when_it_i
     both: Followed,
 ) -> None:
     both.lamb.add("rubrics", {"id": 12, "rubric_id": "essay_2", "rubric_data": "{}"})
-    await both.until(lambda rows: 12 in rows, rubrics)
+    await both.until_followed("rubrics", 2)
     async with both.database.writing() as connection:
         query = update(rubrics).where(rubrics.c.id == 12)
         await connection.execute(query.values(rubric_id="heddles"))
