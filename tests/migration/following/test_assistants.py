@@ -18,6 +18,7 @@ async def both(database_url: str, tmp_path: Path) -> AsyncIterator[Followed]:
         yield sides
 
 
+@pytest.mark.alone
 async def test_a_prompt_that_changes_in_lamb_is_in_heddle_within_two_seconds(
     both: Followed,
 ) -> None:
@@ -25,6 +26,7 @@ async def test_a_prompt_that_changes_in_lamb_is_in_heddle_within_two_seconds(
     assert await both.until_column(3, "system_prompt", "Be exact.") < 2
 
 
+@pytest.mark.alone
 async def test_two_edits_of_one_length_in_one_moment_both_arrive(both: Followed) -> None:
     for prompt in ("Be exact!", "Be quick!", "Be exact?", "Be quick?"):
         both.edit("assistants", 3, system_prompt=prompt)

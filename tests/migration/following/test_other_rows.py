@@ -20,7 +20,10 @@ from heddle_assistants.database.schema import (
 from migration.following.following import Followed, following, small_lamb
 from migration.lamb.lamb_database import PROVIDERS
 from migration.lamb.running import KEYS, everything
+from runtime.examples import mostly_on
 from sqlalchemy import update
+
+pytestmark = mostly_on("dialect", "sqlite", "postgresql")
 
 
 @pytest.fixture
