@@ -7,6 +7,7 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 from heddle.assistant.v1 import following_pb2 as pb
+from heddle_conversion import dump
 
 from heddle_migration_service.following.rows import (
     SHARES,
@@ -23,6 +24,7 @@ from heddle_migration_service.lamb.organizations import (
     OrganizationSlugs,
     organization_row,
 )
+from heddle_migration_service.lamb.prices import Prices, lamb_prices
 from heddle_migration_service.lamb.snapshot import opened
 from heddle_migration_service.lamb.tables import LambTables, lamb_tables
 
@@ -59,6 +61,22 @@ class Comparison:
     """Whether it has all rows that changed."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What rows depend on besides their own tables."""
+
+    slugs: OrganizationSlugs
+    prices: Prices
+    room: int
+    """How many rows there is room for."""
+
+    def of(self, source: Source) -> object:
+        """Return what all rows of a table depend on, for comparisons."""
+        if source.kind is None:
+            return dump(self.prices)
+        return tuple(sorted(self.slugs.by_lamb_id.items(), key=repr))
+
+
 async def compare(path: Path, prefix: str | None, known: Mapping[Source, Known]) -> Comparison:
     """Return what changed in the tables of a LAMB database.
 
@@ -70,13 +88,12 @@ async def compare(path: Path, prefix: str | None, known: Mapping[Source, Known])
     with explained(path):
         async with opened(path) as connection:
             tables = await lamb_tables(connection, path, prefix)
-            slugs = await _slugs(tables)
-            context = tuple(sorted(slugs.by_lamb_id.items(), key=repr))
+            slugs, prices = await _slugs(tables), await lamb_prices(tables)
             for source in SOURCES:
                 if not await tables.columns(source.name):
                     continue
                 batch, is_complete = await _table(
-                    tables, source, known[source], slugs, (context, room)
+                    tables, source, known[source], _Context(slugs, prices, room)
                 )
                 if batch.gone and len(batch.gone) == len(known[source].digests) and not batch.rows:
                     raise LambDatabaseError(_EMPTIED.format(path=path, table=source.name))
@@ -99,30 +116,29 @@ async def _table(
     tables: LambTables,
     source: Source,
     known: Known,
-    slugs: OrganizationSlugs,
-    scope: tuple[object, int],
+    context: _Context,
 ) -> tuple[Batch, bool]:
     """Return what changed in a table, and whether that is all."""
-    context, room = scope
     batch = Batch(source)
     ids: set[int] = set()
-    async with aclosing(changed_rows(tables, source, known, context, ids)) as batches:
+    of_all = context.of(source)
+    async with aclosing(changed_rows(tables, source, known, of_all, ids)) as batches:
         async for changed in batches:
-            await _add(batch, tables, slugs, changed)
-            if len(batch.rows) + len(batch.refused) >= room:
+            await _add(batch, tables, context, changed)
+            if len(batch.rows) + len(batch.refused) >= context.room:
                 return batch, False
     batch.gone = sorted(known.digests.keys() - ids)
     return batch, True
 
 
 async def _add(
-    batch: Batch, tables: LambTables, slugs: OrganizationSlugs, changed: Sequence[Changed]
+    batch: Batch, tables: LambTables, context: _Context, changed: Sequence[Changed]
 ) -> None:
     kind = batch.source.kind
     if kind is None:
-        batch.rows += [(each, organization_row(each.row)) for each in changed]
+        batch.rows += [(each, organization_row(each.row, context.prices)) for each in changed]
         return
-    drafts = await kind.drafts(tables, slugs, [each.row for each in changed])
+    drafts = await kind.drafts(tables, context.slugs, [each.row for each in changed])
     for each, draft in zip(changed, drafts, strict=True):
         if draft.error:
             batch.refused.append((each, draft.error.message))
@@ -155,5 +171,5 @@ async def _slugs(tables: LambTables) -> OrganizationSlugs:
     async with aclosing(tables.batches(SOURCES[0].name, ("slug",))) as batches:
         async for rows in batches:
             for row in rows:
-                slugs.by_lamb_id[row.whole("id")] = organization_row(row).slug
+                slugs.by_lamb_id[row.whole("id")] = organization_row(row, {}).slug
     return slugs
