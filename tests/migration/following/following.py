@@ -20,7 +20,7 @@ from heddle.assistant.v1 import (
 from heddle.migration.v1 import record_pb2
 from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.schema import assistants, followed_rows
-from migration.lamb.lamb_database import Lamb
+from migration.lamb.lamb_database import TODAY, Lamb
 from migration.lamb.running import rows
 from sqlalchemy import Table, func, select
 
@@ -129,9 +129,9 @@ class Followed:
         return await self.admin.ask(stub.GetFollowing, following_pb2.GetFollowingRequest())
 
 
-def small_lamb(path: Path) -> Lamb:
+def small_lamb(path: Path, tables: dict[str, str] = TODAY) -> Lamb:
     """Make a LAMB database with an organisation, a user and an assistant."""
-    lamb = Lamb(path).make()
+    lamb = Lamb(path).make(tables)
     lamb.add("organizations", {"id": 1, "slug": "lamb", "name": "LAMB", "is_system": 1})
     lamb.add(
         "Creator_users",

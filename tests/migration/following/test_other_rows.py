@@ -18,7 +18,7 @@ from heddle_assistants.database.schema import (
     users,
 )
 from migration.following.following import Followed, following, small_lamb
-from migration.lamb.lamb_database import PROVIDERS
+from migration.lamb.lamb_database import METERED, PROVIDERS
 from migration.lamb.running import KEYS, everything
 from runtime.examples import mostly_on
 from sqlalchemy import update
@@ -135,6 +135,33 @@ async def test_a_setting_changed_on_both_sides_is_lambs_and_noted(both: Followed
     [note] = (await both.status()).notes
     assert "settings setups.model" in note.note
     assert "other" not in note.note
+
+
+async def test_prices_and_sums_of_usage_follow(database_url: str, tmp_path: Path) -> None:
+    lamb = small_lamb(tmp_path / "metered.db", METERED)
+    price = {"provider": "openai", "model_name": "gpt-x", "input_per_1m": 1, "output_per_1m": 2}
+    lamb.add("model_pricing", price)
+    lamb.add("assistant_usage_totals", {"assistant_id": 3, "prompt_tokens_total": 10})
+    async with following(database_url, lamb) as sides:
+        await sides.until(lambda rows: 3 in rows)
+        await until_cost(sides, 0)
+        sides.execute(
+            "UPDATE LAMB_assistant_usage_totals SET prompt_tokens_total = 15, cost_usd_total = 2"
+        )
+        sides.execute("UPDATE LAMB_model_pricing SET output_per_1m = 3")
+        await until_cost(sides, 2_000_000)
+        await sides.until(lambda rows: '"output": 3' in rows[1]["config"], organizations)
+        assert settings((await sides.stored(organizations))[1])["prices"] == {
+            "openai/gpt-x": {"input": 1, "output": 3}
+        }
+
+
+async def until_cost(sides: Followed, micros: int) -> None:
+    """Wait until LAMB's sums of the assistant are there."""
+    while True:
+        used = await sides.admin.used("3")
+        if used.models and used.cost_micros == micros:
+            return
 
 
 async def test_a_closed_organisation_is_closed(both: Followed) -> None:

@@ -143,7 +143,7 @@ async def _add(
         if draft.error:
             batch.refused.append((each, draft.error.message))
             continue
-        if draft.values["organization"] is None:
+        if draft.values.get("organization", "") is None:
             draft.values["organization"] = UNASSIGNED
             batch.has_unassigned = True
         batch.rows.append((each, kind.message(**draft.values)))

@@ -16,6 +16,7 @@ from heddle_migration_service.lamb.kinds import Kind
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
 from heddle_migration_service.lamb.rubrics import RUBRICS
 from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.usage import USAGE
 from heddle_migration_service.lamb.users import USERS
 from heddle_migration_service.lamb.values import LambRow, Value
 
@@ -69,6 +70,7 @@ SOURCES = (
         KNOWLEDGE_BASES.columns,
         KNOWLEDGE_BASES,
     ),
+    Source(pb.FOLLOWED_TABLE_USAGE, USAGE.source, USAGE.columns, USAGE),
 )
 
 

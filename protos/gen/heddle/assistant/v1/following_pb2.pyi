@@ -39,6 +39,8 @@ class _FollowedTableEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Followe
     """The rubrics."""
     FOLLOWED_TABLE_KNOWLEDGE_BASES: _FollowedTable.ValueType  # 5
     """The registry of knowledge bases."""
+    FOLLOWED_TABLE_USAGE: _FollowedTable.ValueType  # 6
+    """What assistants used in LAMB. It counts for their budgets beside what they used here."""
 
 class FollowedTable(_FollowedTable, metaclass=_FollowedTableEnumTypeWrapper):
     """The tables that are followed."""
@@ -55,6 +57,8 @@ FOLLOWED_TABLE_RUBRICS: FollowedTable.ValueType  # 4
 """The rubrics."""
 FOLLOWED_TABLE_KNOWLEDGE_BASES: FollowedTable.ValueType  # 5
 """The registry of knowledge bases."""
+FOLLOWED_TABLE_USAGE: FollowedTable.ValueType  # 6
+"""What assistants used in LAMB. It counts for their budgets beside what they used here."""
 Global___FollowedTable: _TypeAlias = FollowedTable  # noqa: Y015
 
 @_typing.final
@@ -257,7 +261,7 @@ class FollowRowsRequest(_message.Message):
     @_builtins.property
     def gone_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The ids of rows that are gone. Assistants are deleted, which can be taken back; users are
-        disabled; organisations are closed. Rubrics and knowledge bases are deleted unless they were
+        disabled; organisations are closed; usage stays. Rubrics and knowledge bases are deleted unless they were
         changed here. At most 500.
         """
 

@@ -24,6 +24,7 @@ TABLES: Mapping["pb.FollowedTable.ValueType", str] = {
     pb.FOLLOWED_TABLE_ASSISTANTS: "assistants",
     pb.FOLLOWED_TABLE_RUBRICS: "rubrics",
     pb.FOLLOWED_TABLE_KNOWLEDGE_BASES: "knowledge_bases",
+    pb.FOLLOWED_TABLE_USAGE: "usage",
 }
 """The names of the tables, which are also those of the fields of `RowBatch`."""
 GONE = "gone"

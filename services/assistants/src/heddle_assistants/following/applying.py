@@ -24,6 +24,7 @@ from heddle_assistants.following.assistants import COLUMNS, SHARED_WITH, apply_a
 from heddle_assistants.following.claims import require_claim
 from heddle_assistants.following.organizations import CONFIG, apply_organizations
 from heddle_assistants.following.other_tables import FOLLOWED, apply_rows
+from heddle_assistants.following.usage import USAGE, apply_usage
 from heddle_assistants.repository.writer import taken_names
 from heddle_assistants.rows.messages import column_values
 
@@ -73,6 +74,9 @@ class Applying:
             known = [draft for draft in drafts if not draft.refusal]
             await apply_organizations(connection, known, self._keys)
             return
+        if source == USAGE:
+            await apply_usage(connection, [draft for draft in drafts if not draft.refusal])
+            return
         query = select(organizations.c.slug, organizations.c.id)
         ids: dict[str, int] = {slug: n for slug, n in await connection.execute(query)}  # noqa: C416 - rows are no pairs to mypy
         for draft in drafts:
@@ -99,6 +103,8 @@ def _drafts(
         elif source == _ORGANIZATIONS:
             after = {name: after[name] for name in ("slug", "name", "status", CONFIG)}
             after["status"] = after["status"] or "active"
+        elif source == USAGE:
+            row["id"] = row["assistant_id"]
         else:
             followed = FOLLOWED[source]
             names = ("organization", followed.key.name, *followed.columns)
@@ -114,9 +120,9 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - a column of any type
 
 
 def _changes(source: str, drafts: Sequence[Draft]) -> list[Change]:
-    """Return the change of a batch. Each assistant has its own."""
+    """Return the change of a batch. Each assistant has its own; usage is no edit."""
     changed = [draft for draft in drafts if draft.changed]
-    if source == _ASSISTANTS or not changed:
+    if source in (_ASSISTANTS, USAGE) or not changed:
         return []
     ids = ranges(draft.id for draft in changed)
     contents = [[draft.after, draft.note] for draft in changed]
