@@ -1,14 +1,16 @@
 """A gateway before the real knowledge and file services, and people with keys of their own."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+from assistants.both_services import both_services
 from gateway.library import PEOPLE, SECRET
+from heddle_assistants.app import AssistantsSettings
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import ServiceClients
@@ -40,9 +42,14 @@ def key_of(person: str) -> str:
 
 
 @asynccontextmanager
-async def shelves(folder: Path, **settings: Any) -> AsyncIterator[Shelves]:
-    """Run both services and the gateway."""
-    keys = {key_of(person): who for person, who in PEOPLE.items()}
+async def shelves(
+    folder: Path,
+    more_people: Mapping[str, Mapping[str, Any]] | None = None,
+    **settings: Any,
+) -> AsyncIterator[Shelves]:
+    """Run both services and the gateway; with `more_people`, also the assistants service."""
+    people_of_all = {**PEOPLE, **(more_people or {})}
+    keys = {key_of(person): who for person, who in people_of_all.items()}
     (folder / "keys.json").write_text(json.dumps(keys))
     quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
     own = GatewaySettings.model_validate(
@@ -53,11 +60,21 @@ async def shelves(folder: Path, **settings: Any) -> AsyncIterator[Shelves]:
         store = await exits.enter_async_context(open_store(folder / "store", HashingEmbedder()))
         services = knowledge_and_files(store, folder / "uploads")
         behind = (await exits.enter_async_context(running(services, theirs))).local
-        peers = ServiceClients(*[behind] * 6)
+        accounts = behind
+        if more_people is not None:
+            url = f"sqlite:///{folder}/heddle.db"
+            own_accounts = AssistantsSettings.model_validate(
+                {**quick, "listen": "127.0.0.1:0", "database": url, "assistants_dir": folder}
+            )
+            real = await exits.enter_async_context(
+                running(both_services(own_accounts), own_accounts)
+            )
+            accounts = real.local
+        peers = ServiceClients(*[behind] * 4, accounts, accounts)
         url = f"http://{await exits.enter_async_context(serving(app(own, peers), own))}"
         people: dict[str, httpx.AsyncClient] = {}
         clients: dict[str, AsyncOpenAI] = {}
-        for person in PEOPLE:
+        for person in people_of_all:
             people[person] = await exits.enter_async_context(browser(url, key_of(person)))
             clients[person] = await exits.enter_async_context(
                 AsyncOpenAI(

@@ -29,17 +29,19 @@ async def made(shelf: Shelves, person: str = "ana", **changes: Any) -> str:
     return f"/collections/{response.json()['id']}"
 
 
-async def ingested(shelf: Shelves, path: str, name: str, text: str) -> dict[str, Any]:
+async def ingested(
+    shelf: Shelves, path: str, name: str, text: str, key: str = "ana"
+) -> dict[str, Any]:
     """Ingest a file as LAMB does, and wait for it."""
     form = {"plugin_name": "simple_ingest", "plugin_params": "{}"}
-    response = await shelf["ana"].post(
+    response = await shelf[key].post(
         f"{path}/ingest-file", data=form, files={"file": (name, text.encode())}
     )
     assert response.status_code == 200, response.text
     assert response.json()["status"] == "processing"
     async with asyncio.timeout(20):
         while True:
-            found: list[dict[str, Any]] = (await shelf["ana"].get(f"{path}/files")).json()
+            found: list[dict[str, Any]] = (await shelf[key].get(f"{path}/files")).json()
             [file] = [each for each in found if each["original_filename"] == name]
             if file["status"] != "processing":
                 return file
@@ -85,10 +87,50 @@ async def test_a_file_is_ingested_found_and_deleted(shelf: Shelves) -> None:
     assert metadata["filename"] == "Sheds"
     assert (metadata["original_filename"], metadata["chunk_index"]) == ("sheds.md", 0)
     assert "parent_text" not in metadata
-    whole = await shelf["ana"].post(f"{path}/query?plugin_name=parent_child_query", json=asked)
-    assert "It opens." in whole.json()["results"][0]["metadata"]["parent_text"]
+    assert metadata["file_url"] == metadata["original_file_url"] == file["file_url"]
+    for person, status in (("ana", 200), ("head", 200), ("eve", 404)):
+        content = await shelf[person].get(metadata["file_url"])
+        assert content.status_code == status
+        assert (content.text == text) == (status == 200)
     assert (await shelf["ana"].delete(f"{path}/files/{file['id']}")).status_code == 200
     assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["results"] == []
+
+
+async def test_parent_child_query_returns_the_section_as_data(shelf: Shelves) -> None:
+    path = await made(shelf)
+    sentences = " ".join(f"Sentence {number} is about warps and wefts." for number in range(60))
+    section = f"{sentences} A shed is a gap. {sentences}"
+    await ingested(shelf, path, "sheds.md", f"# Sheds\n\n{section}")
+    query = {"query_text": "What is a shed?", "top_k": 1}
+    found: dict[str, str] = {}
+    for name, parameters in (
+        ("simple_query", {}),
+        ("parent_child_query", {}),
+        ("parent_child_query", {"return_parent_context": False}),
+    ):
+        response = await shelf["ana"].post(
+            f"{path}/query?plugin_name={name}", json={**query, "plugin_params": parameters}
+        )
+        [result] = response.json()["results"]
+        found[f"{name} {parameters}"] = result["data"]
+    passage, parent, child = found.values()
+    assert child == passage
+    assert passage in parent
+    assert len(parent) > len(passage)
+
+
+async def test_an_owner_has_one_collection_of_a_name(shelf: Shelves) -> None:
+    path = await made(shelf)
+    again = await shelf["ana"].post("/collections", json=LAMBS)
+    assert again.status_code == 409, again.text
+    assert again.json()["detail"] == "The owner '7' has a collection 'weaving_course' already."
+    await made(shelf, owner="8")
+    assert (await shelf["ana"].patch(path, json={"name": "reeds"})).status_code == 200
+    await made(shelf)
+    responses = await asyncio.gather(
+        *(shelf["ana"].post("/collections", json={**LAMBS, "owner": "9"}) for _ in range(5))
+    )
+    assert sorted(each.status_code for each in responses) == [201, 409, 409, 409, 409]
 
 
 async def test_a_file_that_another_collection_has_stays(shelf: Shelves) -> None:

@@ -12,7 +12,7 @@ from assistants.accounts.conftest import (
     Accounts,
 )
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
 from heddle_runtime.identity import Identity
 
 
@@ -112,6 +112,28 @@ async def test_only_services_ask_who_somebody_is(accounts: Accounts, identity: I
 async def test_a_question_names_both(accounts: Accounts) -> None:
     with pytest.raises(InvalidRequestError):
         await accounts.call("ResolveUser", pb.ResolveUserRequest(email="a@b"), SERVICE)
+
+
+async def test_a_user_has_one_number(accounts: Accounts) -> None:
+    await accounts.user(BEN.subject, "uni", disabled=True)
+    for identity, disabled in ((ANN, False), (BEN, True), (EVE, False)):
+        settings = await accounts.settings(
+            owner=identity.subject, organization=identity.organization
+        )
+        request = pb.ResolveUserNumberRequest(number=settings.user_id)
+        assert await accounts.call(
+            "ResolveUserNumber", request, SERVICE
+        ) == pb.ResolveUserNumberResponse(
+            email=identity.subject, organization=identity.organization, disabled=disabled
+        )
+    for number in (-1, 999, 2**63 - 1):
+        with pytest.raises(NotFoundError):
+            await accounts.call(
+                "ResolveUserNumber", pb.ResolveUserNumberRequest(number=number), SERVICE
+            )
+    for caller in (ADMIN, UNI_ADMIN, ANN):
+        with pytest.raises(PermissionDeniedError):
+            await accounts.call("ResolveUserNumber", pb.ResolveUserNumberRequest(number=1), caller)
 
 
 async def test_settings_come_without_servers_where_nobody_needs_them(accounts: Accounts) -> None:

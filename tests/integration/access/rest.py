@@ -284,6 +284,7 @@ ROUTES: dict[str, Route] = {
         CHANGE_SHARED, lambda it: {**_store()(it), "files": {"file": ("a.txt", "A shed.")}}
     ),
     "GET /collections/{id}/files": Route(READ, lambda it: {"path": {"id": _full(it)}}),
+    "GET /collections/{id}/files/{file}/content": Route(READ, _attached()),
     "DELETE /collections/{id}/files/{file}": Route(CHANGE_SHARED, _attached()),
     # The name of a tool is no secret.
     "GET /lamb/v1/completions/tools/{name}": Route(

@@ -184,6 +184,7 @@ RPCS: dict[str, Rpc] = {
     ),
     "Account.ListMemberships": Rpc(REFUSED, lambda _: {"email": OWNER.subject}),
     "Account.ResolveUser": Rpc(REFUSED, lambda _: {"email": OWNER.subject, "organization": "uni"}),
+    "Account.ResolveUserNumber": Rpc(REFUSED, lambda _: {"number": 1}),
     "Account.ResolveSettings": Rpc(REFUSED, lambda _: {"organization": "uni"}),
     "Account.ResolveCollections": Rpc(REFUSED, lambda it: {"ids": [it.store]}),
     # Assistants
@@ -400,6 +401,9 @@ RPCS: dict[str, Rpc] = {
     "File.GetFile": Rpc(OWN, _id("file")),
     "File.ListFiles": Rpc(LIST_OWN, lambda it: {"page_size": 200} if it.file else {}),
     "File.GetFileContent": Rpc(OWN, _id("file")),
+    "File.GetFileContent of a collection": Rpc(
+        READ, lambda it: {"collection": it.store, "id": it.attached}
+    ),
     "File.GetFileText": Rpc(OWN, _id("file")),
     "File.DeleteFile": Rpc(CHANGE, _id("file")),
     "File.AttachFile": Rpc(CHANGE_SHARED, lambda it: {"collection": it.store, "file_id": it.file}),

@@ -47,7 +47,7 @@ class KeyBody(StrictModel):
     trusted: bool = Field(
         default=False,
         description="Whether the program may act for other users, whom it names in Open WebUI's "
-        "headers.",
+        "headers, or LAMB by their numbers.",
     )
     expires_at: Annotated[int, Field(ge=0, le=_LAST_SECOND)] | None = Field(
         default=None, description="When the key ends, in seconds since 1970; null: never."

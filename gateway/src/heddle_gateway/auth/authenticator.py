@@ -106,7 +106,12 @@ class Authenticator:
         if principal.trusted:
             identity = await self._impersonation.identity(principal, request)
         is_development = principal is _DEVELOPMENT_PRINCIPAL
-        credential = KeyCredential(identity, principal.expires_at, is_development=is_development)
+        credential = KeyCredential(
+            identity,
+            principal.expires_at,
+            is_development=is_development,
+            speaks_for_others=principal.trusted and identity.subject == principal.identity.subject,
+        )
         await self._let_in(request, key, credential)
 
     async def _let_in(self, request: RawRequest, key: str, credential: AnyCredential) -> None:

@@ -15,6 +15,8 @@ class KeyCredential:
     expires_at: int | None = None
     """Seconds since 1970; None: never."""
     is_development: bool = False
+    speaks_for_others: bool = False
+    """Whether the key is trusted, and the request names no user in Open WebUI's headers."""
 
 
 @dataclass(frozen=True, slots=True)

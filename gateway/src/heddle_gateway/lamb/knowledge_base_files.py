@@ -5,6 +5,7 @@ from typing import Any, Literal
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import HeddleError
 from pydantic import Field
+from starlette.responses import Response
 
 from heddle_gateway.http.models import Deleted, Model, Name
 from heddle_gateway.http.multipart import FormFile
@@ -12,9 +13,10 @@ from heddle_gateway.lamb.knowledge_bases import (
     QUERY_PLUGINS,
     TAG,
     CollectionId,
+    content_path,
     delete_unattached,
 )
-from heddle_gateway.openai.files import store
+from heddle_gateway.openai.files import download, store
 from heddle_gateway.openai.vector_store_files import AttachedFileId
 from heddle_gateway.openai.vector_stores import attached_files, get_collection, status
 from heddle_gateway.routing import Call, Routes
@@ -110,6 +112,7 @@ async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile
         collection_id=collection.id,
         collection_name=collection.title or collection.name,
         original_filename=file.filename,
+        file_url=content_path(collection.id, file.id),
         file_registry_id=file.id,
     )
 
@@ -120,6 +123,18 @@ async def list_collection_files(api: Call, id_: CollectionId) -> list[Collection
     collection = await get_collection(api.services, id_)
     files = await attached_files(api.services, collection.id)
     return [_view(each) for each in files]
+
+
+@routes.get(
+    "/collections/{id}/files/{file}/content",
+    content=("application/octet-stream",),
+    errors=(400, 404),
+)
+async def content(api: Call, id_: CollectionId, file: AttachedFileId) -> Response:
+    """Get the content of a file of a collection, the address in `file_url`."""
+    request = pb.GetFileContentRequest(collection=id_, id=file)
+    response = await call(api.services.files.GetFileContent, request)
+    return download(response.data)
 
 
 @routes.delete("/collections/{id}/files/{file}", errors=(400, 404))
@@ -158,6 +173,7 @@ def _view(file: pb.AttachedFile) -> CollectionFile:
         id=file.file_id,
         collection_id=file.collection_id,
         original_filename=file.filename,
+        file_url=content_path(file.collection_id, file.file_id),
         file_size=file.size,
         status=_STATUSES.get(state, state),
         error_message=file.error or None,

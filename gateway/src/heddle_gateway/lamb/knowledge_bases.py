@@ -1,13 +1,14 @@
 """`/collections`: collections in the form of LAMB's own knowledge-base server.
 
 LAMB reaches Heddle with one key, registers the owners of collections itself, and knows users by
-numbers. These numbers and LAMB's description of a collection are in the collection's metadata. In
-Heddle the collection belongs to the owner of the key.
+numbers. These numbers and LAMB's description of a collection are in the collection's metadata.
+`collection_owners` tells to whom a collection belongs in Heddle.
 """
 
 import time
 from contextlib import suppress
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1.files_pb2 import DeleteFileRequest
@@ -15,11 +16,11 @@ from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 
 from heddle_gateway.http.models import Deleted, Model, Name, StrictModel, identifier
+from heddle_gateway.lamb.collection_owners import OWNER, acting_as, create_titled, owner_of
 from heddle_gateway.openai.vector_store_search import search_collection
 from heddle_gateway.openai.vector_stores import (
     attached_files,
     collections,
-    create_collection,
     get_collection,
 )
 from heddle_gateway.routing import Call, Routes
@@ -97,8 +98,7 @@ class PluginQuery(Model):
 
     plugin_name: str = Field(
         default="",
-        description="`parent_child_query` also returns the section around each passage, as "
-        "`parent_text`.",
+        description="`parent_child_query` returns the section around each passage as `data`.",
         json_schema_extra={"enum": list(QUERY_PLUGINS)},
     )
 
@@ -110,11 +110,21 @@ class PluginParameters(Model):
     threshold: float = Field(default=0.0, ge=-1, le=1)
 
 
+class QueryPluginParameters(PluginParameters):
+    """Parameters of a query plugin."""
+
+    return_parent_context: bool = Field(
+        default=True,
+        description="Of `parent_child_query`: whether `data` is the section around the passage, or "
+        "the passage.",
+    )
+
+
 class CollectionSearch(PluginParameters):
     """A search."""
 
     query_text: Name
-    plugin_params: PluginParameters | None = Field(
+    plugin_params: QueryPluginParameters | None = Field(
         default=None, description="`top_k` and `threshold` here take precedence."
     )
 
@@ -149,13 +159,18 @@ async def list_collections(api: Call, query: CollectionQuery) -> CollectionList:
     return CollectionList(total=len(matching), items=items)
 
 
-@routes.post("/collections", status=201)
+@routes.post("/collections", status=201, errors=(403, 409))
 async def create(api: Call, body: NewCollection) -> LambCollection:
-    """Create a collection. It belongs to the owner of the key."""
+    """Create a collection.
+
+    It belongs to the user whom LAMB knows by the number `owner` if the key is trusted and its
+    owner administers that user. Otherwise it belongs to the owner of the key.
+    """
     collection = pb.Collection(
         title=body.name, metadata=_metadata(body), language=body.language or ""
     )
-    return view(await create_collection(api.services, collection, body.name))
+    with acting_as(await owner_of(api, body.owner or "")):
+        return view(await create_titled(api.services, collection))
 
 
 @routes.get("/collections/{id}", errors=(400, 404))
@@ -208,7 +223,8 @@ async def search(
     )
     passages = await search_collection(api.services, request)
     sections = plugin != QUERY_PLUGINS[0]
-    results = [_result(each, sections=sections) for each in passages]
+    whole = sections and own.get("return_parent_context", True)
+    results = [_result(each, id_, sections=sections, whole=whole) for each in passages]
     seconds = time.perf_counter() - started
     return SearchResults(
         results=results,
@@ -237,7 +253,7 @@ def view(collection: pb.Collection) -> LambCollection:
         name=collection.title or collection.name,
         description=metadata.get("lamb_description", ""),
         visibility=metadata.get("lamb_visibility", "private"),
-        owner=metadata.get("lamb_owner", collection.owner),
+        owner=metadata.get(OWNER, collection.owner),
         creation_date=collection.create_time.ToJsonString(),
         embeddings_model={
             "model": collection.embedding_model,
@@ -248,7 +264,12 @@ def view(collection: pb.Collection) -> LambCollection:
     )
 
 
-def _result(passage: pb.Passage, *, sections: bool) -> SearchResult:
+def content_path(collection: str, file: str) -> str:
+    """Return the path of the content of a file, which LAMB appends to its server's address."""
+    return f"/collections/{collection}/files/{file}/content"
+
+
+def _result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool) -> SearchResult:
     metadata: dict[str, Any] = {
         **passage.metadata,
         "filename": passage.title or passage.document,
@@ -257,13 +278,17 @@ def _result(passage: pb.Passage, *, sections: bool) -> SearchResult:
         "chunk_id": passage.id,
         "document_id": passage.document_id,
     }
+    if file := passage.metadata.get("file_id"):
+        path = content_path(quote(collection), quote(file))
+        metadata |= {"file_url": path, "original_file_url": path}
     if passage.page:
         metadata["page"] = passage.page
     if passage.uri:
         metadata["source_url"] = passage.uri
     if sections:
         metadata["parent_text"] = passage.parent_text
-    return SearchResult(similarity=passage.similarity, data=passage.text, metadata=metadata)
+    text = (whole and passage.parent_text) or passage.text
+    return SearchResult(similarity=passage.similarity, data=text, metadata=metadata)
 
 
 def _metadata(body: CollectionUpdate) -> dict[str, str]:

@@ -121,7 +121,12 @@ async def content(api: Call, id_: FileId) -> Response:
     """Get a file's content."""
     request = pb.GetFileContentRequest(id=id_)
     response = await call(api.services.files.GetFileContent, request)
-    return Response(response.data, headers=_HEADERS, media_type="application/octet-stream")
+    return download(response.data)
+
+
+def download(data: bytes) -> Response:
+    """Return the content of a file, which browsers save instead of showing it."""
+    return Response(data, headers=_HEADERS, media_type="application/octet-stream")
 
 
 @routes.delete("/v1/files/{id}", errors=(400, 404))

@@ -913,6 +913,58 @@ class ResolveUserResponse(_message.Message):
 Global___ResolveUserResponse: _TypeAlias = ResolveUserResponse  # noqa: Y015
 
 @_typing.final
+class ResolveUserNumberRequest(_message.Message):
+    """Request of `ResolveUserNumber`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """The number, as `ResolveSettingsResponse.user_id`."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveUserNumberRequest: _TypeAlias = ResolveUserNumberRequest  # noqa: Y015
+
+@_typing.final
+class ResolveUserNumberResponse(_message.Message):
+    """Response of `ResolveUserNumber`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    DISABLED_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """The e-mail address."""
+    organization: _builtins.str
+    """The slug of the organisation of the user."""
+    disabled: _builtins.bool
+    """Whether the user is disabled."""
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+        organization: _builtins.str = ...,
+        disabled: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["disabled", b"disabled", "email", b"email", "organization", b"organization"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveUserNumberResponse: _TypeAlias = ResolveUserNumberResponse  # noqa: Y015
+
+@_typing.final
 class McpServer(_message.Message):
     """An MCP server of an organisation."""
 

@@ -101,6 +101,11 @@ class AccountServiceStub:
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserRequest.SerializeToString,
                 response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserResponse.FromString,
                 _registered_method=True)
+        self.ResolveUserNumber = channel.unary_unary(
+                '/heddle.account.v1.AccountService/ResolveUserNumber',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserNumberRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserNumberResponse.FromString,
+                _registered_method=True)
         self.ResolveSettings = channel.unary_unary(
                 '/heddle.account.v1.AccountService/ResolveSettings',
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsRequest.SerializeToString,
@@ -262,6 +267,14 @@ class AccountServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ResolveUserNumber(self, request, context):
+        """Returns the user who has a number in LAMB's data. Fails with `NOT_FOUND` if there is none. Only
+        for callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ResolveSettings(self, request, context):
         """Returns the settings of an organisation, including secrets. Only for callers with the scope
         `service`.
@@ -414,6 +427,11 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.ResolveUser,
                     request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserRequest.FromString,
                     response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserResponse.SerializeToString,
+            ),
+            'ResolveUserNumber': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveUserNumber,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserNumberRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserNumberResponse.SerializeToString,
             ),
             'ResolveSettings': grpc.unary_unary_rpc_method_handler(
                     servicer.ResolveSettings,
@@ -792,6 +810,33 @@ class AccountService:
             '/heddle.account.v1.AccountService/ResolveUser',
             heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserRequest.SerializeToString,
             heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveUserNumber(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/ResolveUserNumber',
+            heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserNumberRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.ResolveUserNumberResponse.FromString,
             options,
             channel_credentials,
             insecure,

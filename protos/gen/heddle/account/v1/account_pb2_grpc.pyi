@@ -89,6 +89,10 @@ class AccountServiceStub:
     """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
     unknown. Only for callers with the scope `service`.
     """
+    ResolveUserNumber: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveUserNumberRequest, _account_pb2.ResolveUserNumberResponse]
+    """Returns the user who has a number in LAMB's data. Fails with `NOT_FOUND` if there is none. Only
+    for callers with the scope `service`.
+    """
     ResolveSettings: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveSettingsRequest, _account_pb2.ResolveSettingsResponse]
     """Returns the settings of an organisation, including secrets. Only for callers with the scope
     `service`.
@@ -204,6 +208,10 @@ class AccountServiceAsyncStub(AccountServiceStub):
     ResolveUser: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveUserRequest, _account_pb2.ResolveUserResponse]  # type: ignore[assignment]
     """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
     unknown. Only for callers with the scope `service`.
+    """
+    ResolveUserNumber: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveUserNumberRequest, _account_pb2.ResolveUserNumberResponse]  # type: ignore[assignment]
+    """Returns the user who has a number in LAMB's data. Fails with `NOT_FOUND` if there is none. Only
+    for callers with the scope `service`.
     """
     ResolveSettings: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveSettingsRequest, _account_pb2.ResolveSettingsResponse]  # type: ignore[assignment]
     """Returns the settings of an organisation, including secrets. Only for callers with the scope
@@ -389,6 +397,16 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_account_pb2.ResolveUserResponse, _abc.Awaitable[_account_pb2.ResolveUserResponse]]:
         """Returns the standing of a user on whose behalf a trusted key acts: a user, a disabled user, or
         unknown. Only for callers with the scope `service`.
+        """
+
+    @_abc_1.abstractmethod
+    def ResolveUserNumber(
+        self,
+        request: _account_pb2.ResolveUserNumberRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.ResolveUserNumberResponse, _abc.Awaitable[_account_pb2.ResolveUserNumberResponse]]:
+        """Returns the user who has a number in LAMB's data. Fails with `NOT_FOUND` if there is none. Only
+        for callers with the scope `service`.
         """
 
     @_abc_1.abstractmethod

@@ -157,7 +157,8 @@ class FileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetFileContent(self, request, context):
-        """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist.
+        """Gets the content of a file of the caller's, or of a file of a collection that the caller may
+        read. Fails with `NOT_FOUND` if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

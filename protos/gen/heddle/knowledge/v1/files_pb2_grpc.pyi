@@ -52,7 +52,9 @@ class FileServiceStub:
     ListFiles: _grpc.UnaryUnaryMultiCallable[_files_pb2.ListFilesRequest, _files_pb2.ListFilesResponse]
     """Lists the caller's files, the oldest first."""
     GetFileContent: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileContentRequest, _files_pb2.GetFileContentResponse]
-    """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
+    """Gets the content of a file of the caller's, or of a file of a collection that the caller may
+    read. Fails with `NOT_FOUND` if it does not exist.
+    """
     GetFileText: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileTextRequest, _files_pb2.GetFileTextResponse]
     """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
     A call that carries the grant of an assistant reads the files of the assistant's owner instead.
@@ -124,7 +126,9 @@ class FileServiceAsyncStub(FileServiceStub):
     ListFiles: _aio.UnaryUnaryMultiCallable[_files_pb2.ListFilesRequest, _files_pb2.ListFilesResponse]  # type: ignore[assignment]
     """Lists the caller's files, the oldest first."""
     GetFileContent: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileContentRequest, _files_pb2.GetFileContentResponse]  # type: ignore[assignment]
-    """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
+    """Gets the content of a file of the caller's, or of a file of a collection that the caller may
+    read. Fails with `NOT_FOUND` if it does not exist.
+    """
     GetFileText: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileTextRequest, _files_pb2.GetFileTextResponse]  # type: ignore[assignment]
     """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
     A call that carries the grant of an assistant reads the files of the assistant's owner instead.
@@ -217,7 +221,9 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.GetFileContentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.GetFileContentResponse, _abc.Awaitable[_files_pb2.GetFileContentResponse]]:
-        """Gets the content of a file of the caller's. Fails with `NOT_FOUND` if it does not exist."""
+        """Gets the content of a file of the caller's, or of a file of a collection that the caller may
+        read. Fails with `NOT_FOUND` if it does not exist.
+        """
 
     @_abc_1.abstractmethod
     def GetFileText(

@@ -192,6 +192,13 @@ class AccountServicer(SignInServicer):
         standing = await self._users.standing(request.email, request.organization)
         return pb.ResolveUserResponse(standing=standing)
 
+    async def ResolveUserNumber(
+        self, request: pb.ResolveUserNumberRequest, context: Context
+    ) -> pb.ResolveUserNumberResponse:
+        """Return the user who has a number."""
+        require_service(caller().identity)
+        return await self._users.numbered(request.number)
+
     async def ResolveSettings(
         self, request: pb.ResolveSettingsRequest, context: Context
     ) -> pb.ResolveSettingsResponse:

@@ -8,7 +8,7 @@ from typing import Any
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.audit import Change, Members
 from heddle_runtime.email_address import canonical_email
-from heddle_runtime.errors import AlreadyExistsError, ConflictError
+from heddle_runtime.errors import AlreadyExistsError, ConflictError, NotFoundError
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -37,6 +37,11 @@ class Users:
         self._at_home = database.row_reader(
             select(users.c.enabled).where(users.c.email == bindparam("email"), users.c.home)
         )
+        self._numbered = database.row_reader(
+            select(users.c.email, organizations.c.slug, users.c.enabled)
+            .join(organizations, organizations.c.id == users.c.organization_id)
+            .where(users.c.id == bindparam("number"))
+        )
         self._organization = organization_reader(database)
 
     async def standing(self, email: str, organization: str) -> pb.Standing.ValueType:
@@ -48,6 +53,18 @@ class Users:
         if at_home and not at_home[0] and await self._is_of_the_operator(organization):
             return pb.STANDING_DISABLED
         return pb.STANDING_UNSPECIFIED
+
+    async def numbered(self, number: int) -> pb.ResolveUserNumberResponse:
+        """Return the user who has a number.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        row = await self._numbered(number)
+        if row is None:
+            raise NotFoundError(f"No user has the number {number}.")
+        email, slug, enabled = row
+        return pb.ResolveUserNumberResponse(email=email, organization=slug, disabled=not enabled)
 
     async def _is_of_the_operator(self, slug: str) -> bool:
         organization = await self._organization(slug)

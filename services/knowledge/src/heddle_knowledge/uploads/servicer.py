@@ -64,9 +64,14 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
     async def GetFileContent(
         self, request: pb.GetFileContentRequest, context: Context
     ) -> pb.GetFileContentResponse:
-        """Get the content of a file of the caller's."""
-        upload = await self._upload(request.id)
-        data = await asyncio.to_thread(self._uploads.content, person(), request.id)
+        """Get the content of a file of the caller's, or of a collection."""
+        owner = person()
+        if request.collection:
+            _, collection = await self._readable(request.collection)
+            file = await asyncio.to_thread(self._attachments.get, collection.id, request.id)
+            owner = file.person
+        upload = await asyncio.to_thread(self._uploads.get, owner, request.id)
+        data = await asyncio.to_thread(self._uploads.content, owner, request.id)
         return pb.GetFileContentResponse(file=upload, data=data)
 
     async def GetFileText(

@@ -1,0 +1,109 @@
+"""Collections that LAMB creates for its users, with a key of its own."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gateway.shelves import Shelves, shelves
+from gateway.test_lamb_kb import LAMBS, ingested
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.schema import users
+from heddle_runtime.errors import ToolFailedError
+from knowledge.serving import knowledge_stub
+from sqlalchemy import select
+from tools_service.serving import discovering, said, serving, text_of
+
+LAMB_KEYS: dict[str, dict[str, Any]] = {
+    "lamb": {
+        "subject": "lamb",
+        "organization": "uni",
+        "scopes": ["organization_admin"],
+        "trusted": True,
+    },
+    "untrusted": {"subject": "lamb", "organization": "uni", "scopes": ["organization_admin"]},
+    "plain": {"subject": "lamb", "organization": "uni", "trusted": True},
+    "everywhere": {"subject": "lamb", "scopes": ["admin"], "trusted": True},
+}
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
+    async with shelves(tmp_path, LAMB_KEYS) as running:
+        yield running
+
+
+async def numbers(shelf: Shelves, folder: Path) -> dict[str, str]:
+    """Create Ana, Zoe, who is disabled, and Eve of another organisation; return their numbers."""
+    for slug, email, disabled in (
+        ("uni", "ana@example.org", False),
+        ("uni", "zoe@example.org", True),
+        ("college", "eve@example.com", False),
+    ):
+        await shelf["root"].put(f"/organizations/{slug}", json={"name": slug})
+        response = await shelf["root"].put(
+            f"/organizations/{slug}/users/{email}", json={"disabled": disabled}
+        )
+        assert response.status_code in {200, 201}, response.text
+    async with open_database(f"sqlite:///{folder}/heddle.db") as database, database.reading() as it:
+        rows = (await it.execute(select(users.c.email, users.c.id))).all()
+    return {email.partition("@")[0]: str(number) for email, number in rows}
+
+
+async def owner(shelf: Shelves, key: str, number: str) -> tuple[str, str]:
+    """Return whom a new collection belongs to: the subject and the organisation."""
+    new = {**LAMBS, "name": f"{key} {number}", "owner": number}
+    response = await shelf[key].post("/collections", json=new)
+    assert response.status_code == 201, response.text
+    assert response.json()["owner"] == number
+    collection = await shelf.store.collections.get(response.json()["id"][3:])
+    return collection.owner, collection.organization
+
+
+async def test_a_collection_belongs_to_the_user_with_lambs_number(
+    shelf: Shelves, tmp_path: Path
+) -> None:
+    of = await numbers(shelf, tmp_path)
+    assert await owner(shelf, "lamb", of["ana"]) == ("ana@example.org", "uni")
+    assert await owner(shelf, "everywhere", of["ana"]) == ("ana@example.org", "uni")
+    assert await owner(shelf, "everywhere", of["eve"]) == ("eve@example.com", "college")
+
+
+async def test_only_a_trusted_key_of_an_administrator_creates_for_others(
+    shelf: Shelves, tmp_path: Path
+) -> None:
+    of = await numbers(shelf, tmp_path)
+    for key, number in (
+        *(("untrusted", of["ana"]), ("plain", of["ana"]), ("lamb", of["eve"])),
+        *(("lamb", "999999999999999999"), ("lamb", "9" * 40), ("lamb", "ana@example.org")),
+    ):
+        assert await owner(shelf, key, number) == ("lamb", "uni")
+    refused = await shelf["lamb"].post("/collections", json={**LAMBS, "owner": of["zoe"]})
+    assert refused.status_code == 403
+    headers = {"X-OpenWebUI-User-Email": "ben@example.org"}
+    for_ben = {**LAMBS, "owner": of["ana"]}
+    response = await shelf["lamb"].post("/collections", json=for_ben, headers=headers)
+    collection = await shelf.store.collections.get(response.json()["id"][3:])
+    assert collection.owner == "ben@example.org"
+
+
+async def test_the_assistants_of_its_owner_search_a_collection_that_lamb_fills(
+    shelf: Shelves, tmp_path: Path
+) -> None:
+    of = await numbers(shelf, tmp_path)
+    response = await shelf["lamb"].post("/collections", json={**LAMBS, "owner": of["ana"]})
+    identifier = response.json()["id"]
+    file = await ingested(shelf, f"/collections/{identifier}", "sheds.md", "A shed.", key="lamb")
+    for key, status in (("lamb", 200), ("ana", 200), ("ben", 404), ("eve", 404)):
+        assert (await shelf[key].get(file["file_url"])).status_code == status
+    async with (
+        knowledge_stub(shelf.store) as knowledge,
+        serving(discovering(None), knowledge=knowledge) as client,
+    ):
+        config = {"collections": [identifier]}
+        ana = said("shed?", owner="ana@example.org", organization="uni")
+        _, result = await client.run("simple_rag", config, ana, seconds=30)
+        assert "A shed." in text_of(result)
+        ben = said("shed?", owner="ben@example.org", organization="uni")
+        with pytest.raises(ToolFailedError, match="there is no collection"):
+            await client.run("simple_rag", config, ben, seconds=30)
