@@ -284,6 +284,11 @@ ROUTES: dict[str, Route] = {
         CHANGE_SHARED, lambda it: {**_store()(it), "files": {"file": ("a.txt", "A shed.")}}
     ),
     "GET /collections/{id}/files": Route(READ, lambda it: {"path": {"id": _full(it)}}),
+    "GET /collections/{id}/ingestion-jobs": Route(READ, _store()),
+    "GET /collections/{id}/ingestion-status": Route(READ, _store()),
+    "GET /collections/{id}/ingestion-jobs/{file}": Route(READ, _attached()),
+    "POST /collections/{id}/ingestion-jobs/{file}/retry": Route(CHANGE_SHARED, _attached()),
+    "POST /collections/{id}/ingestion-jobs/{file}/cancel": Route(CHANGE_SHARED, _attached()),
     "GET /collections/{id}/files/{file}/content": Route(READ, _attached()),
     "DELETE /collections/{id}/files/{file}": Route(CHANGE_SHARED, _attached()),
     # The name of a tool is no secret.

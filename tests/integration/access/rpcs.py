@@ -412,6 +412,7 @@ RPCS: dict[str, Rpc] = {
     "File.UpdateAttachedFile": Rpc(
         CHANGE_SHARED, _attached(attributes=to_struct({"stolen": "yes"}))
     ),
+    "File.CancelAttachedFile": Rpc(CHANGE_SHARED, _attached()),
     "File.DetachFile": Rpc(CHANGE_SHARED, _attached()),
     "File.CreateFileBatch": Rpc(
         CHANGE_SHARED,

@@ -10,6 +10,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from heddle.knowledge.v1 import knowledge_pb2 as _knowledge_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -36,7 +37,7 @@ class _AttachmentStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Atta
     ATTACHMENT_STATUS_FAILED: _AttachmentStatus.ValueType  # 3
     """The file cannot be ingested."""
     ATTACHMENT_STATUS_CANCELLED: _AttachmentStatus.ValueType  # 4
-    """The batch was cancelled before searches could find the file."""
+    """The ingestion, or that of the batch, was cancelled before searches could find the file."""
 
 class AttachmentStatus(_AttachmentStatus, metaclass=_AttachmentStatusEnumTypeWrapper):
     """The status of the ingestion of a file."""
@@ -50,7 +51,7 @@ ATTACHMENT_STATUS_COMPLETED: AttachmentStatus.ValueType  # 2
 ATTACHMENT_STATUS_FAILED: AttachmentStatus.ValueType  # 3
 """The file cannot be ingested."""
 ATTACHMENT_STATUS_CANCELLED: AttachmentStatus.ValueType  # 4
-"""The batch was cancelled before searches could find the file."""
+"""The ingestion, or that of the batch, was cancelled before searches could find the file."""
 Global___AttachmentStatus: _TypeAlias = AttachmentStatus  # noqa: Y015
 
 class _FileBatchStatus:
@@ -177,6 +178,7 @@ class AttachedFile(_message.Message):
     SIZE_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     FILENAME_FIELD_NUMBER: _builtins.int
+    PROGRESS_FIELD_NUMBER: _builtins.int
     file_id: _builtins.str
     """The identifier of the file."""
     collection_id: _builtins.str
@@ -201,6 +203,12 @@ class AttachedFile(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was attached."""
 
+    @_builtins.property
+    def progress(self) -> _knowledge_pb2.IngestProgress:
+        """How far its ingestion is. Not set before it begins and after it has ended, and if another
+        replica of the service ingests the file.
+        """
+
     def __init__(
         self,
         *,
@@ -214,10 +222,11 @@ class AttachedFile(_message.Message):
         size: _builtins.int = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         filename: _builtins.str = ...,
+        progress: _knowledge_pb2.IngestProgress | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "create_time", b"create_time", "progress", b"progress"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "collection_id", b"collection_id", "create_time", b"create_time", "document", b"document", "error", b"error", "file_id", b"file_id", "filename", b"filename", "size", b"size", "status", b"status", "unreadable", b"unreadable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "collection_id", b"collection_id", "create_time", b"create_time", "document", b"document", "error", b"error", "file_id", b"file_id", "filename", b"filename", "progress", b"progress", "size", b"size", "status", b"status", "unreadable", b"unreadable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -891,6 +900,56 @@ class UpdateAttachedFileResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UpdateAttachedFileResponse: _TypeAlias = UpdateAttachedFileResponse  # noqa: Y015
+
+@_typing.final
+class CancelAttachedFileRequest(_message.Message):
+    """Request of `CancelAttachedFile`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    FILE_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    file_id: _builtins.str
+    """The identifier of the file."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        file_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "file_id", b"file_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelAttachedFileRequest: _TypeAlias = CancelAttachedFileRequest  # noqa: Y015
+
+@_typing.final
+class CancelAttachedFileResponse(_message.Message):
+    """Response of `CancelAttachedFile`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def file(self) -> Global___AttachedFile:
+        """The file in the collection."""
+
+    def __init__(
+        self,
+        *,
+        file: Global___AttachedFile | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["file", b"file"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file", b"file"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelAttachedFileResponse: _TypeAlias = CancelAttachedFileResponse  # noqa: Y015
 
 @_typing.final
 class DetachFileRequest(_message.Message):

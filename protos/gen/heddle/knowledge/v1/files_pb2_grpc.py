@@ -94,6 +94,11 @@ class FileServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.UpdateAttachedFileRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.UpdateAttachedFileResponse.FromString,
                 _registered_method=True)
+        self.CancelAttachedFile = channel.unary_unary(
+                '/heddle.knowledge.v1.FileService/CancelAttachedFile',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileResponse.FromString,
+                _registered_method=True)
         self.DetachFile = channel.unary_unary(
                 '/heddle.knowledge.v1.FileService/DetachFile',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.DetachFileRequest.SerializeToString,
@@ -215,6 +220,14 @@ class FileServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CancelAttachedFile(self, request, context):
+        """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
+        does not change. Fails with `NOT_FOUND` if it is not attached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DetachFile(self, request, context):
         """Removes a file and its document from a collection. The file itself is not deleted. Fails with
         `NOT_FOUND` if it is not attached.
@@ -308,6 +321,11 @@ def add_FileServiceServicer_to_server(servicer, server):
                     servicer.UpdateAttachedFile,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.UpdateAttachedFileRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.UpdateAttachedFileResponse.SerializeToString,
+            ),
+            'CancelAttachedFile': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelAttachedFile,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileResponse.SerializeToString,
             ),
             'DetachFile': grpc.unary_unary_rpc_method_handler(
                     servicer.DetachFile,
@@ -615,6 +633,33 @@ class FileService:
             '/heddle.knowledge.v1.FileService/UpdateAttachedFile',
             heddle_dot_knowledge_dot_v1_dot_files__pb2.UpdateAttachedFileRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_files__pb2.UpdateAttachedFileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelAttachedFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.FileService/CancelAttachedFile',
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileResponse.FromString,
             options,
             channel_credentials,
             insecure,

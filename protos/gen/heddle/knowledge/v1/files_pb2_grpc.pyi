@@ -81,6 +81,10 @@ class FileServiceStub:
     """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
     and with `NOT_FOUND` if it is not attached.
     """
+    CancelAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.CancelAttachedFileRequest, _files_pb2.CancelAttachedFileResponse]
+    """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
+    does not change. Fails with `NOT_FOUND` if it is not attached.
+    """
     DetachFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]
     """Removes a file and its document from a collection. The file itself is not deleted. Fails with
     `NOT_FOUND` if it is not attached.
@@ -154,6 +158,10 @@ class FileServiceAsyncStub(FileServiceStub):
     UpdateAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]  # type: ignore[assignment]
     """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
     and with `NOT_FOUND` if it is not attached.
+    """
+    CancelAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.CancelAttachedFileRequest, _files_pb2.CancelAttachedFileResponse]  # type: ignore[assignment]
+    """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
+    does not change. Fails with `NOT_FOUND` if it is not attached.
     """
     DetachFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]  # type: ignore[assignment]
     """Removes a file and its document from a collection. The file itself is not deleted. Fails with
@@ -285,6 +293,16 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_files_pb2.UpdateAttachedFileResponse, _abc.Awaitable[_files_pb2.UpdateAttachedFileResponse]]:
         """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
         and with `NOT_FOUND` if it is not attached.
+        """
+
+    @_abc_1.abstractmethod
+    def CancelAttachedFile(
+        self,
+        request: _files_pb2.CancelAttachedFileRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_files_pb2.CancelAttachedFileResponse, _abc.Awaitable[_files_pb2.CancelAttachedFileResponse]]:
+        """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
+        does not change. Fails with `NOT_FOUND` if it is not attached.
         """
 
     @_abc_1.abstractmethod

@@ -85,6 +85,7 @@ class IngestionQueue:
         self._slots = FairSlots(AT_ONCE, per_organization=_AT_ONCE_PER_ORGANIZATION)
         self._locking = asyncio.Semaphore(_MAX_LOCKS)
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._progress: dict[tuple[str, str], IngestProgress] = {}
         self._queued: Counter[str] = Counter()
         """Files on their way, by organisation."""
 
@@ -149,6 +150,23 @@ class IngestionQueue:
         await asyncio.to_thread(self.attachments.keep_batch, cancelled)
         await asyncio.gather(*map(self._give_up, waiting))
         return cancelled
+
+    async def cancel_file(self, attachment: Attachment) -> Attachment:
+        """Give up a file if it is on its way; return it as it is then.
+
+        Raises:
+            NotFoundError: It was taken out, or the collection was deleted, meanwhile.
+            KnowledgeError: It cannot be told whether the file is in.
+        """
+        if attachment.state == "in_progress":
+            await self._give_up(attachment)
+        return await asyncio.to_thread(
+            self.attachments.get, attachment.collection, attachment.file_id
+        )
+
+    def progress(self, attachment: Attachment) -> IngestProgress | None:
+        """Return how far this process is with a file, None if it does not ingest the file."""
+        return self._progress.get((attachment.collection, attachment.file_id))
 
     async def relabel(
         self, collection: str, identifier: str, attributes: "Attributes"
@@ -329,6 +347,8 @@ class IngestionQueue:
         try:
             async with aclosing(events):
                 async for event in events:
+                    if isinstance(event, IngestProgress):
+                        self._progress[collection, identifier] = event
                     if event == _READING:
                         self.attachments.note_attempts(collection, identifier, attempts + 1)
                     elif event == _READ:
@@ -338,6 +358,7 @@ class IngestionQueue:
             ended = 0
             raise
         finally:
+            self._progress.pop((collection, identifier), None)
             self.attachments.note_attempts(collection, identifier, ended)
 
 

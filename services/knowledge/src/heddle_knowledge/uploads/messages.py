@@ -5,14 +5,18 @@ from collections.abc import Sequence
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2
 from heddle_runtime.struct_codec import to_struct
 
+from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.uploads.records import Attachment, Batch
 
 
-def attached_message(attachment: Attachment) -> pb.AttachedFile:
-    """Return a file in a collection as callers see it."""
-    return pb.AttachedFile(
+def attached_message(
+    attachment: Attachment, progress: IngestProgress | None = None
+) -> pb.AttachedFile:
+    """Return a file in a collection as callers see it, with the progress of its ingestion."""
+    message = pb.AttachedFile(
         file_id=attachment.file_id,
         collection_id=f"vs_{attachment.collection}",
         document=attachment.document,
@@ -24,6 +28,13 @@ def attached_message(attachment: Attachment) -> pb.AttachedFile:
         create_time=timestamp(attachment.created_at),
         filename=attachment.filename,
     )
+    if progress is not None and attachment.state == "in_progress":
+        message.progress.MergeFrom(
+            knowledge_pb2.IngestProgress(
+                done=progress.done, total=progress.total, stage=progress.stage
+            )
+        )
+    return message
 
 
 def batch_message(batch: Batch, files: Sequence[Attachment]) -> pb.FileBatch:

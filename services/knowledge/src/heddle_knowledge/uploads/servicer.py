@@ -16,6 +16,7 @@ from heddle_knowledge.uploads.calls import now, page_of, person
 from heddle_knowledge.uploads.file_texts import length_of
 from heddle_knowledge.uploads.listing import counts, list_attachments
 from heddle_knowledge.uploads.messages import attached_message, timestamp
+from heddle_knowledge.uploads.records import Attachment
 
 
 class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
@@ -111,7 +112,7 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         """Get a file of a collection."""
         _, collection = await self._readable(request.collection)
         file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-        return pb.GetAttachedFileResponse(file=attached_message(file))
+        return pb.GetAttachedFileResponse(file=self._shown(file))
 
     async def ListAttachedFiles(
         self, request: pb.ListAttachedFilesRequest, context: Context
@@ -129,6 +130,17 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         file = await self._ingestion_queue.relabel(collection.id, request.file_id, attributes)
         return pb.UpdateAttachedFileResponse(file=attached_message(file))
 
+    async def CancelAttachedFile(
+        self, request: pb.CancelAttachedFileRequest, context: Context
+    ) -> pb.CancelAttachedFileResponse:
+        """Cancel the ingestion of a file."""
+        _, collection = await self._changeable(request.collection)
+        file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+        cancelled = await self._ingestion_queue.cancel_file(file)
+        change = content_change("file.cancel", collection, file=request.file_id)
+        await self._audit.add(change)
+        return pb.CancelAttachedFileResponse(file=attached_message(cancelled))
+
     async def DetachFile(
         self, request: pb.DetachFileRequest, context: Context
     ) -> pb.DetachFileResponse:
@@ -140,13 +152,16 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         await self._audit.add(change)
         return pb.DetachFileResponse()
 
+    def _shown(self, file: Attachment) -> pb.AttachedFile:
+        return attached_message(file, self._ingestion_queue.progress(file))
+
     def _listed(
         self, collection: str, request: pb.ListAttachedFilesRequest
     ) -> pb.ListAttachedFilesResponse:
         files = self._attachments.of(collection)
         page, token, matching = list_attachments(files, request)
         return pb.ListAttachedFilesResponse(
-            files=map(attached_message, page),
+            files=map(self._shown, page),
             next_page_token=token,
             matching_count=matching,
             counts=counts(files),
