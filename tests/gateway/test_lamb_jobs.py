@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gateway.shelves import Shelves, shelves
-from gateway.test_lamb_kb import ingested, made
+from gateway.test_lamb_kb import ingested, new_collection
 from knowledge.store.making import pdf
 
 BROKEN = "this is no PDF"
@@ -39,7 +39,7 @@ async def jobs_until(shelf: Shelves, job: str, *statuses: str) -> list[dict[str,
 
 
 async def test_a_job_shows_the_progress_of_a_book(shelf: Shelves) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     book = pdf(*(f"Page {number} is about looms and sheds." for number in range(300)))
     job = await uploaded(shelf, path, "book.pdf", book)
     *before, last = await jobs_until(shelf, job, "completed", "failed")
@@ -55,7 +55,7 @@ async def test_a_job_shows_the_progress_of_a_book(shelf: Shelves) -> None:
 
 
 async def test_a_cancelled_job_can_be_retried(shelf: Shelves) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     book = pdf(*(f"Page {number} is about looms and sheds." for number in range(300)))
     job = await uploaded(shelf, path, "book.pdf", book)
     await jobs_until(shelf, job, "processing")
@@ -74,7 +74,7 @@ async def test_a_cancelled_job_can_be_retried(shelf: Shelves) -> None:
 
 
 async def test_jobs_are_listed_and_counted(shelf: Shelves) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     await ingested(shelf, path, "a.txt", "A shed.")
     await ingested(shelf, path, "b.txt", "A reed, which is longer.")
     broken = await ingested(shelf, path, "broken.pdf", BROKEN)
@@ -112,12 +112,12 @@ async def test_jobs_are_listed_and_counted(shelf: Shelves) -> None:
 
 @pytest.mark.parametrize("query", ["status=lost", "limit=0", "offset=-1", "sort_by=colour"])
 async def test_a_wrong_query_of_the_list_is_refused(shelf: Shelves, query: str) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     assert (await shelf["ana"].get(f"{path}/ingestion-jobs?{query}")).status_code == 400
 
 
 async def test_jobs_of_others_and_of_other_collections_are_not_there(shelf: Shelves) -> None:
-    path, other = await made(shelf), await made(shelf, owner="8")
+    path, other = await new_collection(shelf), await new_collection(shelf, owner="8")
     file = await ingested(shelf, path, "a.txt", "A shed.")
     job = f"ingestion-jobs/{file['id']}"
     assert (await shelf["ana"].get(f"{other}/{job}")).status_code == 404

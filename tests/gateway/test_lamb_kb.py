@@ -22,7 +22,7 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
         yield running
 
 
-async def made(shelf: Shelves, person: str = "ana", **changes: Any) -> str:
+async def new_collection(shelf: Shelves, person: str = "ana", **changes: Any) -> str:
     """Make a collection as LAMB does and return its path."""
     response = await shelf[person].post("/collections", json={**LAMBS, **changes})
     assert response.status_code == 201, response.text
@@ -41,30 +41,30 @@ async def ingested(
     assert response.json()["status"] == "processing"
     async with asyncio.timeout(20):
         while True:
-            found: list[dict[str, Any]] = (await shelf[key].get(f"{path}/files")).json()
-            [file] = [each for each in found if each["original_filename"] == name]
+            files: list[dict[str, Any]] = (await shelf[key].get(f"{path}/files")).json()
+            [file] = [each for each in files if each["original_filename"] == name]
             if file["status"] != "processing":
                 return file
             await asyncio.sleep(0.02)
 
 
-async def test_a_collection_is_made_as_lamb_makes_it(shelf: Shelves) -> None:
+async def test_lamb_creates_a_collection(shelf: Shelves) -> None:
     announced = {"external_id": "1", "name": "Uni"}
     assert (await shelf["ana"].post("/organizations/", json=announced)).status_code == 200
     new = {"organization_external_id": "1", "embeddings_setup_key": "default"}
-    path = await made(shelf, **new)
-    found = (await shelf["ana"].get(path)).json()
-    assert {name: found[name] for name in LAMBS} == LAMBS
-    assert found["creation_date"].startswith("20")
-    assert not found["embeddings_model"]["apikey_configured"]
-    other = await made(shelf, owner="8", language="sv")
+    path = await new_collection(shelf, **new)
+    collection = (await shelf["ana"].get(path)).json()
+    assert {name: collection[name] for name in LAMBS} == LAMBS
+    assert collection["creation_date"].startswith("20")
+    assert not collection["embeddings_model"]["apikey_configured"]
+    other = await new_collection(shelf, owner="8", language="sv")
     listed = (await shelf["ana"].get("/collections", params={"owner": "7"})).json()
-    assert (listed["total"], listed["items"]) == (1, [found])
+    assert (listed["total"], listed["items"]) == (1, [collection])
     assert (await shelf["ana"].get("/collections?limit=1&skip=1")).json()["total"] == 2
     edited = await shelf["ana"].patch(other, json={"name": "reeds", "visibility": "public"})
     assert (edited.json()["name"], edited.json()["visibility"]) == ("reeds", "public")
     assert (edited.json()["owner"], edited.json()["description"]) == ("8", "Looms.")
-    assert (found["language"], edited.json()["language"]) == ("en", "sv")
+    assert (collection["language"], edited.json()["language"]) == ("en", "sv")
     german = await shelf["ana"].patch(other, json={"language": "de"})
     assert german.json()["language"] == "de"
     assert (await shelf["ana"].delete(other)).status_code == 200
@@ -72,12 +72,12 @@ async def test_a_collection_is_made_as_lamb_makes_it(shelf: Shelves) -> None:
 
 
 async def test_a_file_is_ingested_found_and_deleted(shelf: Shelves) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     text = "# Sheds\n\nA shed is a gap.\n\nIt opens."
     file = await ingested(shelf, path, "sheds.md", text)
     assert (file["status"], file["file_size"]) == ("completed", len(text))
-    asked = {"query_text": "shed", "top_k": 1, "threshold": 0.0, "plugin_params": {}}
-    answer = (await shelf["ana"].post(f"{path}/query", json=asked)).json()
+    search = {"query_text": "shed", "top_k": 1, "threshold": 0.0, "plugin_params": {}}
+    answer = (await shelf["ana"].post(f"{path}/query", json=search)).json()
     assert (answer["count"], answer["query"]) == (1, "shed")
     assert answer["timing"]["total_ms"] == pytest.approx(answer["timing"]["total_seconds"] * 1e3)
     [result] = answer["results"]
@@ -93,16 +93,16 @@ async def test_a_file_is_ingested_found_and_deleted(shelf: Shelves) -> None:
         assert content.status_code == status
         assert (content.text == text) == (status == 200)
     assert (await shelf["ana"].delete(f"{path}/files/{file['id']}")).status_code == 200
-    assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["results"] == []
+    assert (await shelf["ana"].post(f"{path}/query", json=search)).json()["results"] == []
 
 
 async def test_parent_child_query_returns_the_section_as_data(shelf: Shelves) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     sentences = " ".join(f"Sentence {number} is about warps and wefts." for number in range(60))
     section = f"{sentences} A shed is a gap. {sentences}"
     await ingested(shelf, path, "sheds.md", f"# Sheds\n\n{section}")
     query = {"query_text": "What is a shed?", "top_k": 1}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name, parameters in (
         ("simple_query", {}),
         ("parent_child_query", {}),
@@ -112,21 +112,21 @@ async def test_parent_child_query_returns_the_section_as_data(shelf: Shelves) ->
             f"{path}/query?plugin_name={name}", json={**query, "plugin_params": parameters}
         )
         [result] = response.json()["results"]
-        found[f"{name} {parameters}"] = result["data"]
-    passage, parent, child = found.values()
+        texts[f"{name} {parameters}"] = result["data"]
+    passage, parent, child = texts.values()
     assert child == passage
     assert passage in parent
     assert len(parent) > len(passage)
 
 
 async def test_an_owner_has_one_collection_of_a_name(shelf: Shelves) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     again = await shelf["ana"].post("/collections", json=LAMBS)
     assert again.status_code == 409, again.text
     assert again.json()["detail"] == "The owner '7' has a collection 'weaving_course' already."
-    await made(shelf, owner="8")
+    await new_collection(shelf, owner="8")
     assert (await shelf["ana"].patch(path, json={"name": "reeds"})).status_code == 200
-    await made(shelf)
+    await new_collection(shelf)
     responses = await asyncio.gather(
         *(shelf["ana"].post("/collections", json={**LAMBS, "owner": "9"}) for _ in range(5))
     )
@@ -135,7 +135,7 @@ async def test_an_owner_has_one_collection_of_a_name(shelf: Shelves) -> None:
 
 async def test_a_file_that_another_collection_has_stays(shelf: Shelves) -> None:
     files, stores = shelf.openai["ana"].files, shelf.openai["ana"].vector_stores
-    path = await made(shelf)
+    path = await new_collection(shelf)
     file = await ingested(shelf, path, "a.txt", "A shed.")
     other = await stores.create(name="Other", file_ids=[file["id"]])
     await shelf["ana"].delete(f"{path}/files/{file['id']}")
@@ -147,7 +147,7 @@ async def test_a_file_that_another_collection_has_stays(shelf: Shelves) -> None:
 
 async def test_no_file_is_left_over(shelf: Shelves) -> None:
     files = shelf.openai["ana"].files
-    path = await made(shelf)
+    path = await new_collection(shelf)
     file = await ingested(shelf, path, "a.txt", "A shed.")
     await ingested(shelf, path, "b.txt", "A reed.")
     await shelf["ana"].delete(f"{path}/files/{file['id']}")
@@ -164,13 +164,13 @@ async def test_no_file_is_left_over(shelf: Shelves) -> None:
 
 
 async def test_the_plugins_own_parameters_come_first(shelf: Shelves) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     for name in ("a.txt", "b.txt"):
         await ingested(shelf, path, name, f"A shed of {name}.")
-    asked = {"query_text": "shed", "top_k": 5, "plugin_params": {"top_k": 1}}
-    assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["count"] == 1
-    asked = {"query_text": "shed", "plugin_params": {"threshold": 1.0}}
-    assert (await shelf["ana"].post(f"{path}/query", json=asked)).json()["count"] == 0
+    search = {"query_text": "shed", "top_k": 5, "plugin_params": {"top_k": 1}}
+    assert (await shelf["ana"].post(f"{path}/query", json=search)).json()["count"] == 1
+    search = {"query_text": "shed", "plugin_params": {"threshold": 1.0}}
+    assert (await shelf["ana"].post(f"{path}/query", json=search)).json()["count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -186,15 +186,15 @@ async def test_the_plugins_own_parameters_come_first(shelf: Shelves) -> None:
 async def test_a_wrong_question_is_refused_where_lamb_looks(
     shelf: Shelves, path: str, body: dict[str, Any], status: int
 ) -> None:
-    response = await shelf["ana"].post(await made(shelf) + path, json=body)
+    response = await shelf["ana"].post(await new_collection(shelf) + path, json=body)
     assert response.status_code == status, response.text
     assert response.json()["detail"] == response.json()["error"]["message"]
 
 
 async def test_anothers_collection_is_not_there(shelf: Shelves) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     eve = shelf["eve"]
-    asked = {"query_text": "?"}
+    search = {"query_text": "?"}
     file = {"file": ("a.md", b"x")}
     for response in (
         await eve.get(path),
@@ -202,7 +202,7 @@ async def test_anothers_collection_is_not_there(shelf: Shelves) -> None:
         await eve.delete(path),
         await eve.get(f"{path}/files"),
         await eve.post(f"{path}/ingest-file", files=file),
-        await eve.post(f"{path}/query", json=asked),
+        await eve.post(f"{path}/query", json=search),
     ):
         assert response.status_code == 404, response.text
     assert (await eve.get("/collections")).json() == {"total": 0, "items": []}
@@ -213,7 +213,7 @@ async def test_anothers_collection_is_not_there(shelf: Shelves) -> None:
 
 @pytest.mark.parametrize("tool", ["simple_rag", "hierarchical_rag"])
 async def test_the_tools_of_heddle_search_another_heddle(shelf: Shelves, tool: str) -> None:
-    path = await made(shelf)
+    path = await new_collection(shelf)
     await ingested(shelf, path, "sheds.md", "# Sheds\n\nA shed is a gap.")
     server = KnowledgeServer(shelf.url, key_of("ana"))
 

@@ -102,6 +102,34 @@ async def test_a_file_can_be_taken_out_while_it_is_on_its_way(desk: Desk) -> Non
     assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
 
 
+async def test_a_file_on_its_way_can_be_cancelled(desk: Desk) -> None:
+    fields = await desk.held_up()
+    busy = (await desk("ana", "GetAttachedFile", **fields)).file
+    assert busy.progress.stage == "embedding"
+    cancelled = (await desk("ana", "CancelAttachedFile", **fields)).file
+    assert cancelled.status == pb.ATTACHMENT_STATUS_CANCELLED
+    assert not cancelled.HasField("progress")
+    desk.embedder.may.set()
+    assert await desk.found("looms") == []
+    assert (await desk("ana", "CancelAttachedFile", **fields)).file == cancelled
+    await desk("ana", "AttachFile", **fields)
+    done = await desk.done("looms", fields["file_id"])
+    assert done.status == pb.ATTACHMENT_STATUS_COMPLETED
+    assert (await desk("ana", "CancelAttachedFile", **fields)).file == done
+
+
+async def test_the_content_of_a_file_is_for_readers_of_its_collection(desk: Desk) -> None:
+    await desk.collection("ana")
+    identifier = await desk.upload("ana", "shed.md", "Threads.")
+    fields = {"id": identifier, "collection": "looms"}
+    assert isinstance(await refusal(desk, "ana", "GetFileContent", **fields), NotFoundError)
+    await desk("ana", "AttachFile", collection="looms", file_id=identifier)
+    assert (await desk("ana", "GetFileContent", **fields)).data == b"Threads."
+    assert isinstance(await refusal(desk, "ben", "GetFileContent", **fields), NotFoundError)
+    await desk("ana", "DeleteFile", id=identifier)
+    assert isinstance(await refusal(desk, "ana", "GetFileContent", **fields), NotFoundError)
+
+
 async def test_noting_something_about_a_file_does_not_bring_it_back(
     desk: Desk, tmp_path: Path
 ) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
@@ -18,6 +18,7 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import ServiceClients, call
 
 JobStatus = Literal["pending", "processing", "completed", "failed", "cancelled"]
+_STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
 _RECENT = 5
 routes = Routes(TAG)
 
@@ -135,7 +136,7 @@ async def summarize(api: Call, id_: CollectionId) -> IngestionStatus:
         collection_id=collection.id,
         collection_name=collection.title or collection.name,
         total_jobs=len(files),
-        by_status=StatusCounts(**{name: counts[name] for name in StatusCounts.model_fields}),
+        by_status=StatusCounts(**{each: counts[each] for each in _STATUSES}),
         currently_processing=counts["processing"],
         recent_failures=await _jobs(api.services, collection, failures),
         oldest_processing_job=oldest[0] if oldest else None,
