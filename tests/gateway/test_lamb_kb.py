@@ -30,10 +30,15 @@ async def new_collection(shelf: Shelves, person: str = "ana", **changes: Any) ->
 
 
 async def ingested(
-    shelf: Shelves, path: str, name: str, text: str, key: str = "ana"
+    shelf: Shelves,
+    path: str,
+    name: str,
+    text: str,
+    key: str = "ana",
+    plugin: str = "simple_ingest",
 ) -> dict[str, Any]:
     """Ingest a file as LAMB does, and wait for it."""
-    form = {"plugin_name": "simple_ingest", "plugin_params": "{}"}
+    form = {"plugin_name": plugin, "plugin_params": "{}"}
     response = await shelf[key].post(
         f"{path}/ingest-file", data=form, files={"file": (name, text.encode())}
     )
@@ -117,6 +122,24 @@ async def test_parent_child_query_returns_the_section_as_data(shelf: Shelves) ->
     assert child == passage
     assert passage in parent
     assert len(parent) > len(passage)
+
+
+async def test_a_file_can_name_each_plugin_that_reads_files(shelf: Shelves) -> None:
+    path = await new_collection(shelf)
+    plugins = [each["name"] for each in (await shelf["ana"].get("/ingestion/plugins")).json()]
+    assert len(plugins) == 4
+    for name in plugins:
+        await ingested(shelf, path, f"{name}.txt", "A shed.", plugin=name)
+    for address in (f"{path}/files", f"{path}/ingestion-jobs"):
+        listed = (await shelf["ana"].get(address)).json()
+        files = listed if isinstance(listed, list) else listed["items"]
+        assert {f"{each['plugin_name']}.txt" for each in files} == {
+            each["original_filename"] for each in files
+        }
+    form = {"plugin_name": "magic_ingest"}
+    upload = {"file": ("a.txt", b"A shed.")}
+    refused = await shelf["ana"].post(f"{path}/ingest-file", data=form, files=upload)
+    assert refused.status_code == 400
 
 
 async def test_an_owner_has_one_collection_of_a_name(shelf: Shelves) -> None:

@@ -11,6 +11,7 @@ Outcome = Literal[
     "200 with the prompt",
     "200 without the prompt",
     "200 without anything",
+    "400",
     "401",
     "403",
     "404",
@@ -43,6 +44,8 @@ READ = _outcomes("200", "404", "200", "404")
 """Those may read it with whom it is shared."""
 CHANGE_SHARED = _outcomes("200", "404", "403", "404")
 """Who may read it knows that it exists, and may not change it."""
+CHANGE_ENDED = CHANGE_SHARED | {"owner": "400"}
+"""Likewise, and what has ended cannot be changed."""
 LIST = _outcomes("200", "200 without anything", "200 without the prompt", "200 without anything")
 LIST_SHARED = LIST | {"owner": "200 without anything"}
 LIST_OWN = LIST | {"member": "200 without anything"}

@@ -11,6 +11,7 @@ from integration.access.outcomes import (
     ALL,
     ANYBODY,
     CHANGE,
+    CHANGE_ENDED,
     CHANGE_SHARED,
     DESCRIBE,
     LIST,
@@ -287,8 +288,8 @@ ROUTES: dict[str, Route] = {
     "GET /collections/{id}/ingestion-jobs": Route(READ, _store()),
     "GET /collections/{id}/ingestion-status": Route(READ, _store()),
     "GET /collections/{id}/ingestion-jobs/{file}": Route(READ, _attached()),
-    "POST /collections/{id}/ingestion-jobs/{file}/retry": Route(CHANGE_SHARED, _attached()),
-    "POST /collections/{id}/ingestion-jobs/{file}/cancel": Route(CHANGE_SHARED, _attached()),
+    "POST /collections/{id}/ingestion-jobs/{file}/retry": Route(CHANGE_ENDED, _attached()),
+    "POST /collections/{id}/ingestion-jobs/{file}/cancel": Route(CHANGE_ENDED, _attached()),
     "GET /collections/{id}/files/{file}/content": Route(READ, _attached()),
     "DELETE /collections/{id}/files/{file}": Route(CHANGE_SHARED, _attached()),
     # The name of a tool is no secret.

@@ -6,11 +6,12 @@ from typing import Any, Literal, get_args
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
-from heddle_runtime.errors import InvalidRequestError, NotFoundError
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
 from pydantic import Field
 
 from heddle_gateway.http.models import Model
 from heddle_gateway.lamb.collection_owners import OWNER
+from heddle_gateway.lamb.knowledge_base_files import plugin_of
 from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, content_path
 from heddle_gateway.openai.vector_store_files import AttachedFileId
 from heddle_gateway.openai.vector_stores import attached_files, get_collection, status
@@ -43,7 +44,7 @@ class IngestionJob(Model):
     file_path: str = ""
     file_url: str
     file_size: int
-    plugin_name: Literal["simple_ingest"] = "simple_ingest"
+    plugin_name: str
     plugin_params: dict[str, Any] = Field(default={})
     status: JobStatus
     document_count: int = Field(description="The number of passages; 0 until it is completed.")
@@ -156,7 +157,7 @@ async def retry(api: Call, id_: CollectionId, file: AttachedFileId) -> Ingestion
 
     Only the owner of the file, for example of LAMB's key, can do so. A body is ignored.
     """
-    collection = await get_collection(api.services, id_)
+    collection = await _changeable(api, id_)
     former = await _file(api, collection, file)
     _require(former, "failed", "cancelled")
     request = pb.AttachFileRequest(
@@ -169,11 +170,18 @@ async def retry(api: Call, id_: CollectionId, file: AttachedFileId) -> Ingestion
 @routes.post("/collections/{id}/ingestion-jobs/{file}/cancel", errors=(400, 403, 404))
 async def cancel(api: Call, id_: CollectionId, file: AttachedFileId) -> IngestionJob:
     """Cancel a job that has not ended. If the file is in the collection already, it stays."""
-    collection = await get_collection(api.services, id_)
+    collection = await _changeable(api, id_)
     _require(await _file(api, collection, file), "pending", "processing")
     request = pb.CancelAttachedFileRequest(collection=collection.id, file_id=file)
     response = await call(api.services.files.CancelAttachedFile, request)
     return await _job(api.services, collection, response.file)
+
+
+async def _changeable(api: Call, reference: str) -> knowledge_pb2.Collection:
+    collection = await get_collection(api.services, reference)
+    if not collection.changeable:
+        raise PermissionDeniedError("The collection is shared for reading.")
+    return collection
 
 
 async def _file(api: Call, collection: knowledge_pb2.Collection, file: str) -> pb.AttachedFile:
@@ -207,6 +215,7 @@ async def _job(
         original_filename=file.filename,
         file_url=content_path(collection.id, file.file_id),
         file_size=file.size,
+        plugin_name=plugin_of(file),
         status=_status(file),
         document_count=await _passage_count(services, file),
         created_at=file.create_time.ToJsonString(),

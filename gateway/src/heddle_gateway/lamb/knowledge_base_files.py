@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.struct_codec import from_struct, to_struct
 from pydantic import Field
 from starlette.responses import Response
 
@@ -22,7 +23,18 @@ from heddle_gateway.openai.vector_stores import attached_files, get_collection, 
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 
-_INGEST = "simple_ingest"
+PLUGINS = {
+    "simple_ingest": "Reads a file by its type: Markdown, HTML, text, PDF.",
+    "markitdown_ingest": "Reads a file as simple_ingest does.",
+    "markitdown_plus_ingest": "Reads a file as simple_ingest does.",
+    "hierarchical_ingest": "Reads a file as simple_ingest does: parent_child_query needs no other.",
+}
+Plugin = Literal[
+    "simple_ingest", "markitdown_ingest", "markitdown_plus_ingest", "hierarchical_ingest"
+]
+PLUGIN = "lamb_plugin"
+"""The attribute of an attached file with the plugin that LAMB has named."""
+_DEFAULT: Plugin = "simple_ingest"
 _STATUSES = {"in_progress": "processing", "cancelled": "failed"}
 routes = Routes(TAG)
 
@@ -31,7 +43,7 @@ class IngestForm(Model):
     """A file to add. `plugin_params` are ignored: a collection splits all files alike."""
 
     file: FormFile
-    plugin_name: Literal["simple_ingest"] = "simple_ingest"
+    plugin_name: Plugin = _DEFAULT
     plugin_params: Any = None
 
 
@@ -45,7 +57,7 @@ class IngestedFile(Model):
     file_path: str = ""
     file_url: str = ""
     original_filename: str
-    plugin_name: str = _INGEST
+    plugin_name: str
     file_registry_id: str
     status: Literal["processing"] = "processing"
 
@@ -58,7 +70,7 @@ class CollectionFile(Model):
     original_filename: str
     file_url: str = ""
     file_size: int
-    plugin_name: str = _INGEST
+    plugin_name: str
     status: str
     error_message: str | None
     created_at: int
@@ -83,7 +95,7 @@ class NotedOrganization(Organization):
     id: str
 
 
-class Plugin(Model):
+class PluginInfo(Model):
     """A plugin."""
 
     name: str
@@ -91,7 +103,7 @@ class Plugin(Model):
     parameters: dict[str, Any] = Field(default={})
 
 
-class IngestionPlugin(Plugin):
+class IngestionPlugin(PluginInfo):
     """A plugin that reads files."""
 
     kind: Literal["file-ingest"] = "file-ingest"
@@ -102,7 +114,10 @@ async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile
     """Add a file to a collection, in the background."""
     collection = await get_collection(api.services, id_)
     file = await store(api.state, form.file, "assistants")
-    request = pb.AttachFileRequest(collection=collection.id, file_id=file.id)
+    attributes = {PLUGIN: form.plugin_name} if form.plugin_name != _DEFAULT else {}
+    request = pb.AttachFileRequest(
+        collection=collection.id, file_id=file.id, attributes=to_struct(attributes)
+    )
     try:
         await call(api.services.files.AttachFile, request)
     except HeddleError:
@@ -113,6 +128,7 @@ async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile
         collection_name=collection.title or collection.name,
         original_filename=file.filename,
         file_url=content_path(collection.id, file.id),
+        plugin_name=form.plugin_name,
         file_registry_id=file.id,
     )
 
@@ -153,18 +169,23 @@ async def organization(_: Call, body: Organization) -> NotedOrganization:
 
 
 @routes.get("/query/plugins")
-async def query_plugins(_: Call) -> list[Plugin]:
+async def query_plugins(_: Call) -> list[PluginInfo]:
     """List the search plugins."""
     descriptions = ("Finds passages.", "Finds passages, with the section around each.")
     plugins = zip(QUERY_PLUGINS, descriptions, strict=True)
-    return [Plugin(name=name, description=text) for name, text in plugins]
+    return [PluginInfo(name=name, description=text) for name, text in plugins]
 
 
 @routes.get("/ingestion/plugins")
 async def ingestion_plugins(_: Call) -> list[IngestionPlugin]:
     """List the plugins that read files."""
-    description = "Reads a file by its type: Markdown, HTML, text, PDF."
-    return [IngestionPlugin(name=_INGEST, description=description)]
+    return [IngestionPlugin(name=name, description=text) for name, text in PLUGINS.items()]
+
+
+def plugin_of(file: pb.AttachedFile) -> str:
+    """Return the plugin that LAMB has named for a file."""
+    name = from_struct(file.attributes).get(PLUGIN)
+    return name if isinstance(name, str) else _DEFAULT
 
 
 def _view(file: pb.AttachedFile) -> CollectionFile:
@@ -175,6 +196,7 @@ def _view(file: pb.AttachedFile) -> CollectionFile:
         original_filename=file.filename,
         file_url=content_path(file.collection_id, file.file_id),
         file_size=file.size,
+        plugin_name=plugin_of(file),
         status=_STATUSES.get(state, state),
         error_message=file.error or None,
         created_at=file.create_time.seconds,
