@@ -47,9 +47,10 @@ async def test_a_job_shows_the_progress_of_a_book(shelf: Shelves) -> None:
     assert last["document_count"] > 0
     assert {each["status"] for each in before} <= {"pending", "processing"}
     seen = [each["progress"] for each in before if each["progress"]]
-    pages = [each["current"] for each in seen if each["total"] == 300]
+    pages = [each["current"] for each in seen if each["message"] == "drawing"]
     assert pages == sorted(pages)
     assert len(set(pages)) > 3
+    assert {each["total"] for each in seen if each["message"] == "drawing"} == {300}
     for each in seen:
         assert each["percentage"] == pytest.approx(100 * each["current"] / each["total"])
 
