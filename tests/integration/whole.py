@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
@@ -47,6 +47,7 @@ async def whole(
     """
     for name in ("assistants", "plugins", "files", "rubrics"):
         (folder / name).mkdir(exist_ok=True)
+    of_lamb: dict[str, Any] = {"lamb_database": lamb_database} if lamb_database else {}
     settings = StackSettings(
         devstack=DevstackSettings(transport=transport),
         gateway=GatewaySettings(
@@ -73,7 +74,7 @@ async def whole(
             assistants_dir=folder / "assistants",
             database=database or f"sqlite:///{folder}/heddle.db",
         ),
-        migration=MigrationSettings(listen=ANYWHERE, drain_wait=0, lamb_database=lamb_database),
+        migration=MigrationSettings(listen=ANYWHERE, drain_wait=0, **of_lamb),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         yield Whole(f"http://{address}", running)

@@ -32,6 +32,7 @@ EVERY_MEMBER = {
     ],
     "strategy": "sequential",
     "prompt_processor": "moodle_augment",
+    "template_syntax": "lamb",
     "capabilities": {"vision": True, "image_generation": True},
     "verbose": True,
     "cite_sources": True,

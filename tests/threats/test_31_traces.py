@@ -73,4 +73,6 @@ async def test_only_who_may_read_the_assistant_gets_a_trace(
         assert SYSTEM_PROMPT in str(trace.prompt)
         assert RUBRIC_TITLE not in str(trace)
     assert sum(event.HasField("trace") for event in owners) == 2
-    assert not [answer for answer in answers if '"trace"' in answer.text or "steps" in answer.text]
+    assert not [
+        answer for answer in answers if '"trace"' in answer.text or '"steps":' in answer.text
+    ]

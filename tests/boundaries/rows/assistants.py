@@ -6,7 +6,14 @@ from typing import Any
 from boundaries.rows.forms import Check
 from google.protobuf.duration_pb2 import Duration
 from heddle.account.v1 import account_pb2
-from heddle.assistant.v1 import assistant_pb2, questions_pb2, sharing_pb2, versions_pb2
+from heddle.assistant.v1 import (
+    assistant_pb2,
+    following_pb2,
+    questions_pb2,
+    rows_pb2,
+    sharing_pb2,
+    versions_pb2,
+)
 from heddle.audit.v1 import audit_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, settings_text
@@ -14,6 +21,7 @@ from heddle_assistants.accounts.sign_in import limits, password_hashes, password
 from heddle_assistants.assistants import checking, servicer
 from heddle_assistants.audit import recorded
 from heddle_assistants.field_checks import may_be_user
+from heddle_assistants.following import servicer as following
 from heddle_assistants.imports import conflict_resolution
 from heddle_assistants.questions.store import check as check_questions
 from heddle_assistants.rows import batch_servicer
@@ -29,6 +37,16 @@ from heddle_runtime.identity import Identity
 
 def _reported(**fields: Any) -> object:
     return entries.entries_of(usage_pb2.RecordUsageRequest(**{"recorder": "r", **fields}))
+
+
+def _followed(digest_characters: int) -> None:
+    following.check_rows(
+        following_pb2.FollowRowsRequest(
+            table=following_pb2.FOLLOWED_TABLE_USERS,
+            rows=rows_pb2.RowBatch(users=[rows_pb2.UserRow()]),
+            digests=["x" * digest_characters],
+        )
+    )
 
 
 def _used(number: int, **counts: int) -> usage_pb2.UsageEntry:
@@ -121,6 +139,10 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
     f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
     f"{_ASSISTANTS}.repository.batches.MAX_ROWS": lambda n: batch_servicer._require_size(n, "ids"),
+    f"{_ASSISTANTS}.following.servicer._MAX_CLAIMANT": lambda n: following.check_claim(
+        following_pb2.ClaimFollowingRequest(claimant="x" * n)
+    ),
+    f"{_ASSISTANTS}.following.servicer._MAX_DIGEST": _followed,
     f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),

@@ -29,8 +29,7 @@ class FollowingServicer(pb_grpc.FollowingServiceServicer):
     ) -> pb.ClaimFollowingResponse:
         """Claim the following."""
         require_service(caller().identity)
-        fits = 0 < len(request.claimant) <= _MAX_CLAIMANT
-        _require(fits, "claimant", f"must have 1 to {_MAX_CLAIMANT} characters")
+        check_claim(request)
         return pb.ClaimFollowingResponse(claimed=await self._claims.claim(request))
 
     async def ListFollowedRows(
@@ -48,19 +47,7 @@ class FollowingServicer(pb_grpc.FollowingServiceServicer):
     ) -> pb.FollowRowsResponse:
         """Apply rows."""
         require_service(caller().identity)
-        _require_table(request.table)
-        names = [field.name for field, _ in request.rows.ListFields()]
-        _require(names in ([], [TABLES[request.table]]), "rows", "must be rows of the table")
-        rows = getattr(request.rows, TABLES[request.table])
-        for name, count in (
-            ("rows", len(rows)),
-            ("gone_ids", len(request.gone_ids)),
-            ("refusals", len(request.refusals)),
-        ):
-            _require(count <= MAX_ROWS, name, f"must be at most {MAX_ROWS}")
-        _require(len(request.digests) == len(rows), "digests", "must be one for each row")
-        longest = max(map(len, request.digests), default=0)
-        _require(longest <= _MAX_DIGEST, "digests", f"must have at most {_MAX_DIGEST} characters")
+        check_rows(request)
         drafts = await self._applying.run(request)
         return pb.FollowRowsResponse(rows=map(applied, drafts))
 
@@ -70,6 +57,37 @@ class FollowingServicer(pb_grpc.FollowingServiceServicer):
         """Return the state of the following."""
         require_administrator(caller().identity)
         return await self._claims.status()
+
+
+def check_claim(request: pb.ClaimFollowingRequest) -> None:
+    """Refuse a claim without a claimant, or with one that is too long.
+
+    Raises:
+        InvalidRequestError: Names it.
+    """
+    fits = 0 < len(request.claimant) <= _MAX_CLAIMANT
+    _require(fits, "claimant", f"must have 1 to {_MAX_CLAIMANT} characters")
+
+
+def check_rows(request: pb.FollowRowsRequest) -> None:
+    """Refuse rows that are no rows of the table, or too many.
+
+    Raises:
+        InvalidRequestError: Names the field.
+    """
+    _require_table(request.table)
+    names = [field.name for field, _ in request.rows.ListFields()]
+    _require(names in ([], [TABLES[request.table]]), "rows", "must be rows of the table")
+    rows = getattr(request.rows, TABLES[request.table])
+    for name, count in (
+        ("rows", len(rows)),
+        ("gone_ids", len(request.gone_ids)),
+        ("refusals", len(request.refusals)),
+    ):
+        _require(count <= MAX_ROWS, name, f"must be at most {MAX_ROWS}")
+    _require(len(request.digests) == len(rows), "digests", "must be one for each row")
+    longest = max(map(len, request.digests), default=0)
+    _require(longest <= _MAX_DIGEST, "digests", f"must have at most {_MAX_DIGEST} characters")
 
 
 def _require_table(table: int) -> None:
