@@ -11,7 +11,7 @@ from heddle_runtime.fair_slots import Tenant
 from heddle_runtime.grants import GrantVerifier
 from heddle_runtime.ttl_cache import TTLCache
 
-from heddle_knowledge.access import Person, reader_of
+from heddle_knowledge.access import reader_of
 from heddle_knowledge.uploads.folder import Uploads, person_key
 
 if TYPE_CHECKING:  # loads the engine
@@ -65,24 +65,24 @@ class FileTexts:
             UnreadableDocumentError: No text can be taken from the file.
         """
         person = reader_of(caller().identity, self._grants.current()).person
-        owner = person_key(person)
+        tenant = Tenant(person.organization, person_key(person))
         # Also of cached texts: the file may have been deleted.
-        upload = await asyncio.to_thread(self._uploads.get, owner, identifier)
-        reply = await self._texts.get((owner, identifier), lambda: self._read(person, upload))
+        upload = await asyncio.to_thread(self._uploads.get, tenant.owner, identifier)
+        key = (tenant.owner, identifier)
+        reply = await self._texts.get(key, lambda: self._read(tenant, upload))
         return pb.GetFileTextResponse(
             file=upload,
             text=reply.text[:max_characters],
             truncated=reply.truncated or len(reply.text) > max_characters,
         )
 
-    async def _read(self, person: Person, upload: pb.File) -> "TextReply":
-        owner = person_key(person)
-        data = await asyncio.to_thread(self._uploads.content, owner, upload.id)
+    async def _read(self, tenant: Tenant, upload: pb.File) -> "TextReply":
+        data = await asyncio.to_thread(self._uploads.content, tenant.owner, upload.id)
         documents = (await self._store()).documents
         return await documents.text(
             data,
             media_type=upload.media_type,
             name=upload.filename,
             max_characters=MAX_CHARACTERS,
-            tenant=Tenant(person.organization, owner),
+            tenant=tenant,
         )
