@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 import uvloop
 from heddle_connector.http import HttpClient, Request, http_client
-from heddle_gateway.http.connection import limited_protocol
+from heddle_gateway.http.limited_protocol import limited_protocol
 from heddle_runtime.server import settle
 
 from benchmarks.gateway import accounting

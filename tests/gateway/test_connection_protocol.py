@@ -10,7 +10,7 @@ import uvicorn
 from gateway.conftest import Start
 from gateway.neighbours import text
 from gateway.test_disconnects import request
-from heddle_gateway.http.connection import limited_protocol
+from heddle_gateway.http.limited_protocol import limited_protocol
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 

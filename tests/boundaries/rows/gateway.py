@@ -135,7 +135,7 @@ ROWS: dict[str, Check] = {
     "heddle_gateway.lamb.proxy.connection.MAX_HEAD_BYTES": _lamb_head,
     "heddle_gateway.lamb.lamb_server.MAX_RESPONSE_BYTES": _login,
     "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
-    "heddle_gateway.http.connection.MAX_HEAD_BYTES": _head,
+    "heddle_gateway.http.limited_protocol.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,
     f"{_OPENAI}.chat.content_parts.MAX_MEDIA_BYTES": lambda n: (
         content_parts._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None

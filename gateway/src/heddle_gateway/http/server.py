@@ -11,7 +11,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from heddle_gateway.http.connection import limited_protocol
+from heddle_gateway.http.limited_protocol import limited_protocol
 from heddle_gateway.settings import GatewaySettings
 
 log = structlog.get_logger(__name__)
