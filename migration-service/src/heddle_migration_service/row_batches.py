@@ -5,7 +5,7 @@ A batch job may take longer than the caller's token is valid, so the calls carry
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import grpc
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 _TIMEOUT_SECONDS = 120.0
+_MAX_BATCH_BYTES = 16 * 1024 * 1024  # half of what a message may have
 _PAUSE_SECONDS = 0.5
 ResponseT = TypeVar("ResponseT")
 
@@ -78,3 +79,21 @@ class RowBatches:
                     raise error from rpc_error
                 log.warning("batch repeated", method=type(request).__name__, cause=error.message)
             await asyncio.sleep(_PAUSE_SECONDS)
+
+
+def ranges(messages: Sequence[Message], max_rows: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield where the parts of a batch begin and end that fit a request each.
+
+    Args:
+        messages: The rows of the batch.
+        max_rows: How many rows a part may have. If None, only their bytes count.
+    """
+    start = size = 0
+    for index, message in enumerate(messages):
+        row_bytes = message.ByteSize()
+        size += row_bytes
+        if index > start and (size > _MAX_BATCH_BYTES or index - start == max_rows):
+            yield start, index
+            start, size = index, row_bytes
+    if messages:
+        yield start, len(messages)

@@ -16,7 +16,7 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_migration_service.following.comparing import Batch
 from heddle_migration_service.following.rows import Changed, Known, Source
 from heddle_migration_service.lamb.organizations import unassigned
-from heddle_migration_service.row_batches import RowBatches
+from heddle_migration_service.row_batches import RowBatches, ranges
 
 if TYPE_CHECKING:
     from heddle.assistant.v1.following_pb2_grpc import FollowingServiceAsyncStub
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 _TIMEOUT_SECONDS = 120.0
 _MAX_ROWS = 250
-_MAX_BATCH_BYTES = 8 * 1024 * 1024
 ResponseT = TypeVar("ResponseT")
 
 
@@ -142,16 +141,8 @@ def _parts(
     rows: Sequence[tuple[Changed, Message]],
 ) -> Iterator[Sequence[tuple[Changed, Message]]]:
     """Yield parts that fit a request each."""
-    part: list[tuple[Changed, Message]] = []
-    size = 0
-    for each in rows:
-        size += each[1].ByteSize()
-        if part and (size > _MAX_BATCH_BYTES or len(part) == _MAX_ROWS):
-            yield part
-            part, size = [], each[1].ByteSize()
-        part.append(each)
-    if part:
-        yield part
+    for start, end in ranges([message for _, message in rows], _MAX_ROWS):
+        yield rows[start:end]
 
 
 def _row_batch(source: Source, rows: Sequence[tuple[Changed, Message]]) -> rows_pb2.RowBatch:

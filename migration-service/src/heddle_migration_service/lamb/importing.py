@@ -30,11 +30,10 @@ from heddle_migration_service.lamb.snapshot import opened
 from heddle_migration_service.lamb.tables import LambTables, lamb_tables
 from heddle_migration_service.lamb.usage import USAGE
 from heddle_migration_service.lamb.users import USERS
-from heddle_migration_service.row_batches import RowBatches
+from heddle_migration_service.row_batches import RowBatches, ranges
 
 _KINDS = (USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES, USAGE)
 _MAX_NAME = 200
-_MAX_BATCH_BYTES = 16 * 1024 * 1024  # half of what a message may have
 _NEW = rows_pb2.IMPORT_OUTCOME_INSERTED
 _PRESENT = rows_pb2.IMPORT_OUTCOME_PRESENT
 
@@ -102,7 +101,7 @@ class _Run:
             {row.whole("id"): message.slug for row, message in zip(rows, messages, strict=True)}
         )
         imported: list[rows_pb2.ImportedRow] = []
-        for start, end in _ranges(messages):
+        for start, end in ranges(messages):
             batch = rows_pb2.RowBatch(organizations=messages[start:end])
             imported += await self._import(batch, rows_pb2.RowBatch())
         new = sum(each.outcome == _NEW for each in imported)
@@ -147,7 +146,7 @@ class _Run:
         messages = [kind.message(**draft.values) for draft in sent]
         findings = [_refusal(draft) for draft in drafts if draft.error]
         progress.refused += len(findings)
-        for start, end in _ranges(messages):
+        for start, end in ranges(messages):
             batch = kind.batch(messages[start:end])
             earlier = _earlier(kind, sent[start:end], names)
             imported = await self._import(batch, earlier)
@@ -181,20 +180,6 @@ class _Run:
             organization = rows_pb2.RowBatch(organizations=[unassigned(int(time.time()))])
             await self._import(organization, rows_pb2.RowBatch())
             self._has_unassigned = True
-
-
-def _ranges(messages: Sequence[Message]) -> list[tuple[int, int]]:
-    """Return where the parts of a batch begin and end that fit a request each."""
-    ranges: list[tuple[int, int]] = []
-    start = size = 0
-    for index, message in enumerate(messages):
-        size += message.ByteSize()
-        if size > _MAX_BATCH_BYTES and index > start:
-            ranges.append((start, index))
-            start, size = index, message.ByteSize()
-    if messages:
-        ranges.append((start, len(messages)))
-    return ranges
 
 
 def _earlier(
