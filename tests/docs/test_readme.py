@@ -1,4 +1,4 @@
-"""The README's examples are the real ones."""
+"""The examples of the README and of the guides are the real ones."""
 
 import json
 import re
@@ -15,6 +15,7 @@ from docs.blocks import Block
 from docs.blocks import blocks as blocks_of
 from docs.console import agrees
 from docs.make_up import ROOT, MakeUp, checkout, make_up
+from docs.reader_pages import GUIDES, README
 from docs.shell import run
 from heddle_assistants.usage.prices import read_prices
 from heddle_conversion.assistant_json import read_assistant
@@ -28,8 +29,7 @@ from tools_service.serving import discovered
 
 from docs.reference.settings import settings_by_package
 
-README = (ROOT / "README.md").read_text()
-SHELL = {"sh", "bash", "shell", "console"}
+SHELL = {"sh", "console"}
 LONG = {"make demo", "make quick"}
 """Commands that a test of its own runs."""
 STARTED = "make up"
@@ -41,7 +41,6 @@ LONG_START = pytest.mark.timeout(600)
 """The first start of `make up` ingests a manual."""
 PRINTED = {
     "curl -sN": EXPLAINED,
-    "answer = client.chat": EXPLAINED,
     "heddle chat show_prompt": EXPLAINED,
     "heddle ingest docs": "loom.md: 1 passage",
     "/assistants -H": '"name":"tutor"',
@@ -52,11 +51,12 @@ PRINTED = {
     "--assistant 42 --reset": "42",
     "-k glossary": " passed",
 }
-"""What commands print, where the README does not show it. Each is the only one with its text."""
+"""What commands print, where no page shows it. Each is the only one with its text."""
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    """Return the texts of all blocks in a language."""
+    return [each.text for page in GUIDES for each in blocks_of(page) if each.language == language]
 
 
 def test_each_tool_of_the_guide_is_a_file_of_under_forty_lines_that_loads() -> None:
@@ -87,16 +87,21 @@ def test_every_example_is_an_assistant() -> None:
     assert sorted(document.id for document in documents) == list("12345678")
 
 
-def test_what_the_readme_names_exists() -> None:
-    for name in re.findall(r"^\| `([a-z/-]+)/` \|", README, re.MULTILINE):
-        assert (ROOT / name).is_dir(), name
-    for target in re.findall(r"\]\(([^)]+)\)", README):
-        assert (ROOT / target.partition("#")[0]).exists(), target
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= 150
 
 
-def commands() -> list[Block]:
+def test_the_folders_that_the_page_about_services_lists_exist() -> None:
+    page = (ROOT / "docs" / "services.md").read_text()
+    listed = re.findall(r"^\| `([a-z/-]+)/` \|", page, re.MULTILINE)
+
+    assert len(listed) > 10
+    assert [name for name in listed if not (ROOT / name).is_dir()] == []
+
+
+def commands(page: Path) -> list[Block]:
     """Return the blocks that run: of a shell, of Python, and requests."""
-    return [block for block in blocks_of(ROOT / "README.md") if not block.not_run]
+    return [block for block in blocks_of(page) if not block.not_run]
 
 
 def lines(text: str) -> list[str]:
@@ -111,17 +116,18 @@ def is_excerpt(text: str) -> bool:
 
 
 def test_only_commands_for_a_container_engine_do_not_run() -> None:
-    skipped = [block for block in blocks_of(ROOT / "README.md") if block.not_run]
+    skipped = [block for page in GUIDES for block in blocks_of(page) if block.not_run]
 
     assert all("container engine" in block.not_run for block in skipped)
     assert all("docker compose" in block.text for block in skipped)
-    for block in commands():
+    for block in [each for page in GUIDES for each in commands(page)]:
         assert "docker" not in block.text, block.place
         if block.language in SHELL:
             targets = {line for line in lines(block.text) if line.startswith("make ")}
             assert targets <= {*LONG, STARTED}, block.place
     known = {name for names in settings_by_package().values() for name in names}
-    assert set(re.findall(r"\bexport (HEDDLE_\w+)", README)) <= known
+    exported = re.findall(r"\bexport (HEDDLE_\w+)", "\n".join(blocks("sh")))
+    assert set(exported) <= known
 
 
 OTHERS = sorted(ROOT.glob("benchmarks/**/README.md"))
@@ -151,10 +157,9 @@ def test_benchmarks_take_the_options_that_their_pages_show(page: Path) -> None:
 
 @LONG_START
 @pytest.mark.exhaustive
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("command", sorted(LONG))
 def test_long_commands_run(command: str, tmp_path: Path) -> None:
-    assert any(command in lines(block.text) for block in commands())
+    assert any(command in lines(block.text) for block in commands(README))
     ran = subprocess.run(  # noqa: S603 - a command of the README
         command.split(), cwd=checkout(tmp_path), capture_output=True, text=True, check=False
     )
@@ -194,26 +199,32 @@ async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
 @LONG_START
 @pytest.mark.exhaustive
 @pytest.mark.asyncio(loop_scope="module")
-async def test_every_command_runs_as_it_is_printed(up: MakeUp) -> None:
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+async def test_every_command_runs_as_it_is_printed(page: Path, up: MakeUp) -> None:
     programs: list[str] = []
-    printed: dict[str, str] = {}
-    listed = commands()
+    listed = commands(page)
     for block, following in zip(listed, [*listed[1:], None], strict=True):
         if block.language == "python" and not is_excerpt(block.text):
             programs.append(block.text)
-            output = await program(up, programs)
+            printed = await program(up, programs)
         elif block.language in SHELL:
-            output = await script(up, block)
+            printed = await script(up, block)
         elif block.language == "json":
-            output = await configured(up, block)
+            printed = await configured(up, block)
         else:
             continue
-        printed[block.text] = output
         if following and following.language == "output":
-            assert agrees(following.text.strip(), output.strip()), f"{block.place}\n{output}"
-    for command, text in PRINTED.items():
-        [output] = [each for shown, each in printed.items() if command in shown]
-        assert text in (spoken(output)[0] if output.startswith("data: ") else output), command
+            assert agrees(following.text.strip(), printed.strip()), f"{block.place}\n{printed}"
+        shown = spoken(printed)[0] if printed.startswith("data: ") else printed
+        for command, text in PRINTED.items():
+            assert command not in block.text or text in shown, f"{block.place}\n{printed}"
+
+
+def test_each_text_to_look_for_is_that_of_one_command() -> None:
+    texts = [block.text for page in GUIDES for block in commands(page)]
+
+    counts = {text: sum(text in each for each in texts) for text in PRINTED}
+    assert counts == dict.fromkeys(PRINTED, 1)
 
 
 async def program(up: MakeUp, programs: list[str]) -> str:

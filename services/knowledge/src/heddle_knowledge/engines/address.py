@@ -14,7 +14,7 @@ async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[
 
     Args:
         place: A folder, `s3://BUCKET/PREFIX` or `postgresql://…`.
-        options: What an object store needs besides; see the README.
+        options: What an object store needs besides, as `HEDDLE_KNOWLEDGE_STORE_OPTIONS` holds it.
 
     Raises:
         StorageError: The place cannot be used, or its kind is not known.
