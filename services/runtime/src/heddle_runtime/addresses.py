@@ -6,7 +6,9 @@ A service listens at `HEDDLE_<SERVICE>_LISTEN`. All of its clients find it at
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+
+from heddle_runtime.service_address import parse
 
 ORCHESTRATOR = "127.0.0.1:9101"
 TOOLS = "127.0.0.1:9102"
@@ -16,18 +18,27 @@ KNOWLEDGE = "127.0.0.1:9105"
 MIGRATION = "127.0.0.1:9106"
 
 
+def _checked(address: str) -> str:
+    if ":" in address:  # others mean that there is no such service
+        parse(address)
+    return address
+
+
+_Text = Annotated[str, AfterValidator(_checked)]
+
+
 def _address(service: str, title: str) -> Any:  # noqa: ANN401 - as `Field` itself
     alias = f"HEDDLE_{service}_ADDRESS"
     return Field(
         validation_alias=alias,
-        description=f"Address of {title}: host:port, unix:/path, or ipv4:host:port,host:port for "
-        "replicas.",
+        description=f"Address of {title}: host:port, unix:/path, or host:port,host:port for "
+        "replicas. All addresses of a name are replicas; names are looked up every two seconds.",
     )
 
 
-OrchestratorAddress = Annotated[str, _address("ORCHESTRATOR", "the orchestrator")]
-ToolsAddress = Annotated[str, _address("TOOLS", "the tools service")]
-ConnectorAddress = Annotated[str, _address("CONNECTOR", "the connector service")]
-AssistantsAddress = Annotated[str, _address("ASSISTANTS", "the assistants service")]
-KnowledgeAddress = Annotated[str, _address("KNOWLEDGE", "the knowledge service")]
-MigrationAddress = Annotated[str, _address("MIGRATION", "the migration service")]
+OrchestratorAddress = Annotated[_Text, _address("ORCHESTRATOR", "the orchestrator")]
+ToolsAddress = Annotated[_Text, _address("TOOLS", "the tools service")]
+ConnectorAddress = Annotated[_Text, _address("CONNECTOR", "the connector service")]
+AssistantsAddress = Annotated[_Text, _address("ASSISTANTS", "the assistants service")]
+KnowledgeAddress = Annotated[_Text, _address("KNOWLEDGE", "the knowledge service")]
+MigrationAddress = Annotated[_Text, _address("MIGRATION", "the migration service")]

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import grpc
@@ -14,7 +13,8 @@ from pydantic import SecretStr
 from heddle_runtime.identity import TokenSigner
 from heddle_runtime.in_process import InProcessStream
 from heddle_runtime.multiplex.channel import MultiplexedChannel
-from heddle_runtime.mutual_tls import TlsFiles, host_of_replicas, uses_tls
+from heddle_runtime.mutual_tls import TlsFiles, uses_tls
+from heddle_runtime.service_address import Location, parse
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 KEEPALIVE_MS = 2_000
@@ -47,6 +47,8 @@ OPTIONS = [
     # Also the timeout of an attempt to connect, which a busy machine must be able to meet.
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 300),
+    # Look a name up again when its replicas have moved, and not only half a minute later.
+    ("grpc.dns_min_time_between_resolutions_ms", 1_000),
 ]
 ResponseT = TypeVar("ResponseT")
 ResponseT_co = TypeVar("ResponseT_co", covariant=True)
@@ -99,33 +101,29 @@ def channel(
 ) -> grpc.aio.Channel:
     """Return a channel that retries the calls whose contracts mark them as idempotent.
 
-    Calls are multiplexed if the server offers it (see `heddle_runtime.multiplex`). The secret signs
-    the identity of the caller for the service that is called. `tls` is for addresses with a port.
-    """
-    addresses = replicas_of(address)
+    Calls are balanced over the replicas at the address (see `heddle_runtime.service_address`), and
+    multiplexed if the server offers it (see `heddle_runtime.multiplex`). The secret signs the
+    identity of the caller for the service that is called. `tls` is for addresses with a port.
 
-    def connect(to: str) -> grpc.aio.Channel:
-        config = json.dumps(service_config(*services, checks_health=to not in addresses))
+    Raises:
+        ValueError: The address is none.
+    """
+
+    def connect(to: Location, checks_health: bool) -> grpc.aio.Channel:  # noqa: FBT001 - see `Connect`
+        config = json.dumps(service_config(*services, checks_health=checks_health))
         options = [*OPTIONS, ("grpc.service_config", config)]
-        if tls and uses_tls(address):
-            options += host_of_replicas(address)
-            return grpc.aio.secure_channel(to, tls.of_client(), options)
-        return grpc.aio.insecure_channel(to, options)
+        if tls and uses_tls(to.target):
+            if to.authority:
+                options.append(("grpc.default_authority", to.authority))
+            return grpc.aio.secure_channel(to.target, tls.of_client(), options)
+        return grpc.aio.insecure_channel(to.target, options)
 
     return MultiplexedChannel(
-        [partial(connect, each) for each in addresses],
+        parse(address),
+        connect,
         {f"/{service}/{method}" for service, method in _safe(*services)},
         TokenSigner(secret.get_secret_value()) if secret else None,
-        partial(connect, address) if len(addresses) > 1 else None,
     )
-
-
-def replicas_of(address: str) -> list[str]:
-    """Return the address of each replica of a list. What one name stands for is one replica."""
-    scheme, _, hosts = address.partition(":")
-    if scheme not in ("ipv4", "ipv6"):
-        return [address]
-    return [f"{scheme}:{host}" for host in hosts.split(",")]
 
 
 def service_config(*services: ServiceDescriptor, checks_health: bool = False) -> dict[str, object]:

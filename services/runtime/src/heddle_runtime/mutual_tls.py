@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.service_address import single_location
 
 _CERTIFICATE = "HEDDLE_TLS_CERTIFICATE"
 _KEY = "HEDDLE_TLS_KEY"
@@ -86,32 +87,26 @@ def uses_tls(address: str) -> bool:
     return not address.startswith("unix:")
 
 
-def host_of_replicas(address: str) -> list[tuple[str, str]]:
-    """Return the option with the host in the certificates of replicas: the first of the list.
-
-    gRPC would look for the whole list `ipv4:HOST:PORT,HOST:PORT` in a certificate.
-    """
-    scheme, _, hosts = address.partition(":")
-    if scheme not in ("ipv4", "ipv6"):
-        return []
-    return [("grpc.default_authority", hosts.partition(",")[0])]
-
-
 def channel_from_environment(address: str, options: list[Any]) -> grpc.Channel:
     """Return a synchronous channel to a service, with the TLS files of the environment.
 
     Raises:
-        InvalidRequestError: The files are not complete or not usable.
+        InvalidRequestError: The files are not complete or not usable, or the address is none.
     """
     try:
         tls = TlsSettings().tls
     except ValidationError as error:
         problem = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise InvalidRequestError(f"{problem}.") from error
-    if tls and uses_tls(address):
-        options = [*options, *host_of_replicas(address)]
-        return grpc.secure_channel(address, tls.of_client(), options)
-    return grpc.insecure_channel(address, options)
+    try:
+        location = single_location(address)
+    except ValueError as error:
+        raise InvalidRequestError(f"{error}.") from error
+    if tls and uses_tls(location.target):
+        if location.authority:
+            options = [*options, ("grpc.default_authority", location.authority)]
+        return grpc.secure_channel(location.target, tls.of_client(), options)
+    return grpc.insecure_channel(location.target, options)
 
 
 def _check(files: dict[str, Path | None]) -> None:

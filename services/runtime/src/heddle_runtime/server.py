@@ -4,7 +4,7 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -107,8 +107,13 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         port = _listen(server, settings)
         await server.start()
         await readiness.update()
-        await _set_statuses(readiness, checks, ("", *names))
-        reporting = asyncio.create_task(_report(readiness, checks, ("", *names)))
+
+        async def set_statuses() -> None:
+            multiplexer.announce_serving(readiness.serving)
+            await _set_statuses(readiness, checks, ("", *names))
+
+        await set_statuses()
+        reporting = asyncio.create_task(_report(readiness, set_statuses))
         address = _reachable(settings.listen, port)
         log.info("serving", address=address, services=names)
         try:
@@ -123,16 +128,14 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
             log.info("stopped", address=address)
 
 
-async def _report(
-    readiness: Readiness, checks: health.aio.HealthServicer, names: Sequence[str]
-) -> None:
-    """Check the components again and again, and set the status of the services `names`."""
+async def _report(readiness: Readiness, set_statuses: Callable[[], Awaitable[None]]) -> None:
+    """Check the components again and again, and set the statuses when readiness changes."""
     while True:
         await asyncio.sleep(CHECK_SECONDS)
         before = readiness.serving
         await readiness.update()
         if readiness.serving != before:
-            await _set_statuses(readiness, checks, names)
+            await set_statuses()
 
 
 async def _set_statuses(

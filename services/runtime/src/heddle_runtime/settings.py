@@ -132,9 +132,14 @@ SettingsT = TypeVar("SettingsT", bound=BaseSettings)
 
 
 def is_local(address: str) -> bool:
-    """Return whether only this machine can reach `address`."""
+    """Return whether only this machine can reach `address`, or all addresses of a list."""
     if address.startswith("unix:"):
         return True
+    entries = address.removeprefix("ipv4:").removeprefix("ipv6:").split(",")
+    return all(_is_loopback(entry.strip()) for entry in entries)
+
+
+def _is_loopback(address: str) -> bool:
     host = address.rpartition(":")[0].strip("[]")
     if host == "localhost":
         return True

@@ -153,6 +153,7 @@ class CarryResponse(_message.Message):
     LEAVING_FIELD_NUMBER: _builtins.int
     ALIVE_FIELD_NUMBER: _builtins.int
     LOADING_MS_FIELD_NUMBER: _builtins.int
+    SERVING_FIELD_NUMBER: _builtins.int
     leaving: _builtins.bool
     """The server stops, or asks clients to reconnect to balance load: it answers open calls, and
     clients open new calls on another stream. Sent once.
@@ -162,6 +163,10 @@ class CarryResponse(_message.Message):
     loading_ms: _builtins.int
     """The server loads a library or a model, and may be silent for this many milliseconds. 0 when it
     has loaded it.
+    """
+    serving: _builtins.bool
+    """Whether the components of this replica work. While they do not, clients open new calls at other
+    replicas, if they have one. Sent when it changes, and at the beginning if it is false.
     """
     @_builtins.property
     def frames(self) -> _containers.RepeatedCompositeFieldContainer[Global___AnswerFrame]:
@@ -174,14 +179,20 @@ class CarryResponse(_message.Message):
         leaving: _builtins.bool = ...,
         alive: _builtins.bool = ...,
         loading_ms: _builtins.int | None = ...,
+        serving: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_loading_ms", b"_loading_ms", "loading_ms", b"loading_ms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_loading_ms", b"_loading_ms", "_serving", b"_serving", "loading_ms", b"loading_ms", "serving", b"serving"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_loading_ms", b"_loading_ms", "alive", b"alive", "frames", b"frames", "leaving", b"leaving", "loading_ms", b"loading_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_loading_ms", b"_loading_ms", "_serving", b"_serving", "alive", b"alive", "frames", b"frames", "leaving", b"leaving", "loading_ms", b"loading_ms", "serving", b"serving"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__loading_ms: _TypeAlias = _typing.Literal["loading_ms"]  # noqa: Y015
     _WhichOneofArgType__loading_ms: _TypeAlias = _typing.Literal["_loading_ms", b"_loading_ms"]  # noqa: Y015
+    _WhichOneofReturnType__serving: _TypeAlias = _typing.Literal["serving"]  # noqa: Y015
+    _WhichOneofArgType__serving: _TypeAlias = _typing.Literal["_serving", b"_serving"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__loading_ms) -> _WhichOneofReturnType__loading_ms | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__serving) -> _WhichOneofReturnType__serving | None: ...
 
 Global___CarryResponse: _TypeAlias = CarryResponse  # noqa: Y015
 

@@ -1,7 +1,7 @@
 """A channel that sends calls over multiplexed streams if the server offers them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from typing import Any, Self
 
@@ -16,12 +16,12 @@ from heddle_runtime.multiplex.call import MultiplexedCall
 from heddle_runtime.multiplex.client import ClientStream, Metadata, can_carry
 from heddle_runtime.multiplex.methods import service_of
 from heddle_runtime.multiplex.plain import HANGS, PlainStream, response_of
-from heddle_runtime.multiplex.replica import Replica
+from heddle_runtime.multiplex.replica_set import Connect, ReplicaSet
+from heddle_runtime.service_address import ServiceAddress
 
 _OURS = "/heddle."
 MAX_REQUEST_BYTES = 64 * 1024
 _RETRY_SECONDS = 1.0
-Connect = Callable[[], grpc.aio.Channel]
 _STREAMS = pb.DESCRIPTOR.services_by_name["MultiplexService"].full_name
 _STREAM_IDENTITY = Identity("heddle-channel")
 """Opens streams. It has no rights: each call on a stream carries the identity of its caller."""
@@ -31,35 +31,30 @@ class MultiplexedChannel(grpc.aio.Channel):
     """Sends calls over open streams, and as plain gRPC calls if there is none.
 
     Large requests, calls without a deadline and calls that stream requests are always plain. The
-    replicas of a list take turns. Those that hang get no calls, of either kind, until they respond
-    again.
+    replicas of a service take turns. Those that hang get no calls, of either kind, until they
+    respond again.
     """
 
     def __init__(
         self,
-        connects: Sequence[Connect],
+        address: ServiceAddress,
+        connect: Connect,
         safe: AbstractSet[str] = frozenset(),
         signer: TokenSigner | None = None,
-        connect_to_any: Connect | None = None,
     ) -> None:
         """Prepare.
 
         Args:
-            connects: For each replica, what returns a new connection to it.
+            address: Where the replicas are.
+            connect: Returns a new connection to a replica, or to all of them.
             safe: The paths of unary methods that may be repeated when a connection broke.
             signer: Signs the identity of the caller for the service that is called. Without it,
                 calls carry no authorization.
-            connect_to_any: Returns the connection to several replicas for calls that begin while
-                there is no stream.
         """
         self._signer = signer
         self._safe = safe
         self._services: set[str] = set()
-        self._replicas = [
-            Replica(connect, self._services, self._stream_metadata) for connect in connects
-        ]
-        self._any = connect_to_any() if connect_to_any else None
-        self._turn = 0
+        self._replicas = ReplicaSet(address, connect, self._services, self._stream_metadata)
         self._closed = False
 
     def unary_unary(  # type: ignore[override] # only what generated code uses
@@ -78,7 +73,7 @@ class MultiplexedChannel(grpc.aio.Channel):
             stream: ClientStream | None, request: Message, timeout: float | None, metadata: Metadata
         ) -> Awaitable[Any]:
             self._refuse_if_silent(stream)
-            direct = self._connection(stream).unary_unary(
+            direct = self._replicas.connection(stream).unary_unary(
                 method, request_serializer, response_deserializer, **options
             )
             return response_of(direct(request, timeout=timeout, metadata=metadata))
@@ -89,7 +84,7 @@ class MultiplexedChannel(grpc.aio.Channel):
             metadata: Metadata = (),
         ) -> Any:  # noqa: ANN401 - the method's own response
             metadata = authorized(metadata)
-            stream = self._pick_stream()
+            stream = self._replicas.pick()
             opened = open_call(stream, request, timeout, metadata)
             response = _only(opened) if opened else plain(stream, request, timeout, metadata)
             if not safe or stream is None:  # without a stream, gRPC itself repeats the call
@@ -100,11 +95,11 @@ class MultiplexedChannel(grpc.aio.Channel):
             except grpc.aio.AioRpcError as error:
                 if self._closed or error.code() != grpc.StatusCode.UNAVAILABLE:
                     raise
-                if opened is None and self._is_open(stream):
+                if opened is None and self._replicas.is_open(stream):
                     raise  # gRPC has repeated the call at a replica that works
             if timeout is not None:
                 timeout = max(0.0, timeout + began - asyncio.get_running_loop().time())
-            return await plain(self._pick_stream(), request, timeout, metadata)
+            return await plain(self._replicas.pick(), request, timeout, metadata)
 
         return call
 
@@ -123,11 +118,11 @@ class MultiplexedChannel(grpc.aio.Channel):
             request: Message, timeout: float | None = None, metadata: Metadata = ()
         ) -> MultiplexedCall | PlainStream:
             metadata = authorized(metadata)
-            stream = self._pick_stream()
+            stream = self._replicas.pick()
             if opened := open_call(stream, request, timeout, metadata):
                 return opened
             self._refuse_if_silent(stream)
-            direct: Callable[..., Any] = self._connection(stream).unary_stream(
+            direct: Callable[..., Any] = self._replicas.connection(stream).unary_stream(
                 method, request_serializer, response_deserializer, **options
             )
             return PlainStream(direct(request, timeout=timeout, metadata=metadata))
@@ -138,7 +133,7 @@ class MultiplexedChannel(grpc.aio.Channel):
         """Return a callable that calls grpc's own."""
 
         def call(*values: Any, **settings: Any) -> Any:  # noqa: ANN401 - grpc's own
-            connection = self._connection(self._pick_stream())
+            connection = self._replicas.connection(self._replicas.pick())
             return connection.stream_unary(*args, **options)(*values, **settings)
 
         return call
@@ -147,30 +142,27 @@ class MultiplexedChannel(grpc.aio.Channel):
         """Return a callable that calls grpc's own."""
 
         def call(*values: Any, **settings: Any) -> Any:  # noqa: ANN401 - grpc's own
-            connection = self._connection(self._pick_stream())
+            connection = self._replicas.connection(self._replicas.pick())
             return connection.stream_stream(*args, **options)(*values, **settings)
 
         return call
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:  # noqa: FBT001, FBT002 - grpc's own
         """Return the state of the connection."""
-        return self._connection().get_state(try_to_connect)
+        return self._replicas.connection().get_state(try_to_connect)
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
         """Wait until the connection is in another state."""
-        await self._connection().wait_for_state_change(last_observed_state)
+        await self._replicas.connection().wait_for_state_change(last_observed_state)
 
     async def channel_ready(self) -> None:
         """Wait until there is a connection, and streams if the server offers multiplexing."""
-        await self._connection().channel_ready()
-        await asyncio.gather(*(replica.attempt() for replica in self._replicas))
+        await self._replicas.attempt()
 
     async def close(self, grace: float | None = None) -> None:
         """End all calls and the connections, after `grace` seconds at the latest."""
         self._closed = True
-        await asyncio.gather(*(replica.close(grace) for replica in self._replicas))
-        if self._any is not None:
-            await self._any.close(grace)
+        await self._replicas.close(grace)
 
     async def __aenter__(self) -> Self:
         return self
@@ -220,25 +212,6 @@ class MultiplexedChannel(grpc.aio.Channel):
 
         return open_call
 
-    def _pick_stream(self) -> ClientStream | None:
-        """Return a stream to the replica whose turn it is, or to the next one that has a stream."""
-        self._turn += 1
-        picked = None
-        for number in range(len(self._replicas)):
-            stream = self._replicas[(self._turn + number) % len(self._replicas)].pick_stream()
-            # The others are asked as well, so that they open streams.
-            picked = picked or stream
-        return picked
-
-    def _is_open(self, stream: ClientStream) -> bool:
-        return any(stream in replica.streams for replica in self._replicas)
-
-    def _connection(self, stream: ClientStream | None = None) -> grpc.aio.Channel:
-        """Return the connection for a plain call: of a stream, because its replica works."""
-        if stream is not None:
-            return stream.connection
-        return self._any or self._replicas[0].connection
-
     def _stream_metadata(self) -> Metadata:
         if self._signer is None:
             return ()
@@ -246,7 +219,7 @@ class MultiplexedChannel(grpc.aio.Channel):
 
     def _refuse_if_silent(self, stream: ClientStream | None) -> None:
         """Raise UNAVAILABLE at once, where a call would wait for servers that hang."""
-        if stream is None and all(replica.silent for replica in self._replicas):
+        if stream is None and self._replicas.silent:
             raise to_rpc(UnavailableError(HANGS, retry_after=_RETRY_SECONDS))
 
 

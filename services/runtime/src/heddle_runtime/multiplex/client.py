@@ -46,6 +46,8 @@ class ClientStream:
         self._draining = False
         self._heard = asyncio.get_running_loop().time()
         self._loading_until = 0.0
+        self.serving = True
+        """Whether the replica reports that it can work."""
         self.silent = False
         """Whether the stream ended because the server gave no sign of life."""
 
@@ -104,6 +106,8 @@ class ClientStream:
                 self._heard = asyncio.get_running_loop().time()
                 if response.HasField("loading_ms"):
                     self._loading_until = self._heard + response.loading_ms / 1000
+                if response.HasField("serving"):
+                    self.serving = response.serving
                 for frame in response.frames:
                     if call := self.calls.get(frame.call):
                         call.receive(frame)

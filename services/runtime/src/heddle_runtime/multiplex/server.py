@@ -60,6 +60,7 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
         self._max_stream_seconds = max_stream_seconds
         self._streams: set[_ServerStream] = set()
         self._draining = False
+        self._serving = True
         _SERVICERS.add(self)
 
     def drain(self) -> None:
@@ -67,6 +68,13 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
         self._draining = True
         for stream in self._streams:
             stream.drain()
+
+    def announce_serving(self, serving: bool) -> None:  # noqa: FBT001 - the field's own type
+        """Tell every client whether the components of this replica work."""
+        if serving != self._serving:
+            self._serving = serving
+            for stream in self._streams:
+                stream.send_queue.batch().serving = serving
 
     def announce_loading(self, milliseconds: int) -> None:
         """Tell every client for how long this process may be silent."""
@@ -95,6 +103,8 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
         self._streams.add(stream)
         if self._draining:  # it opened after the other streams were drained
             stream.drain()
+        if not self._serving:
+            stream.send_queue.batch().serving = False
         loop = asyncio.get_running_loop()
         # Streams that were opened together end at different times.
         timer = loop.call_later(self._max_stream_seconds * random.uniform(0.8, 1), stream.drain)  # noqa: S311 - not a secret
