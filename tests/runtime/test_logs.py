@@ -52,18 +52,27 @@ def test_every_line_is_json_tied_to_the_request_and_without_secrets() -> None:
 ENDED = """
 import sys
 import structlog
-from heddle_runtime import logs
-from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime import log_fields, logs
+from heddle_runtime.call_metadata import CALLER, Caller, caller
+from heddle_runtime.identity import Identity
+from heddle_runtime.log_fields import LogFields
 
 logs.configure("demo", sys.argv[1])
-for caller in (Caller("req_1"), Caller("")):
-    CALLER.set(caller)
+for each in (Caller("req_1"), Caller("")):
+    CALLER.set(each)
     structlog.get_logger("x").info("call", method="/a/b", code="OK", seconds=0.25)
     logs.ended("call", "/a/b", "OK", 0.25)
+
+ann = Identity("ann@example.org", "school", key_id="k")
+CALLER.set(Caller("req_2", ann, f"00-{'a' * 32}-b-01"))
+fields = LogFields("1", "c/m", ["t", "sk-abcdefghijklmnop0123456789"], 503, "tool", "TOOL_FAILED")
+members = log_fields.members(fields, caller())
+structlog.get_logger("x").warning("call", method="/a/b", code="OK", seconds=0.25, **members)
+logs.ended("call", "/a/b", "OK", 0.25, fields)
 """
 
 
-@pytest.mark.parametrize(("level", "written"), [("INFO", 4), ("WARNING", 0)])
+@pytest.mark.parametrize(("level", "written"), [("INFO", 6), ("WARNING", 2), ("ERROR", 0)])
 def test_ended_writes_the_same_line_as_structlog(level: str, written: int) -> None:
     done = subprocess.run(  # noqa: S603 - the program above
         [sys.executable, "-c", ENDED, level], capture_output=True, check=True, timeout=30
@@ -73,8 +82,12 @@ def test_ended_writes_the_same_line_as_structlog(level: str, written: int) -> No
     assert len(written_lines) == written
     for line in written_lines:
         assert line.pop("timestamp").endswith("Z")
-    assert written_lines[:1] == written_lines[1:2]
-    assert written_lines[2:3] == written_lines[3:]
+    assert written_lines[::2] == written_lines[1::2]
+    if written_lines:
+        last = written_lines[-1]
+        assert last["actor"].startswith("user-")
+        assert (last["level"], last["trace_id"]) == ("warning", "a" * 32)
+        assert last["tools"] == ["t", "[redacted]"]
 
 
 SINKS = """

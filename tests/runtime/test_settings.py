@@ -1,5 +1,7 @@
 """`heddle_runtime.settings`."""
 
+import json
+
 import pytest
 from heddle_runtime.settings import ServiceSettings, describe, is_local, read
 from pydantic import Field, SecretStr, ValidationError
@@ -48,8 +50,10 @@ def test_a_level_that_nothing_is_logged_at_is_told(
     with pytest.raises(SystemExit):
         read(ServiceSettings, [])
 
-    told = "HEDDLE_LOG_LEVEL: must be DEBUG, INFO, WARNING, ERROR or CRITICAL\n"
-    assert capsys.readouterr().err == told
+    line = json.loads(capsys.readouterr().err)
+    assert (line["event"], line["level"]) == ("cannot start", "critical")
+    assert line["setting"] == "HEDDLE_LOG_LEVEL"
+    assert line["problem"] == "must be DEBUG, INFO, WARNING, ERROR or CRITICAL"
 
 
 class Shop(BaseSettings):
@@ -78,7 +82,8 @@ def test_what_is_no_json_is_told_by_the_variables_name_without_the_value(
         read(Shop, [])
 
     assert left.value.code == 2
-    assert capsys.readouterr().err == "SHOP_KEYS: Input should be JSON\n"
+    line = json.loads(capsys.readouterr().err)
+    assert (line["setting"], line["problem"]) == ("SHOP_KEYS", "Input should be JSON")
 
 
 def test_a_wrong_value_is_told_by_the_variables_name_without_the_value(

@@ -10,6 +10,7 @@ from heddle_gateway.http.server import serving
 
 def main() -> None:
     """Serve until stopped."""
+    logs.configure("gateway")  # for what happens before the level is known
     settings = read(GatewaySettings)
     logs.configure("gateway", settings.log_level)
     start(_serve(settings))

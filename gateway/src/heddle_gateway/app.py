@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 import structlog
-from heddle_runtime import logs
+from heddle_runtime import log_fields, logs
 from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError, ResourceExhaustedError
 from heddle_runtime.identity import OPERATOR
@@ -61,6 +61,7 @@ from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.http.error_responses import (
     ErrorResponse,
     RejectedRequestError,
+    add_failure,
     from_exception,
 )
 from heddle_gateway.http.operations import Access, Operation
@@ -182,6 +183,7 @@ class Gateway:
         watch = Stopwatch()
         request = RawRequest(scope, receive, send, direct=self._with_cors is None)
         CALLER.set(Caller(request.request_id))
+        log_fields.begin()
         path = scope["path"].rstrip("/") or "/"
         chat = self._chat.get(path)
         name = "unknown"
@@ -208,9 +210,11 @@ class Gateway:
         except ClientGoneError:
             request.client_gone = True
         except ResourceExhaustedError as error:  # of the limit: handlers report their own failures
+            log_fields.add_failure(error.reason, error.metadata)
             await request.respond(from_exception(error).response())
         except Exception:
             log.exception("unexpected failure", method=name)
+            log_fields.add_failure("INTERNAL", {})
             if request.status == 0:
                 await request.respond(_UNEXPECTED)
             elif not request.connection.response_complete:
@@ -218,8 +222,7 @@ class Gateway:
         finally:
             for admission in request.admissions:
                 admission.end()
-            code = _CLIENT_GONE if request.client_gone else request.status
-            logs.ended("request", name, code, watch.seconds())
+            logs.ended("request", name, _code(request), watch.seconds(), log_fields.current())
 
     async def _by_owner(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; LAMB has rules of its own for web pages of other origins."""
@@ -330,7 +333,20 @@ def _routes(state: State) -> list[Route]:
     ]
 
 
+def _code(request: RawRequest) -> int:
+    """Return the status of a request for its log line.
+
+    A response that failed after its head was sent has the status that the failure would have had.
+    """
+    if request.client_gone:
+        return _CLIENT_GONE
+    if request.failed_status or request.status >= HTTPStatus.BAD_REQUEST:
+        return request.failed_status or request.status
+    return 500 if log_fields.current().error == "INTERNAL" else request.status
+
+
 async def _error(request: Request, error: Exception) -> Response:
+    add_failure(error)
     return _to_starlette(from_exception(error), request)
 
 

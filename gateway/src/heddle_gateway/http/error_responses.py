@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from heddle_conversion.assistant_json import parse_path, path_text
+from heddle_runtime import log_fields
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation
 
 from heddle_gateway.http.headers import JSON
@@ -145,6 +146,17 @@ def invalid(field: str, reason: str, kind: str = "") -> InvalidRequestError:
     """Return the error for an invalid field: `kind` is, for example, `The query parameter`."""
     name = f"{kind} {field!r}" if kind else field or "The body"
     return InvalidRequestError(f"{name} {reason}.", [Violation(field, reason)])
+
+
+def add_failure(error: Exception) -> None:
+    """Add a failure to the log line of the request."""
+    match error:
+        case HeddleError():
+            log_fields.add_failure(error.reason, error.metadata)
+        case RejectedRequestError():
+            log_fields.add_failure((error.error.code or error.error.type).upper(), {})
+        case _:
+            log_fields.add_failure("INTERNAL", {})
 
 
 def from_exception(error: Exception) -> ErrorResponse:

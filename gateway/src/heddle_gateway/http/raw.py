@@ -1,5 +1,6 @@
 """One raw HTTP request and its response, without Starlette's request objects."""
 
+import random
 import re
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
 _REQUEST_ID_HEADER = REQUEST_ID.encode()
 _TRACE_HEADER = TRACE.encode()
+_IDS = random.Random()  # noqa: S311 - an id is not a secret
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
 
 
@@ -48,8 +50,17 @@ class RawRequest:
     """A request of an ASGI server, and the way to send its response."""
 
     __slots__ = (
-        *("_direct", "admissions", "client_gone", "connection", "headers", "receive", "request_id"),
-        *("credential", "scope", "send", "status"),
+        *(
+            "_direct",
+            "_has_own_id",
+            "admissions",
+            "client_gone",
+            "connection",
+            "headers",
+            "receive",
+            "request_id",
+        ),
+        *("credential", "failed_status", "scope", "send", "status"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, direct: bool) -> None:
@@ -75,9 +86,12 @@ class RawRequest:
         """Whether the client closed the connection before it had its response."""
         self.status = 0
         """The status that was sent, 0 before that."""
+        self.failed_status = 0
+        """The status of the failure that ended the response after its head, 0 without one."""
         self._direct = direct
         sent = self.header(REQUEST_ID) if _REQUEST_ID_HEADER in self.headers else ""
-        self.request_id = sent if sent and _REQUEST_ID.fullmatch(sent) else new_request_id()
+        self._has_own_id = bool(sent and _REQUEST_ID.fullmatch(sent))
+        self.request_id = sent if self._has_own_id else new_request_id()
 
     def header(self, name: str) -> str:
         """Return the value of a header, the last one if it was sent twice, or an empty string."""
@@ -91,9 +105,17 @@ class RawRequest:
         return values[0] if values else None
 
     def traceparent(self) -> str:
-        """Return the W3C trace context that the client sent, or an empty string."""
+        """Return the W3C trace context of the request, or an empty string.
+
+        A request with an id of its client's, and without a trace context, gets a random one, so
+        that its log lines have an id that no other request has. It is not sampled.
+        """
         sent = self.header(TRACE) if _TRACE_HEADER in self.headers else ""
-        return sent if sent and _TRACEPARENT.fullmatch(sent) else ""
+        if sent and _TRACEPARENT.fullmatch(sent):
+            return sent
+        if self._has_own_id:
+            return f"00-{_IDS.getrandbits(128):032x}-{_IDS.getrandbits(64):016x}-00"
+        return ""
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the head of the response."""

@@ -16,6 +16,7 @@ def main() -> None:
     if {"-h", "--help"} & set(sys.argv[1:]):
         _help()
         return
+    logs.configure("connector")  # for what happens before the level is known
     settings = read(ConnectorSettings)
     run(app(settings), settings, "connector")
 

@@ -19,6 +19,7 @@ async def serve(settings: StackSettings) -> None:
 
 def main() -> None:
     """Serve with settings from the environment."""
+    logs.configure("devstack")  # for what happens before the level is known
     settings = StackSettings.read()
     logs.configure("devstack", settings.devstack.log_level)
     start(serve(settings))

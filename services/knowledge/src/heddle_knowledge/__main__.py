@@ -1,5 +1,6 @@
 """`python -m heddle_knowledge`."""
 
+from heddle_runtime import logs
 from heddle_runtime.server import run
 from heddle_runtime.settings import read
 
@@ -9,6 +10,7 @@ from heddle_knowledge.settings import KnowledgeSettings
 
 def main() -> None:
     """Serve until stopped."""
+    logs.configure("knowledge")  # for what happens before the level is known
     settings = read(KnowledgeSettings)
     run(app(settings), settings, "knowledge")
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+from heddle_runtime import logs
 from heddle_runtime.server import Binding, run
 from heddle_runtime.settings import read
 
@@ -18,6 +19,7 @@ async def connected(settings: OrchestratorSettings) -> AsyncGenerator[Sequence[B
 
 def main() -> None:
     """Serve until stopped."""
+    logs.configure("orchestrator")  # for what happens before the level is known
     settings = read(OrchestratorSettings)
     run(connected(settings), settings, "orchestrator")
 

@@ -7,8 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import grpc
+from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import Context, call_options, remaining
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import (
@@ -162,6 +164,7 @@ class Completions:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
         has_quota = budget is not None
+        _describe(assistant)
         return plan(
             request,
             assistant,
@@ -276,6 +279,13 @@ class Completions:
         async with aclosing(answer) as responses:
             async for response in responses:
                 yield response.events[:]
+
+
+def _describe(assistant: Assistant) -> None:
+    """Name the assistant and its model in the log line of the request."""
+    fields, model = log_fields.current(), assistant.model
+    fields.assistant = assistant.id or fields.assistant
+    fields.model = f"{model.connector}/{model.model}"
 
 
 async def _without_model(text: str) -> AsyncGenerator[pb.RunCompletionResponse]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import structlog
 
+from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import CALLER, Caller, new_request_id
 from heddle_runtime.errors import ResourceExhaustedError, UnauthenticatedError
 from heddle_runtime.identity import ANONYMOUS, Identity, TokenVerifier
@@ -56,6 +57,7 @@ class AdmissionControl:
         Raises:
             UnauthenticatedError: The authorization contains no valid token.
         """
+        log_fields.begin()
         request_id = _sanitised(request_id) or new_request_id()
         CALLER.set(Caller(request_id))  # a rejected call is logged with its id
         identity = self.identity(authorization, audience)

@@ -7,17 +7,19 @@ catches are written in the same form.
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import structlog
 from structlog.typing import EventDict, Processor
 
+from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import caller
+from heddle_runtime.log_fields import LogFields
 from heddle_runtime.redaction import known_secrets, redact_personal, redact_value
 
 # Members that Heddle sets itself, never from input. They are not searched for secrets.
@@ -45,10 +47,26 @@ class _Ended(msgspec.Struct, omit_defaults=True):
     timestamp: datetime
     level: str
     request_id: str = ""
+    organization: str = ""
+    actor: str = ""
+    key_id: str = ""
+    trace_id: str = ""
+    assistant: str = ""
+    model: str = ""
+    tools: list[str] = []  # msgspec copies it for each line
+    provider_status: int = 0
+    degraded: str = ""
+    error: str = ""
 
 
-def ended(event: str, method: str, code: str | int, seconds: float) -> None:
-    """Write that a request or call has ended.
+_WriteEnded = Callable[[str, str, str | int, float, LogFields], None]
+_NO_FIELDS = LogFields()
+
+
+def ended(
+    event: str, method: str, code: str | int, seconds: float, fields: LogFields = _NO_FIELDS
+) -> None:
+    """Write that a request or call has ended: as a warning if operators should look at it.
 
     Writes the same line as `log.info` without running structlog's processors. See docs/adr/0056.
 
@@ -57,31 +75,41 @@ def ended(event: str, method: str, code: str | int, seconds: float) -> None:
         method: Its method. Not searched for secrets, so never text from a request.
         code: Its status.
         seconds: Its duration.
+        fields: What is known about it.
     """
-    _write_ended(event, method, code, seconds)
+    _write_ended(event, method, code, seconds, fields)
 
 
-def _with_structlog(event: str, method: str, code: str | int, seconds: float) -> None:
-    log.info(event, method=method, code=code, seconds=seconds)
+def _with_structlog(
+    event: str, method: str, code: str | int, seconds: float, fields: LogFields
+) -> None:
+    write = log.warning if fields.is_warning else log.info
+    members = log_fields.members(fields, caller())
+    write(event, method=method, code=code, seconds=seconds, **members)
 
 
-def _nothing(_: str, __: str, ___: str | int, ____: float) -> None:
-    pass
-
-
-_write_ended: Callable[[str, str, str | int, float], None] = _with_structlog
+_write_ended: _WriteEnded = _with_structlog
 """Set by `configure`."""
+_configured_service = ""
 
 
-def _directly(service: str) -> Callable[[str, str, str | int, float], None]:
+def _directly(service: str, level: int) -> _WriteEnded:
     encode = msgspec.json.Encoder().encode
     # One system call writes a whole line of this size, so it needs neither a buffer nor a lock.
     write_line = getattr(sys.stderr.buffer, "raw", sys.stderr.buffer).write
 
-    def write(event: str, method: str, code: str | int, seconds: float) -> None:
-        now, request_id = datetime.now(UTC), caller().request_id
-        line = encode(_Ended(event, method, code, seconds, service, now, "info", request_id))
-        write_line(line + b"\n")
+    def write(event: str, method: str, code: str | int, seconds: float, fields: LogFields) -> None:
+        is_warning = fields.is_warning
+        if level > (logging.WARNING if is_warning else logging.INFO):
+            return
+        current = caller()
+        line = _Ended(
+            *(event, method, code, seconds, service, datetime.now(UTC)),
+            "warning" if is_warning else "info",
+            current.request_id,
+            *log_fields.values(fields, current),  # type: ignore[arg-type] # in the order of MEMBERS
+        )
+        write_line(encode(line) + b"\n")
 
     return write
 
@@ -91,8 +119,9 @@ def configure(service: str, level: str = "INFO") -> None:
     number = logging.getLevelNamesMapping()[level.upper()]
     # Heddle's own lines bypass the standard library's logging, which costs four times as much.
     lines = structlog.BytesLogger(sys.stderr.buffer)
-    global _write_ended  # noqa: PLW0603 - like logging itself, configured once per process
-    _write_ended = _directly(service) if number <= logging.INFO else _nothing
+    global _write_ended, _configured_service  # noqa: PLW0603 - like logging itself, once per process
+    _configured_service = service
+    _write_ended = _directly(service, number)
     structlog.configure(
         processors=[_prepared(service), _to_bytes],
         wrapper_class=structlog.make_filtering_bound_logger(number),
@@ -124,6 +153,20 @@ def configure(service: str, level: str = "INFO") -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     for name in _LEAKING:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def cannot_start(service: str, problems: Sequence[Mapping[str, str]]) -> NoReturn:
+    """Log why the process cannot start, one line for each problem, and end it.
+
+    Args:
+        service: The service, if the process has not configured its log yet.
+        problems: The members of each line, without secrets.
+    """
+    prepared = _prepared(_configured_service or service)
+    for problem in problems:
+        line = prepared(None, "critical", {"event": "cannot start", **problem})
+        sys.stderr.write(f"{msgspec.json.encode(line, enc_hook=repr).decode()}\n")
+    raise SystemExit(2)
 
 
 def _log_uncaught_exceptions() -> None:
@@ -158,8 +201,11 @@ def _prepared(service: str) -> Processor:
         event["level"] = level
         event["timestamp"] = datetime.now(UTC)
         event.setdefault("service", service)
-        if request_id := caller().request_id:
-            event["request_id"] = request_id
+        current = caller()
+        if current.request_id:
+            event["request_id"] = current.request_id
+        if current.traceparent:
+            event["trace_id"] = current.traceparent[3:35]
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, level, event)
         event["event"] = _message(str(event.get("event", "")), known_secrets())

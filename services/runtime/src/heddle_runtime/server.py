@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import signal
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from heddle.health.v1 import health_pb2_grpc as health_grpc
 from heddle_runtime import logs, unix_sockets
 from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.client import MAX_MESSAGE_BYTES, contract_of
+from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.local_secret import LocalSecret
@@ -27,7 +27,6 @@ from heddle_runtime.loop_watch import watched_loop
 from heddle_runtime.multiplex.server import MultiplexServicer, add_multiplexing
 from heddle_runtime.private_files import create_private_files
 from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readiness
-from heddle_runtime.redaction import redact
 from heddle_runtime.reflection import enable_reflection
 from heddle_runtime.server_interceptor import ServerInterceptor
 from heddle_runtime.settings import ServiceSettings
@@ -162,9 +161,8 @@ def start(main: Coroutine[Any, Any, None]) -> None:
     create_private_files()
     try:
         uvloop.run(_watched(main))
-    except (OSError, ValueError) as error:
-        sys.stderr.write(f"{redact(str(error))}\n")
-        raise SystemExit(2) from None
+    except (OSError, ValueError, HeddleError) as error:
+        logs.cannot_start("heddle", [{"problem": str(error)}])
 
 
 async def _watched(main: Coroutine[Any, Any, None]) -> None:

@@ -15,7 +15,7 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
-from heddle_runtime import logs
+from heddle_runtime import log_fields, logs
 from heddle_runtime.admission import AdmissionControl
 from heddle_runtime.call_metadata import (
     AUTHORIZATION,
@@ -219,7 +219,7 @@ class _CallBoundary:
         try:
             check(self._request, limited=self._context.time_remaining() is not None)
         except HeddleError as error:
-            self._log(error.code)
+            self._log(error.code, error)
             raise
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
@@ -232,14 +232,17 @@ class _CallBoundary:
                     error=failure.message,
                     diagnosis=failure.diagnosis,
                 )
-            self._log(failure.code)
+            self._log(failure.code, failure)
             if failure is not error:
                 raise failure from error
         else:
             self._log(grpc.StatusCode.OK if error is None else grpc.StatusCode.CANCELLED)
 
-    def _log(self, code: grpc.StatusCode) -> None:
-        logs.ended("call", self._method, code.name, self._watch.seconds())
+    def _log(self, code: grpc.StatusCode, failure: HeddleError | None = None) -> None:
+        if failure is not None:
+            log_fields.add_failure(failure.reason, failure.metadata)
+        fields = log_fields.current()
+        logs.ended("call", self._method, code.name, self._watch.seconds(), fields)
 
 
 def _expected(error: BaseException) -> HeddleError | None:

@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from heddle_runtime import log_fields, logs
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.mutual_tls import TlsSettings
 from heddle_runtime.redaction import register_secrets
@@ -154,31 +155,51 @@ def read(kind: type[SettingsT], arguments: list[str] | None = None) -> SettingsT
 
     Raises:
         SystemExit: The arguments ask for help, a setting is not valid, or there is no secret that
-            services can share. The process has printed the help, or the problem.
+            services can share. The process has printed the help, or logged the problems.
     """
     if {"-h", "--help"} & set(sys.argv[1:] if arguments is None else arguments):
         sys.stdout.write(describe(kind))
         raise SystemExit(0)
     try:
-        return _with_secret(kind())
-    except OSError as error:
-        sys.stderr.write(
-            f"The services of this machine cannot share a secret: {error}\nSet "
-            "HEDDLE_IDENTITY_SECRET to the same 32 characters or more for all services, or "
-            "HEDDLE_IDENTITY_SECRET_FILE to a file that their user can write.\n"
-        )
-        raise SystemExit(2) from None
-    except ValidationError as error:
-        for item in error.errors():
-            # Never the input: it may be a secret.
-            name = _variable(kind, item["loc"])
-            problem = item["msg"].removeprefix("Value error, ")
-            sys.stderr.write(f"{name}: {problem}\n" if name else f"{problem}\n")
-        raise SystemExit(2) from None
-    except SettingsError as error:  # its text names the field in quotes
-        field = str(error).partition('"')[2].partition('"')[0]
-        sys.stderr.write(f"{_variable(kind, (field,))}: Input should be JSON\n")
-        raise SystemExit(2) from None
+        settings = _with_secret(kind())
+    except (OSError, ValidationError, SettingsError) as error:
+        logs.cannot_start(_service(kind), _problems(kind, error))
+    if isinstance(settings, ServiceSettings) and settings.identity_secret:
+        secrets = split_secrets(settings.identity_secret.get_secret_value())
+        log_fields.use_pseudonyms_of(secrets[0])
+    return settings
+
+
+def _problems(
+    kind: type[BaseSettings], error: OSError | ValidationError | SettingsError
+) -> list[dict[str, str]]:
+    """Return the members of a log line for each problem; never a value, which may be a secret."""
+    match error:
+        case OSError():
+            problem = (
+                f"The services of this machine cannot share a secret: {error} Set "
+                "HEDDLE_IDENTITY_SECRET to the same 32 characters or more for all services, or "
+                "HEDDLE_IDENTITY_SECRET_FILE to a file that their user can write."
+            )
+            return [{"problem": problem}]
+        case ValidationError():
+            return [
+                _problem(_variable(kind, item["loc"]), item["msg"].removeprefix("Value error, "))
+                for item in error.errors()
+            ]
+        case SettingsError():  # its text names the field in quotes
+            field = str(error).partition('"')[2].partition('"')[0]
+            return [_problem(_variable(kind, (field,)), "Input should be JSON")]
+
+
+def _problem(variable: str, problem: str) -> dict[str, str]:
+    return {"setting": variable, "problem": problem} if variable else {"problem": problem}
+
+
+def _service(kind: type[BaseSettings]) -> str:
+    """Return the name of the service whose settings `kind` has."""
+    prefix = kind.model_config.get("env_prefix", "")
+    return prefix.removeprefix("HEDDLE_").strip("_").lower() or "heddle"
 
 
 def _with_secret(settings: SettingsT) -> SettingsT:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 import structlog
+from heddle_runtime import log_fields
 from heddle_runtime.errors import HeddleError
 from starlette.types import Scope
 
@@ -162,7 +163,9 @@ class LambProxy:
 
 async def _answer(request: RawRequest, error: ErrorResponse) -> None:
     """Send an error; if the response has begun, cut it, so that the client notices."""
+    log_fields.add_failure((error.code or error.type).upper(), {})
     if request.connection.response_started:
+        request.failed_status = error.status
         request.connection.abort()
     else:
         message = error.with_request_id(request.request_id)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources, Trace
+from heddle_runtime import log_fields
 from heddle_runtime.json_text import members
 
 from heddle_gateway.openai.chat import open_webui_events, run_events
@@ -70,6 +71,7 @@ class Completion:
                     self.report.add_warning(event.warning)
                 case "done":
                     self.done = event.done
+                    log_fields.add_model(event.done.model)
                 case _:
                     continue
 

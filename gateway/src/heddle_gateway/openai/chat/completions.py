@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import grpc
 import structlog
+from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import ResponseStream, streaming
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, from_rpc
@@ -19,6 +20,7 @@ from heddle_gateway.http.disconnect import DisconnectWatcher, GatewayStoppingErr
 from heddle_gateway.http.error_responses import (
     ErrorResponse,
     RejectedRequestError,
+    add_failure,
     from_error,
     from_exception,
     invalid,
@@ -182,6 +184,7 @@ async def respond(
             raise
         if not isinstance(error, HeddleError | RejectedRequestError):
             log.exception("unexpected failure", method="chat completions")
+        add_failure(error)
         response = from_exception(error)
     if isinstance(response, ErrorResponse):
         response = response.with_request_id(request.request_id)
@@ -197,6 +200,7 @@ async def _complete(
     view = _view(request, settings.events)
     body = await read_body(request, settings)
     chat_request = await read(state, body) if read else parse_request(body, assistant)
+    log_fields.current().assistant = chat_request.run.assistant_reference
     if _TRACE in request.headers:
         _read_trace_header(request, chat_request)
     if chat_request.has_parts:
@@ -221,8 +225,10 @@ async def _complete(
     except GatewayStoppingError as error:
         if request.status == 0:
             raise
+        add_failure(error)
         if not request.connection.response_complete:  # else only the run continues
             response = from_error(error).with_request_id(request.request_id)
+            request.failed_status = response.status
             await request.write(failure(response), last=True)
         return None
 
@@ -262,6 +268,7 @@ async def _stream(
             failed = run_error(error, tools_ran=encoder.tools_ran)
     finally:
         out.close()
+    request.failed_status = failed.status
     if encoder.finished:
         return None  # the client has the whole response; the log line of the call has the error
     if not out.started:
@@ -314,6 +321,7 @@ def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:
     """
     known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
     assert isinstance(known, HeddleError)  # noqa: S101 - the callers catch these two
+    add_failure(known)
     response = from_error(known, model=True)
     return replace(
         response, retry=response.retry and not (tools_ran or TOOLS_RAN in known.metadata)

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from heddle.chat.v1.chat_pb2 import ModelReplaced
 from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished
+from heddle_runtime import log_fields
 from heddle_runtime.errors import from_status
 from heddle_runtime.frontend_payloads import shortened
 
@@ -39,11 +40,16 @@ class RunReport:
     def add_tool(self, finished: ToolFinished) -> list[str]:
         """Add the end of a tool's run, and return its failure and warnings as lines for users."""
         self._runs.append(finished)
+        log_fields.add_tool(finished.tool)
+        if finished.HasField("error"):
+            log_fields.current().degraded = "tool"
         return list(_lines(finished, self._request_id))
 
     def add_replacement(self, replaced: ModelReplaced) -> str:
         """Add a replaced model, and return it as a line for users."""
         self._replaced = replaced
+        fields = log_fields.current()
+        fields.model, fields.degraded = replaced.replacement, "model"
         return run_events.replacement(replaced)
 
     @property

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle.tool.v1.tool_pb2 import Source
+from heddle_runtime import log_fields
 from heddle_runtime.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
@@ -268,6 +269,7 @@ class StreamEncoder:
 
     def _done(self, done: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
         self.finished = True
+        log_fields.add_model(done.model)
         delta = run_events.message_extra(done, self._calls)
         # Open WebUI would show their titles as excerpts.
         cited = open_webui_events.annotations(self._sources)

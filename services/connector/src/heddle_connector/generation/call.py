@@ -7,6 +7,7 @@ import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
+from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import Context, caller, remaining
 from heddle_runtime.errors import ProviderGarbledError
 from heddle_runtime.openai_messages import members, to_messages, to_tool
@@ -95,6 +96,7 @@ class Call:
         self.stall_seconds = stall_seconds
         """The longest time between two parts of the answer in seconds."""
         self._select_prompt_format()
+        self.name_in_log()
 
     def replace(self, connector: str, model: str, reason: str = "") -> None:
         """Replace the model that answers.
@@ -111,8 +113,16 @@ class Call:
             reason=reason,
         )
         self.connector, self.model = connector, model
+        self.name_in_log()
         self._messages = self._options = None
         self._select_prompt_format()
+
+    def name_in_log(self) -> None:
+        """Name the model that answers in the log line of the request."""
+        fields = log_fields.current()
+        fields.model = f"{self.connector}/{self.model}"
+        if self.replaced is not None:
+            fields.degraded = "model"
 
     @property
     def substitute(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import NoReturn
 
+from heddle_runtime import log_fields
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
 
@@ -104,6 +105,8 @@ class HttpClient:
         body = request.body
         end = b"\r\n" if body is None else b"content-length: %d\r\n\r\n%b" % (len(body), body)
         stall = self._stall_seconds if buffered else seconds
+        fields = log_fields.current()
+        fields.provider_status = 0  # the last one belongs to an earlier request
         response = connection.send(head.data + end, seconds, stall, buffered=buffered)
         try:
             await response.wait_for_head()
@@ -115,6 +118,7 @@ class HttpClient:
         except BaseException:
             response.close()
             raise
+        fields.provider_status = response.status
         return response
 
 

@@ -10,6 +10,7 @@ import grpc
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import CallOptions, Context, Stopwatch, call_options
 from heddle_runtime.client import streaming
 from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, from_rpc, to_status
@@ -165,6 +166,7 @@ def _warnings(bound: BoundTool) -> Sequence[str]:
 
 def finished(bound: BoundTool) -> pb.RunEvent:
     """Return the event of a tool's end. Logs that the answer does without a tool that failed."""
+    log_fields.add_tool(bound.tool)
     failure = bound.failure
     # A model that wrote wrong arguments gets the error, and can call the function again.
     if failure and not (bound.call and isinstance(failure, InvalidRequestError)):

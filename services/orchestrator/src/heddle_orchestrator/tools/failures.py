@@ -1,6 +1,7 @@
 """What the failure of a tool means for the rest of the run."""
 
 import structlog
+from heddle_runtime import log_fields
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -15,6 +16,7 @@ _TRANSIENT = (UnavailableError, DeadlineError, ResourceExhaustedError)
 
 def log_lost_tool(tool: str, reason: str, message: str) -> None:
     """Log for operators that an answer does without a tool."""
+    log_fields.current().degraded = "tool"
     log.warning("answer without a tool", tool=tool, reason=reason, error=message)
 
 
