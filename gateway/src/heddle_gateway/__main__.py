@@ -1,6 +1,7 @@
 """`python -m heddle_gateway`."""
 
 from heddle_runtime import logs
+from heddle_runtime.metrics.endpoint import serving_metrics
 from heddle_runtime.server import start, stopped
 from heddle_runtime.settings import read
 
@@ -17,8 +18,9 @@ def main() -> None:
 
 
 async def _serve(settings: GatewaySettings) -> None:
-    async with connect(settings) as services, serving(app(settings, services), settings):
-        await stopped()
+    with serving_metrics(settings, "gateway"):
+        async with connect(settings) as services, serving(app(settings, services), settings):
+            await stopped()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError, ResourceExhaustedError
 from heddle_runtime.identity import OPERATOR
 from heddle_runtime.local_secret import LocalSecret
+from heddle_runtime.metrics import table
+from heddle_runtime.metrics.children import OTHER
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.service_credentials import ServiceCredentials
 from starlette.applications import Starlette
@@ -108,6 +110,7 @@ LAMB_PATHS = (
 )
 """Paths whose errors repeat the message under `detail`, where LAMB's clients read it."""
 _UNEXPECTED = from_exception(Exception()).response()
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CLIENT_GONE = 499  # nginx logs this status for a client that disconnected
 _EXPOSED_HEADERS = (
     *("x-request-id", "retry-after", "x-should-retry", "etag", "location"),
@@ -184,36 +187,15 @@ class Gateway:
         request = RawRequest(scope, receive, send, direct=self._with_cors is None)
         CALLER.set(Caller(request.request_id))
         log_fields.begin()
-        path = scope["path"].rstrip("/") or "/"
-        chat = self._chat.get(path)
-        name = "unknown"
-        raw_path = scope["raw_path"]
         try:
-            if self._lamb is not None and self._lamb.includes(scope):
-                name = "LAMB"
-                await self._lamb.serve(request)
-            elif b"%2F" in raw_path or b"%2f" in raw_path:
-                # A proxy in front that permits paths sees one segment where the server decodes two.
-                await request.respond(_nothing_at(raw_path.decode("latin-1")).response())
-            elif chat is not None and scope["method"] == chat.method:
-                name = chat.name
-                with self._state.running:
-                    await cast("ChatHandler", chat.function)(self._state, request)
-            else:
-                scope["path"] = path
-                scope["state"]["raw"] = request
-                try:
-                    await self._rest(scope, receive, request.forward)
-                finally:
-                    scope["state"].pop("raw", None)
-                    name = scope["state"].pop("operation", name)
+            await self._serve(request, scope, receive)
         except ClientGoneError:
             request.client_gone = True
         except ResourceExhaustedError as error:  # of the limit: handlers report their own failures
             log_fields.add_failure(error.reason, error.metadata)
             await request.respond(from_exception(error).response())
         except Exception:
-            log.exception("unexpected failure", method=name)
+            log.exception("unexpected failure", method=request.name)
             log_fields.add_failure("INTERNAL", {})
             if request.status == 0:
                 await request.respond(_UNEXPECTED)
@@ -222,7 +204,32 @@ class Gateway:
         finally:
             for admission in request.admissions:
                 admission.end()
-            logs.ended("request", name, _code(request), watch.seconds(), log_fields.current())
+            code, seconds = _code(request), watch.seconds()
+            logs.ended("request", request.name, code, seconds, log_fields.current())
+            _measure(request, code, seconds)
+
+    async def _serve(self, request: RawRequest, scope: Scope, receive: Receive) -> None:
+        """Answer one request by its path, and name its route."""
+        path = scope["path"].rstrip("/") or "/"
+        chat = self._chat.get(path)
+        raw_path = scope["raw_path"]
+        if self._lamb is not None and self._lamb.includes(scope):
+            request.name = request.route = "LAMB"
+            await self._lamb.serve(request)
+        elif b"%2F" in raw_path or b"%2f" in raw_path:
+            # A proxy in front that permits paths sees one segment where the server decodes two.
+            await request.respond(_nothing_at(raw_path.decode("latin-1")).response())
+        elif chat is not None and scope["method"] == chat.method:
+            request.name, request.route = chat.name, chat.path
+            with self._state.running:
+                await cast("ChatHandler", chat.function)(self._state, request)
+        else:
+            scope["path"] = path
+            scope["state"]["raw"] = request
+            try:
+                await self._rest(scope, receive, request.forward)
+            finally:
+                scope["state"].pop("raw", None)
 
     async def _by_owner(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; LAMB has rules of its own for web pages of other origins."""
@@ -331,6 +338,15 @@ def _routes(state: State) -> list[Route]:
         Route(path, PathEndpoint(state, methods), methods=list(methods))
         for path, methods in sorted(by_path.items(), key=lambda item: "{" in item[0])
     ]
+
+
+def _measure(request: RawRequest, code: int, seconds: float) -> None:
+    method = request.scope["method"]
+    if method not in _METHODS:
+        method = OTHER
+    table.HTTP_REQUEST.observe(seconds, request.route, method, code)
+    if request.client_gone:
+        table.CANCELLED_STREAMS.add(1, "client_gone")
 
 
 def _code(request: RawRequest) -> int:

@@ -131,7 +131,7 @@ class PathEndpoint:
         operation = self._operations[method]
         # Removed because it refers to the scope.
         raw: RawRequest = scope["state"].pop("raw")
-        scope["state"]["operation"] = operation.name
+        raw.name, raw.route = operation.name, operation.path
         if operation.access is Access.OPEN:  # health checks among them, which work under load
             self._state.authenticator.enter(raw)
             await self._answer(operation, raw, scope, receive, send)

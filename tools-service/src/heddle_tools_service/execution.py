@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, ToolFailedError, to_status
+from heddle_runtime.metrics import table
 
 from heddle_tools_service.result_mapping import failure, late, progress
 from heddle_tools_service.sdk import FileChange
@@ -66,6 +67,7 @@ class Run:
         self._outbox = outbox
         self._statuses = 0
         self._loop = asyncio.get_running_loop()
+        self._started = self._loop.time()
         self._timer = self._loop.call_later(seconds, self._time_is_up)
         self.task = self._loop.create_task(work(self))
         self.task.add_done_callback(self._ended)
@@ -97,12 +99,14 @@ class Run:
         self.over = True
         self._timer.cancel()
         self.task.cancel()
+        self._measure("CANCELLED")
 
     def _end(self, end: pb.ToolResult | HeddleError) -> None:
         if self.over:
             return
         self.over = True
         self._timer.cancel()
+        self._measure(end.reason if isinstance(end, HeddleError) else "")
         if isinstance(end, HeddleError):
             self.diagnosis = end.diagnosis
             log.warning(
@@ -117,6 +121,10 @@ class Run:
         else:
             event = pb.ToolEvent(id=self._id, result=end)
         self._outbox.put(event)
+
+    def _measure(self, reason: str) -> None:
+        seconds = self._loop.time() - self._started
+        table.EXECUTE_TOOL.observe(seconds, self.tool, reason)
 
     def _time_is_up(self) -> None:
         # Sent at once: a tool that ignores its cancellation must not delay the others.

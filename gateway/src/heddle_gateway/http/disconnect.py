@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from heddle_runtime.errors import ResourceExhaustedError, UnavailableError
+from heddle_runtime.metrics import gauges
 
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.raw import RawRequest
@@ -69,10 +70,27 @@ class RunningRequests(set[DisconnectWatcher]):
     Use as `with running:` for each request.
     """
 
+    transport = "http"
+
     def __init__(self, max_requests: int) -> None:
         super().__init__()
         self._max_requests = max_requests
         self._requests = 0
+        gauges.add_limited(self)
+
+    # Compared and hashed by identity, as an object and not as a set.
+    __hash__ = object.__hash__  # type: ignore[assignment] # a set has none
+    __eq__ = object.__eq__
+
+    @property
+    def in_progress(self) -> int:
+        """The number of requests now."""
+        return self._requests
+
+    @property
+    def limit(self) -> int:
+        """The number of requests at most."""
+        return self._max_requests
 
     def __enter__(self) -> None:
         if self._requests >= self._max_requests:

@@ -60,7 +60,7 @@ class RawRequest:
             "receive",
             "request_id",
         ),
-        *("credential", "failed_status", "scope", "send", "status"),
+        *("credential", "failed_status", "name", "route", "scope", "send", "status"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, direct: bool) -> None:
@@ -82,6 +82,8 @@ class RawRequest:
         """What must end with the request: it counts for limits, and organisations take turns."""
         self.credential: Credential | None = None
         """What has authenticated the request; None before, and without a credential."""
+        self.name = self.route = "unknown"
+        """What answers the request, in log lines and metrics."""
         self.client_gone = False
         """Whether the client closed the connection before it had its response."""
         self.status = 0

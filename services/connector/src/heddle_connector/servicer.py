@@ -12,7 +12,7 @@ from heddle_runtime.paging import page
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.event_encoding import add_events
-from heddle_connector.generation.events import Done, Event
+from heddle_connector.generation.events import Done, Event, Usage
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.model_text import ModelText, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools
@@ -122,25 +122,28 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             prompted_tools=self._prompted_tools,
             stall_seconds=self._stall_seconds,
         )
-        first, batches = await start_stream(self._tenants, call)
-        answer = _Answer(self._parsers.reader(call))
-        try:
-            if call.replaced is not None:
-                replaced = pb.GenerationEvent(model_replaced=call.replaced)
-                yield pb.GenerateMessageResponse(events=[replaced])
-            if events := answer.take(first):
-                yield _response(call, events)
-            async for batch in batches:
-                if events := answer.take(batch):
+        with call.inference as inference:
+            first, batches = await start_stream(self._tenants, call)
+            inference.first_chunk()
+            answer = _Answer(self._parsers.reader(call))
+            try:
+                if call.replaced is not None:
+                    replaced = pb.GenerationEvent(model_replaced=call.replaced)
+                    yield pb.GenerateMessageResponse(events=[replaced])
+                if events := answer.take(first):
                     yield _response(call, events)
-            answer.check()
-        except HeddleError as error:
-            if events := answer.interrupt():
-                yield _response(call, events)
-            error.metadata.setdefault("provider", call.connector)
-            raise
-        finally:
-            await batches.aclose()
+                async for batch in batches:
+                    if events := answer.take(batch):
+                        yield _response(call, events)
+                answer.check()
+                inference.usage = answer.usage
+            except HeddleError as error:
+                if events := answer.interrupt():
+                    yield _response(call, events)
+                error.metadata.setdefault("provider", call.connector)
+                raise
+            finally:
+                await batches.aclose()
 
     async def GenerateWholeMessage(
         self, request: pb.GenerateWholeMessageRequest, context: Context
@@ -155,10 +158,12 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             stall_seconds=self._stall_seconds,
         )
         try:
-            events = await complete(self._tenants, call)
-            answer = _Answer(self._parsers.reader(call))
-            events = answer.take(events)
-            answer.check()
+            with call.inference as inference:
+                events = await complete(self._tenants, call)
+                answer = _Answer(self._parsers.reader(call))
+                events = answer.take(events)
+                answer.check()
+                inference.usage = answer.usage
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
@@ -180,9 +185,11 @@ class _Answer:
     """Enforces the end of an answer: exactly one `Done`, and nothing after it."""
 
     # Not a generator: another generator would cost each token more than the work done here.
-    __slots__ = ("_done", "_text")
+    __slots__ = ("_done", "_text", "usage")
 
     def __init__(self, text: ModelText) -> None:
+        self.usage: Usage | None = None
+        """What the answer used, if the provider reports it."""
         self._done = False
         self._text = text
 
@@ -193,6 +200,7 @@ class _Answer:
         for number, event in enumerate(events):
             if type(event) is Done:
                 self._done = True
+                self.usage = event.usage
                 events = events[: number + 1]
                 break
         return self._text.take(events)

@@ -2,6 +2,7 @@
 
 from heddle_gateway.http.server import serving
 from heddle_runtime import logs
+from heddle_runtime.metrics.endpoint import serving_metrics
 from heddle_runtime.server import start, stopped
 
 from heddle_devstack import StackSettings, stack
@@ -10,11 +11,12 @@ from heddle_devstack.examples import prepare
 
 async def serve(settings: StackSettings) -> None:
     """Serve everything until stopped."""
-    async with stack(settings) as running:
-        if settings.devstack.examples:
-            await prepare(settings.tools.files_dir, running.knowledge)
-        async with serving(running.gateway, settings.gateway):
-            await stopped()
+    with serving_metrics(settings.devstack, "devstack"):
+        async with stack(settings) as running:
+            if settings.devstack.examples:
+                await prepare(settings.tools.files_dir, running.knowledge)
+            async with serving(running.gateway, settings.gateway):
+                await stopped()
 
 
 def main() -> None:

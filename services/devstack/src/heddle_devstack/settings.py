@@ -2,12 +2,13 @@
 
 from typing import Literal
 
+from heddle_runtime.metrics.endpoint import MetricsSettings
 from heddle_runtime.settings import LogLevel
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 
-class DevstackSettings(BaseSettings):
+class DevstackSettings(MetricsSettings):
     """Settings of the single process. The services in it read their own as well."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_DEVSTACK_", frozen=True)

@@ -15,6 +15,7 @@ from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.grants import GrantSigner
 from heddle_runtime.limits import MAX_TOOL_ROUNDS
+from heddle_runtime.metrics.gauges import reported_usage_lag
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_runtime.settings import ServiceSettings
@@ -177,7 +178,8 @@ async def app(
     async with flushing(flusher, settings.usage_flush_seconds):
         validator = Validator(clients.tools, clients.connectors)
         templates = TemplateChecker(clients.tools)
-        yield [bind(register, OrchestratorServicer(completions, validator, templates))]
+        with reported_usage_lag(lambda: meter.lag):
+            yield [bind(register, OrchestratorServicer(completions, validator, templates))]
 
 
 def _limits(settings: OrchestratorSettings) -> Limits:

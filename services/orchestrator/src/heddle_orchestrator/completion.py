@@ -21,6 +21,7 @@ from heddle_runtime.errors import (
     from_rpc,
 )
 from heddle_runtime.grants import Grant, GrantSigner
+from heddle_runtime.metrics import table
 
 from heddle_orchestrator.agent import Agents, Route
 from heddle_orchestrator.agent.state import initial_state
@@ -91,35 +92,38 @@ class Completions:
                 the connector failed, or a tool with the policy `fail` did.
         """
         plan_ = plan_ or await self._plan(request, context)
-        output = output_filter(plan_.assistant.output_hosts)
-        tracing = self._tracing(plan_, context) if plan_.traced else None
-        if plan_.bound:
-            run = self._tool_run(plan_, context, watched=watched)
-            async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
-                async for events in batches:
-                    shown = events if output is None else output.events(events)
-                    yield pb.RunCompletionResponse(events=shown)
-            plan_.stop_on_failure()
-            if watched:
-                merging = pb.RunEvent(status=pb.Status(message=MERGING))
-                yield pb.RunCompletionResponse(events=[merging])
-        generate_request = plan_.generate_request(self.max_prompt_chars)
-        if sources := source_events(plan_.bound):
-            shown = sources if output is None else output.events(sources)
-            yield pb.RunCompletionResponse(events=shown)
-        answer = self._answer(plan_, context, generate_request, watched=watched)
-        if tracing is not None:
-            answer = tracing.insert_into(answer, generate_request.generation)
-        warnings = plan_.warnings()
-        async with aclosing(answer) as responses:
-            async for response in responses:
-                if warnings:  # not before the model answers: its failure would come after an event
-                    yield pb.RunCompletionResponse(events=warnings)
-                    warnings = []
-                if output is None:  # without a call for each piece of text
-                    yield response
-                elif events := output.events(response.events):
-                    yield pb.RunCompletionResponse(events=events)
+        with table.duration(table.INVOKE_AGENT, plan_.strategy.name):
+            output = output_filter(plan_.assistant.output_hosts)
+            tracing = self._tracing(plan_, context) if plan_.traced else None
+            if plan_.bound:
+                run = self._tool_run(plan_, context, watched=watched)
+                async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
+                    async for events in batches:
+                        shown = events if output is None else output.events(events)
+                        yield pb.RunCompletionResponse(events=shown)
+                plan_.stop_on_failure()
+                if watched:
+                    merging = pb.RunEvent(status=pb.Status(message=MERGING))
+                    yield pb.RunCompletionResponse(events=[merging])
+            generate_request = plan_.generate_request(self.max_prompt_chars)
+            if sources := source_events(plan_.bound):
+                shown = sources if output is None else output.events(sources)
+                yield pb.RunCompletionResponse(events=shown)
+            answer = self._answer(plan_, context, generate_request, watched=watched)
+            if tracing is not None:
+                answer = tracing.insert_into(answer, generate_request.generation)
+            warnings = plan_.warnings()
+            async with aclosing(answer) as responses:
+                async for response in responses:
+                    if (
+                        warnings
+                    ):  # not before the model answers: its failure would come after an event
+                        yield pb.RunCompletionResponse(events=warnings)
+                        warnings = []
+                    if output is None:  # without a call for each piece of text
+                        yield response
+                    elif events := output.events(response.events):
+                        yield pb.RunCompletionResponse(events=events)
 
     async def whole(
         self, request: pb.RunCompletionRequest, context: Context
@@ -139,7 +143,8 @@ class Completions:
                         whole.events.extend(response.events)
             else:  # One request to the model, without the cost of two generators.
                 generate_request = plan_.generate_request(self.max_prompt_chars)
-                await self._generate_whole(plan_, context, generate_request, whole)
+                with table.duration(table.INVOKE_AGENT, plan_.strategy.name):
+                    await self._generate_whole(plan_, context, generate_request, whole)
                 for warning in plan_.warnings():
                     whole.events.insert(0, warning)
                 if (output := output_filter(plan_.assistant.output_hosts)) is not None:

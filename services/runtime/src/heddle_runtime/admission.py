@@ -8,6 +8,7 @@ from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import CALLER, Caller, new_request_id
 from heddle_runtime.errors import ResourceExhaustedError, UnauthenticatedError
 from heddle_runtime.identity import ANONYMOUS, Identity, TokenVerifier
+from heddle_runtime.metrics import gauges
 
 log = structlog.get_logger(__name__)
 _MAX_ID_CHARACTERS = 128
@@ -15,6 +16,8 @@ _MAX_ID_CHARACTERS = 128
 
 class AdmissionControl:
     """Limits concurrent calls and sets the caller of each. Use as `with admission:`."""
+
+    transport = "grpc"
 
     def __init__(
         self,
@@ -33,6 +36,17 @@ class AdmissionControl:
         self._requires_tokens = requires_tokens
         self._max_calls = max_calls
         self._calls = 0
+        gauges.add_limited(self)
+
+    @property
+    def in_progress(self) -> int:
+        """The number of calls now."""
+        return self._calls
+
+    @property
+    def limit(self) -> int:
+        """The number of calls at most."""
+        return self._max_calls
 
     def __enter__(self) -> None:
         if self._calls >= self._max_calls:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from heddle_runtime.background import in_background
+from heddle_runtime.metrics import gauges
 
 log = structlog.get_logger(__name__)
 BLOCKED_SECONDS = 2.0
@@ -46,6 +47,8 @@ class _Watch(threading.Thread):
         while True:
             self._last_beat = time.monotonic()
             await asyncio.sleep(self._blocked_seconds / 4)
+            late = time.monotonic() - self._last_beat - self._blocked_seconds / 4
+            gauges.add_loop_lag(late)
 
     def run(self) -> None:
         """Compare the time with the last beat."""

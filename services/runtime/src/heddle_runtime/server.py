@@ -24,6 +24,7 @@ from heddle_runtime.identity import TokenVerifier
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.loop_watch import watched_loop
+from heddle_runtime.metrics.endpoint import serving_metrics
 from heddle_runtime.multiplex.server import MultiplexServicer, add_multiplexing
 from heddle_runtime.private_files import create_private_files
 from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readiness
@@ -150,8 +151,9 @@ def run(app: App, settings: ServiceSettings, service: str) -> None:
     logs.configure(service, settings.log_level)
 
     async def main() -> None:
-        async with running(app, settings):
-            await stopped()
+        with serving_metrics(settings, service):
+            async with running(app, settings):
+                await stopped()
 
     start(main())
 

@@ -35,6 +35,7 @@ from heddle_runtime.errors import (
     shortened,
     to_status,
 )
+from heddle_runtime.metrics import table
 from heddle_runtime.storage import storage_problem
 from heddle_runtime.validation import impossible_times, missing_fields
 
@@ -242,7 +243,9 @@ class _CallBoundary:
         if failure is not None:
             log_fields.add_failure(failure.reason, failure.metadata)
         fields = log_fields.current()
-        logs.ended("call", self._method, code.name, self._watch.seconds(), fields)
+        seconds = self._watch.seconds()
+        logs.ended("call", self._method, code.name, seconds, fields)
+        table.RPC_CALL.observe(seconds, self._method[1:], code.name)
 
 
 def _expected(error: BaseException) -> HeddleError | None:

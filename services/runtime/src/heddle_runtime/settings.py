@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from heddle_runtime import log_fields, logs
 from heddle_runtime.local_secret import LocalSecret
+from heddle_runtime.metrics.endpoint import MetricsSettings
 from heddle_runtime.mutual_tls import TlsSettings
 from heddle_runtime.redaction import register_secrets
 from heddle_runtime.secret_file import split_secrets
@@ -35,7 +36,7 @@ LogLevel = Annotated[str, AfterValidator(_known_level)]
 """The type of a setting that holds the lowest logged level."""
 
 
-class ServiceSettings(TlsSettings):
+class ServiceSettings(TlsSettings, MetricsSettings):
     """Base of each service's settings; reads `HEDDLE_<SERVICE>_*` environment variables."""
 
     model_config = SettingsConfigDict(

@@ -14,6 +14,7 @@ from heddle_runtime.openai_messages import members, to_messages, to_tool
 from msgspec import Raw
 
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
+from heddle_connector.generation.measuring import inference
 from heddle_connector.generation.prompt_formats import PromptFormat
 from heddle_connector.generation.prompted_tools import (
     TOOL_OPTIONS,
@@ -59,6 +60,7 @@ class Call:
         "_request",
         "_turns",
         "connector",
+        "inference",
         "model",
         "replaced",
         "stall_seconds",
@@ -97,6 +99,8 @@ class Call:
         """The longest time between two parts of the answer in seconds."""
         self._select_prompt_format()
         self.name_in_log()
+        self.inference = inference(self.connector, self.model)
+        """The measurement of the request to the model."""
 
     def replace(self, connector: str, model: str, reason: str = "") -> None:
         """Replace the model that answers.
@@ -114,6 +118,7 @@ class Call:
         )
         self.connector, self.model = connector, model
         self.name_in_log()
+        self.inference.begin(connector, model)
         self._messages = self._options = None
         self._select_prompt_format()
 

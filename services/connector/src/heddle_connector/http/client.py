@@ -9,6 +9,7 @@ from typing import NoReturn
 from heddle_runtime import log_fields
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
+from heddle_runtime.metrics import table
 
 from heddle_connector.http import errors
 from heddle_connector.http.pool import ConnectionPool
@@ -83,6 +84,7 @@ class HttpClient:
             repeatable = request.body is not None or not pause
             if remaining <= 0 or not repeatable or not errors.is_retryable(error):
                 raise
+            table.PROVIDER_RETRIES.add(1, _reason(error, stale=not pause))
         await asyncio.sleep(pause)
         response = await self._send(head, request, remaining, buffered=buffered, reuse=False)
         return response if response.status in SUCCESSES else await _refuse(response)
@@ -140,6 +142,13 @@ async def http_client(
         yield HttpClient(pool, stall_seconds)
     finally:
         pool.close()
+
+
+def _reason(error: UnavailableError, *, stale: bool) -> str:
+    """Return why a request is repeated."""
+    if stale:
+        return "stale_connection"
+    return "no_connection" if error.__cause__ else "overloaded"
 
 
 async def _read_body(response: Response) -> bytes:

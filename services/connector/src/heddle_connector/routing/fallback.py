@@ -53,6 +53,7 @@ async def _with_fallback(
         return await answer(connector)
     except HeddleError as error:
         error.metadata.setdefault("provider", call.connector)
+        call.inference.end(error)
         if not _may_depend_on_model(error):
             raise
         replacement = await _by_default_model(tenants, call, answer, error)
@@ -79,6 +80,7 @@ async def _by_default_model(
         call.replace(name, model, error.reason)
         result = await answer(connector)
     except HeddleError as second:
+        call.inference.end(second)
         log.warning("default model failed as well", requested=requested, reason=second.reason)
         return None
     log.warning(

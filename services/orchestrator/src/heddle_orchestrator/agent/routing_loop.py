@@ -15,6 +15,7 @@ from heddle.tool.v1 import tool_pb2
 from heddle_runtime.call_metadata import remaining
 from heddle_runtime.errors import HeddleError, from_rpc, to_status
 from heddle_runtime.frontend_payloads import Result, ToolOutput, shown, written
+from heddle_runtime.metrics import table
 from heddle_runtime.redaction import redact
 
 from heddle_orchestrator.agent import output_events
@@ -285,6 +286,7 @@ class RoutingLoop:
         seconds: float,
         before: chat_pb2.Usage,
     ) -> pb.RunEvent:
+        table.DECISIONS.add(1, decision.router, "true" if decision.rejected else "false")
         bindings = {each.name: each.bound.binding_id for each in tools if each.bound is not None}
         event = pb.Decision(
             iteration=self.state.iterations + 1,

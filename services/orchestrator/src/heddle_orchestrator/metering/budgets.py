@@ -2,6 +2,7 @@
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import QUOTA_SPENT, QuotaExceededError
+from heddle_runtime.metrics import table
 
 from heddle_orchestrator.metering.meter import Meter
 
@@ -36,6 +37,7 @@ class Budget:
             + uncounted.completion * self._price.output_micros
         )
         if spent >= self._left:
+            table.QUOTA_REFUSALS.add(1, "spent")
             raise QuotaExceededError(self._problem or QUOTA_SPENT)
 
 

@@ -37,6 +37,14 @@ class Meter:
         self.settled_in_batch: list[str] = []
         """The reservations that end with the next batch."""
         self._lost = 0
+        self._waiting_since: float | None = None
+        self._batch_time = 0.0
+
+    @property
+    def lag(self) -> float:
+        """The seconds for which the oldest usage has waited to be recorded."""
+        since = self._waiting_since
+        return 0.0 if since is None else time.monotonic() - since
 
     def add(self, key: Key, tokens: Tokens | None) -> None:
         """Count an answer. Its tokens are None if they are unknown."""
@@ -47,6 +55,8 @@ class Meter:
                 return
             total = self._sums[key] = pb.Counts()
         total.requests += 1
+        if self._waiting_since is None:
+            self._waiting_since = time.monotonic()
         if tokens is None:
             total.usage_unknown += 1
             return
@@ -75,6 +85,7 @@ class Meter:
     def batch(self) -> Sequence[pb.UsageEntry]:
         """Return the next batch to record; empty if there is none, or only settled reservations."""
         if not self._batch:
+            self._batch_time = time.monotonic()
             for key in list(self._sums)[:MAX_BATCH]:
                 self._number += 1
                 assistant, connector, model = key
@@ -99,6 +110,7 @@ class Meter:
             self.counter(entry.assistant_id).record(tokens, now)
         self._batch = []
         self.settled_in_batch = []
+        self._waiting_since = self._batch_time if self._sums else None
 
     def _lose(self) -> None:
         self._lost += 1

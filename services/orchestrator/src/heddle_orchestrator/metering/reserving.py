@@ -9,7 +9,8 @@ from google.protobuf.duration_pb2 import Duration
 from heddle.connector.v1 import connector_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_runtime.call_metadata import Context, call_options, remaining
-from heddle_runtime.errors import ResourceExhaustedError, from_rpc
+from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError, from_rpc
+from heddle_runtime.metrics import table
 from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_orchestrator.metering.flushing import Flusher
@@ -53,12 +54,22 @@ class Reserver:
             lifetime=Duration(seconds=int(seconds)),
         )
         try:
+            await self._reserve(request, context)
+        except QuotaExceededError:
+            table.QUOTA_REFUSALS.add(1, "spent")
+            raise
+        except ResourceExhaustedError:
+            table.QUOTA_REFUSALS.add(1, "reserved")
+            raise
+        return request.reservation_id
+
+    async def _reserve(self, request: pb.ReserveUsageRequest, context: Context) -> None:
+        try:
             await self._send(request, context)
         except ResourceExhaustedError:
             # Answers that have ended may still be reserved: record their usage now.
             await self.flusher.flush()
             await self._send(request, context)
-        return request.reservation_id
 
     async def _send(self, request: pb.ReserveUsageRequest, context: Context) -> None:
         try:

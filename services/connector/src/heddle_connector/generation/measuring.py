@@ -1,0 +1,88 @@
+"""Measures requests to models."""
+
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from heddle_runtime.metrics import table
+
+from heddle_connector.generation.events import Usage
+
+_PROVIDERS = {"banana_img": "gcp.gemini"}
+"""The names of the conventions for connectors that have other ones."""
+_PICTURES = frozenset({"banana_img"})
+_MAX_CHARACTERS = 100
+
+
+class Inference:
+    """One request to a model, or two if the default model answers. Use as `with inference:`."""
+
+    __slots__ = ("_connector", "_model", "_open", "_started", "usage")
+
+    def __init__(self, connector: str, model: str) -> None:
+        self.usage: Usage | None = None
+        """What the answer used, if the provider reports it."""
+        self.begin(connector, model)
+
+    def begin(self, connector: str, model: str) -> None:
+        """Measure a request from now on."""
+        self._connector, self._model = connector, model[:_MAX_CHARACTERS]
+        self._open = True
+        self._started = perf_counter()
+
+    def first_chunk(self) -> None:
+        """Record that the first part of a streamed answer has arrived."""
+        table.FIRST_CHUNK.observe(perf_counter() - self._started, *self._names, self._operation)
+
+    def end(self, error: BaseException | None) -> None:
+        """Record the end of the request. A second end of the same request counts nothing."""
+        if not self._open:
+            return
+        self._open = False
+        seconds = perf_counter() - self._started
+        reason = table.error_type(error)
+        table.INFERENCE.observe(seconds, *self._names, self._operation, reason)
+        if (usage := self.usage) is not None:
+            for counter, tokens in (
+                (table.INPUT_TOKENS, usage.prompt_tokens),
+                (table.OUTPUT_TOKENS, usage.completion_tokens),
+                (table.CACHED_TOKENS, usage.cached_tokens),
+                (table.REASONING_TOKENS, usage.reasoning_tokens),
+            ):
+                if tokens > 0:
+                    counter.add(tokens, *self._names)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
+        self.end(error)
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return _PROVIDERS.get(self._connector, self._connector), self._model
+
+    @property
+    def _operation(self) -> str:
+        return "generate_content" if self._connector in _PICTURES else "chat"
+
+
+class _Unmeasured(Inference):
+    """Records nothing: metrics are off."""
+
+    def begin(self, connector: str, model: str) -> None:
+        """Do nothing."""
+
+    def first_chunk(self) -> None:
+        """Do nothing."""
+
+    def end(self, error: BaseException | None) -> None:
+        """Do nothing."""
+
+
+_UNMEASURED = _Unmeasured("", "")
+
+
+def inference(connector: str, model: str) -> Inference:
+    """Return the measurement of a request that begins now."""
+    return Inference(connector, model) if table.is_on() else _UNMEASURED

@@ -1,0 +1,134 @@
+"""A running Heddle whose metrics are scraped, after requests of all kinds."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from integration.browser import browser
+from integration.processes import ONE_PROCESS, Processes, processes
+from integration.provider import Provider, providing
+from integration.whole import write_assistant
+from prometheus_client.parser import text_string_to_metric_families as parse
+from runtime.ports import free_port
+
+CANARY = "canary-heron-7731"
+"""A text in prompts, questions and documents that no metric may contain."""
+ASSISTANT = f"""model: {{connector: openai, model: MODEL}}
+tools: [{{type: word_count}}, {{type: simple_rag, config: {{collections: [birds]}}}}]
+prompt_template: '{CANARY}{{word_count}}{{context}}{{user_input}}'
+"""
+AGENT = """model: {connector: openai, model: m}
+strategy: agent
+tools: [{type: word_count, mode: agent}]
+"""
+BIRDS = "Herons stand still in shallow water. " * 5
+
+
+@dataclass(frozen=True)
+class Scraped:
+    """A running Heddle."""
+
+    heddle: Processes
+    client: httpx.AsyncClient
+    provider: Provider
+    address: str
+    """Of the metrics."""
+
+    def text(self) -> str:
+        return httpx.get(f"http://{self.address}/metrics").text
+
+    def samples(self) -> "Samples":
+        return Samples.of(self.text())
+
+    async def ask(self, assistant: str, *, stream: bool = False) -> httpx.Response:
+        messages = [{"role": "user", "content": f"What do herons do? {CANARY}"}]
+        body = {"model": f"lamb_assistant.{assistant}", "messages": messages, "stream": stream}
+        return await self.client.post("/v1/chat/completions", json=body)
+
+
+@dataclass
+class Samples:
+    """The samples of a scrape."""
+
+    labels: dict[str, set[str]] = field(default_factory=dict)
+    """The labels of each name; of a metric without samples, none."""
+    values: list[tuple[str, Mapping[str, str], float]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: str) -> "Samples":
+        samples = cls()
+        for family in parse(text):
+            for sample in family.samples:
+                samples.labels.setdefault(sample.name, set()).update(sample.labels)
+                samples.values.append((sample.name, sample.labels, sample.value))
+        return samples
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return the sum of the samples with these labels."""
+        return sum(
+            value
+            for each, has, value in self.values
+            if each == name and labels.items() <= has.items()
+        )
+
+
+@asynccontextmanager
+async def scraped(folder: Path, **settings: str) -> AsyncIterator[Scraped]:
+    """Run Heddle in one process, with its metrics at a port of their own."""
+    address = f"127.0.0.1:{free_port()}"
+    async with providing() as provider:
+        provider.missing = ("gone",)
+        for identifier, model in (("1", "m"), ("2", "gone")):
+            write_assistant(folder, identifier, ASSISTANT.replace("MODEL", model))
+        write_assistant(folder, "3", AGENT)
+        async with (
+            processes(
+                folder,
+                ONE_PROCESS,
+                HEDDLE_CONNECTOR_OPENAI_BASE_URL=provider.url,
+                HEDDLE_CONNECTOR_OPENAI_API_KEY="test",
+                HEDDLE_METRICS_LISTEN=address,
+                **settings,
+            ) as heddle,
+            browser(heddle.url) as client,
+        ):
+            yield Scraped(heddle, client, provider, address)
+
+
+async def requests_of_all_kinds(running: Scraped) -> None:
+    """Send requests, so that every part of Heddle has something to record."""
+    await upload(running.client, "birds", "herons.txt", BIRDS + CANARY)
+    for stream in (False, True):
+        assert (await running.ask("1", stream=stream)).status_code == httpx.codes.OK
+    assert (await running.ask("2")).status_code == httpx.codes.NOT_FOUND
+    assert (await running.ask("3")).status_code == httpx.codes.OK
+    assert (await running.client.get("/health")).status_code == httpx.codes.OK
+    assert (await running.client.get("/assistants/nothing")).status_code == httpx.codes.NOT_FOUND
+
+
+async def upload(client: httpx.AsyncClient, collection: str, name: str, text: str) -> None:
+    """Ingest a document over REST and wait until it is in the collection."""
+    created = await client.post("/v1/vector_stores", json={"name": collection})
+    assert created.is_success, created.text
+    store: dict[str, Any] = created.json()
+    stored = await client.post(
+        "/v1/files", files={"file": (name, text.encode())}, data={"purpose": "assistants"}
+    )
+    assert stored.is_success, stored.text
+    path = f"/v1/vector_stores/{store['id']}/files"
+    attached = await client.post(path, json={"file_id": stored.json()["id"]})
+    assert attached.is_success, attached.text
+
+
+def metrics_in(expression: str) -> dict[str, set[str]]:
+    """Return the metrics that an expression of Prometheus names, and the labels of each."""
+    selectors = re.finditer(r"\b([a-z][a-z0-9_]*[a-z0-9])\s*(\{[^}]*\})?", expression)
+    return {
+        selector[1]: set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector[2] or ""))
+        for selector in selectors
+        if re.match(r"(http|rpc|gen_ai|heddle|process)_|up$", selector[1])
+    }

@@ -1,0 +1,70 @@
+"""The metrics of a running Heddle, scraped from the port that operators configure."""
+
+from pathlib import Path
+
+from heddle_runtime.metrics import table
+from integration.scraped import CANARY, requests_of_all_kinds, scraped
+from patience import until
+
+
+async def test_a_scrape_counts_what_requests_did(tmp_path: Path) -> None:
+    async with scraped(tmp_path) as running:
+        await requests_of_all_kinds(running)
+
+        def ingested() -> bool:
+            return running.samples().value("heddle_ingest_documents_total", outcome="new") == 1
+
+        await until(ingested)
+        samples = running.samples()
+        chat = {"http_route": "/v1/chat/completions", "http_request_method": "POST"}
+        requests = "http_server_request_duration_seconds_count"
+        assert samples.value(requests, **chat, http_response_status_code="200") == 3
+        assert samples.value(requests, **chat, http_response_status_code="404") == 1
+        assert samples.value(requests, http_route="/assistants/{id}") == 1
+        model = {"gen_ai_provider_name": "openai", "gen_ai_request_model": "m"}
+        calls = "gen_ai_client_inference_duration_seconds_count"
+        assert samples.value(calls, **model, error_type="") >= 3
+        refused = {"gen_ai_request_model": "gone", "error_type": "PROVIDER_REFUSED"}
+        assert samples.value(calls, **refused) == 1
+        assert samples.value("gen_ai_client_inference_usage_input_tokens_total", **model) >= 6
+        first = "gen_ai_client_inference_time_to_first_chunk_seconds_count"
+        assert samples.value(first, **model) >= 1
+        tools = "gen_ai_execute_tool_duration_seconds_count"
+        assert samples.value(tools, gen_ai_tool_name="word_count") >= 3
+        assert samples.value(tools, gen_ai_tool_name="simple_rag") >= 2
+        assert samples.value("heddle_retrieval_duration_seconds_count") >= 2
+        agents = "gen_ai_invoke_agent_duration_seconds_count"
+        assert samples.value(agents, heddle_strategy="agent", error_type="") == 1
+        assert samples.value("heddle_agent_decisions_total") >= 1
+        assert samples.value("heddle_calls_limit", heddle_transport="http") == 2000
+        assert samples.value("heddle_build_info", heddle_service="devstack") == 1
+        assert samples.value("process_resident_memory_bytes") > 0
+
+
+async def test_no_metric_repeats_a_text_and_the_public_port_has_none(tmp_path: Path) -> None:
+    async with scraped(tmp_path) as running:
+        await requests_of_all_kinds(running)
+        text = running.text()
+        public = await running.client.get("/metrics")
+    for canary in (CANARY, "herons.txt", "assistant_1", "file-1", "developer", "birds"):
+        assert canary not in text
+    assert public.status_code == 404
+    assert table.HTTP_REQUEST.name not in public.text
+
+
+async def test_a_client_that_leaves_a_stream_is_counted(tmp_path: Path) -> None:
+    async with scraped(tmp_path) as running:
+        running.provider.delay = 30.0
+        body = {
+            "model": "lamb_assistant.3",
+            "messages": [{"role": "user", "content": "hi"}],
+            "stream": True,
+        }
+        async with running.client.stream("POST", "/v1/chat/completions", json=body, timeout=60):
+            pass
+
+        def counted() -> bool:
+            gone = {"reason": "client_gone"}
+            return running.samples().value("heddle_streams_cancelled_total", **gone) == 1
+
+        await until(counted)
