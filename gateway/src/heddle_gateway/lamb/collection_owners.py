@@ -7,12 +7,10 @@ create them for the users whom it administers. Any other key creates collections
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import CALLER, Caller, caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, home
 
@@ -53,17 +51,6 @@ async def owner_of(api: Call, number: str) -> Identity:
     if user.disabled:
         raise PermissionDeniedError(f"The user with LAMB's number {number} is disabled.")
     return owner
-
-
-@contextmanager
-def acting_as(identity: Identity) -> Iterator[None]:
-    """Make the calls of the block on behalf of a user."""
-    current = caller()
-    before = CALLER.set(Caller(current.request_id, identity, current.traceparent))
-    try:
-        yield
-    finally:
-        CALLER.reset(before)
 
 
 async def create_titled(services: ServiceClients, collection: pb.Collection) -> pb.Collection:

@@ -12,11 +12,12 @@ from urllib.parse import quote
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1.files_pb2 import DeleteFileRequest
+from heddle_runtime.call_metadata import calling_as, on_behalf_of
 from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 
 from heddle_gateway.http.models import Deleted, Model, Name, StrictModel, identifier
-from heddle_gateway.lamb.collection_owners import OWNER, acting_as, create_titled, owner_of
+from heddle_gateway.lamb.collection_owners import OWNER, create_titled, owner_of
 from heddle_gateway.openai.vector_store_search import search_collection
 from heddle_gateway.openai.vector_stores import (
     attached_files,
@@ -169,7 +170,8 @@ async def create(api: Call, body: NewCollection) -> LambCollection:
     collection = pb.Collection(
         title=body.name, metadata=_metadata(body), language=body.language or ""
     )
-    with acting_as(await owner_of(api, body.owner or "")):
+    owner = await owner_of(api, body.owner or "")
+    with calling_as(on_behalf_of(owner)):
         return view(await create_titled(api.services, collection))
 
 

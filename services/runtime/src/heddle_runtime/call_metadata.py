@@ -5,6 +5,8 @@ It is set where a request enters a process, and read where a call leaves the pro
 
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypedDict
 
@@ -50,6 +52,22 @@ class CallOptions(TypedDict):
 def caller() -> Caller:
     """Return the caller of the current request; an anonymous one outside of requests."""
     return CALLER.get(_NO_CALLER)
+
+
+@contextmanager
+def calling_as(new: Caller) -> Iterator[None]:
+    """Make the calls of the block as another caller."""
+    before = CALLER.set(new)
+    try:
+        yield
+    finally:
+        CALLER.reset(before)
+
+
+def on_behalf_of(identity: Identity) -> Caller:
+    """Return a caller with the ids of the current request, and without its grant."""
+    current = caller()
+    return Caller(current.request_id, identity, current.traceparent)
 
 
 def new_request_id() -> str:

@@ -11,8 +11,7 @@ collections a search means.
 import base64
 import binascii
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import lru_cache
 
 import msgspec
@@ -20,7 +19,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
-from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.call_metadata import caller, calling_as
 from heddle_runtime.errors import UnauthenticatedError
 from heddle_runtime.identity import verified_claims
 from heddle_runtime.secret_file import split_secrets
@@ -127,11 +126,6 @@ class GrantVerifier:
             raise UnauthenticatedError(_INVALID) from None
 
 
-@contextmanager
-def carrying(token: str) -> Iterator[None]:
-    """Let the calls of the block carry a grant, or none if the token is empty."""
-    before = CALLER.set(msgspec.structs.replace(caller(), grant=token))
-    try:
-        yield
-    finally:
-        CALLER.reset(before)
+def carrying(token: str) -> AbstractContextManager[None]:
+    """Let the calls of a block carry a grant, or none if the token is empty."""
+    return calling_as(msgspec.structs.replace(caller(), grant=token))

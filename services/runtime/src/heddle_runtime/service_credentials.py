@@ -1,13 +1,13 @@
 """Calls that a service makes in its own name instead of on behalf of its caller."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
-from heddle_runtime.call_metadata import CALLER, Caller, caller, new_call_options
+from heddle_runtime.call_metadata import Caller, calling_as, new_call_options, on_behalf_of
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import SERVICE, Identity
 
@@ -21,14 +21,9 @@ class ServiceCredentials:
     def __init__(self, service: str) -> None:
         self._identity = Identity(service, scopes=(SERVICE,))
 
-    @contextmanager
-    def as_service(self) -> Iterator[None]:
-        """Send the calls in the block as this service, with the id of the current request."""
-        before = CALLER.set(self.caller())
-        try:
-            yield
-        finally:
-            CALLER.reset(before)
+    def as_service(self) -> AbstractContextManager[None]:
+        """Send the calls in a block as this service, with the id of the current request."""
+        return calling_as(self.caller())
 
     async def call(
         self, method: Callable[..., Awaitable[ResponseT]], request: Message
@@ -46,5 +41,4 @@ class ServiceCredentials:
 
     def caller(self) -> Caller:
         """Return this service as the caller, with the id of the current request."""
-        current = caller()
-        return Caller(current.request_id, self._identity, current.traceparent)
+        return on_behalf_of(self._identity)

@@ -1,12 +1,12 @@
 """Signing in, switching and signing out."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.audit import Change
-from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.call_metadata import caller, calling_as
 from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import HeddleError, UnauthenticatedError
 from heddle_runtime.identity import Identity
@@ -220,15 +220,9 @@ class SignIn:
         return _wrong(message)
 
 
-@contextmanager
-def acting(email: str, organization: str) -> Iterator[None]:
-    """Make the events in the block those of a user instead of the service that calls."""
-    actor = replace(caller(), identity=Identity(email, organization))
-    before = CALLER.set(actor)
-    try:
-        yield
-    finally:
-        CALLER.reset(before)
+def acting(email: str, organization: str) -> AbstractContextManager[None]:
+    """Make the events in a block those of a user instead of the service that calls."""
+    return calling_as(replace(caller(), identity=Identity(email, organization)))
 
 
 def _target(rows: Memberships, proof: Membership | None, organization: str) -> Membership | None:
