@@ -9,7 +9,7 @@ import heddle_assistants.app
 import heddle_migration_service.app
 from heddle_assistants.app import AssistantsSettings
 from heddle_assistants.validation import OrchestratorClient
-from heddle_migration_service.app import MigrationSettings
+from heddle_migration_service.app import MigrationSettings, Peers
 from heddle_runtime.in_process import InProcessChannel
 from heddle_runtime.server import Binding
 
@@ -22,6 +22,8 @@ async def both_services(
     settings: AssistantsSettings,
     lamb_database: Path | None = None,
     followed: Path | None = None,
+    knowledge: "grpc.aio.Channel | None" = None,
+    **of_migration: object,
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what both services serve; the one calls the other within the process."""
     secret = settings.identity_secret
@@ -30,6 +32,7 @@ async def both_services(
             "HEDDLE_IDENTITY_SECRET": secret.get_secret_value() if secret else None,
             "lamb_database": lamb_database,
             "HEDDLE_LAMB_DATABASE": followed,
+            **of_migration,
         }
     )
     within = InProcessChannel()
@@ -37,5 +40,6 @@ async def both_services(
         for binding in bindings:
             binding.register(within)
         to_assistants = cast("grpc.aio.Channel", within)
-        async with heddle_migration_service.app.app(migration, to_assistants) as more:
+        peers = Peers(to_assistants, knowledge or to_assistants)
+        async with heddle_migration_service.app.app(migration, peers) as more:
             yield [*bindings, *more]

@@ -9,9 +9,10 @@ from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
 from heddle_knowledge.audit import AuditOutbox
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.lamb.registry import SharesOfLamb
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
 from heddle_knowledge.models.interpreters import TextInterpreter
-from heddle_knowledge.service.calls import Backends
+from heddle_knowledge.service.calls import Backends, none_shared
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
@@ -54,7 +55,10 @@ def backends_of(servers: KnowledgeServers, queries: QueryWorkers, **more: Any) -
 
 @asynccontextmanager
 async def knowledge_and_files(
-    store: KnowledgeStore, uploads: Path, limits: QueueLimits = DEFAULT_LIMITS
+    store: KnowledgeStore,
+    uploads: Path,
+    limits: QueueLimits = DEFAULT_LIMITS,
+    shares: SharesOfLamb = none_shared,
 ) -> AsyncIterator[list[Binding]]:
     """Yield the knowledge service and the file service over a store, in their order."""
     opened = opening(store)
@@ -64,7 +68,7 @@ async def knowledge_and_files(
         aclosing(QueryWorkers()) as queries,
     ):
         servers = KnowledgeServers(OwnerServers(None, None), http, http)
-        backends = backends_of(servers, queries, forget_files=queue.forget_all)
+        backends = backends_of(servers, queries, forget_files=queue.forget_all, shares=shares)
         yield [
             bind(
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
@@ -72,6 +76,8 @@ async def knowledge_and_files(
             ),
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                TranslatedFailures(FileServicer(opened, queue, backends.audit, backends.grants)),
+                TranslatedFailures(
+                    FileServicer(opened, queue, backends.audit, backends.grants, shares)
+                ),
             ),
         ]

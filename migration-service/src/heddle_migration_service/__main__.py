@@ -12,8 +12,8 @@ from heddle_migration_service.app import MigrationSettings, app, connect
 
 @asynccontextmanager
 async def connected(settings: MigrationSettings) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield the service with a channel to the assistants service."""
-    async with connect(settings) as assistants, app(settings, assistants) as bindings:
+    """Yield the service with channels to the services that it calls."""
+    async with connect(settings) as peers, app(settings, peers) as bindings:
         yield bindings
 
 

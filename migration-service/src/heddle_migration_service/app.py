@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
@@ -13,6 +14,7 @@ from heddle.assistant.v1 import (
     rows_pb2,
     rows_pb2_grpc,
 )
+from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle.migration.v1 import (
     migration_pb2_grpc,
     record_pb2_grpc,
@@ -20,22 +22,29 @@ from heddle.migration.v1 import (
 from heddle_runtime import addresses
 from heddle_runtime.background import in_background
 from heddle_runtime.client import channel
+from heddle_runtime.egress import Egress, EgressSettings, server_address
+from heddle_runtime.guarded_http import new_client
 from heddle_runtime.readiness import Check
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.settings import ServiceSettings
-from pydantic import Field
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from heddle_migration_service.batch_jobs.servicer import MigrationServicer
 from heddle_migration_service.following import Follower
 from heddle_migration_service.jobs import JobRunner
+from heddle_migration_service.knowledge.copying import KnowledgeCopy
+from heddle_migration_service.knowledge.reading import LambReader
 from heddle_migration_service.lamb import LambImport
+from heddle_migration_service.lamb.knowledge_registry import LambServer
 from heddle_migration_service.records.servicer import RecordServicer
 from heddle_migration_service.row_batches import RowBatches
 
+_KB_SECONDS = 60.0
+"""How long to wait for LAMB's knowledge-base server."""
 
-class MigrationSettings(ServiceSettings):
+
+class MigrationSettings(EgressSettings):
     """Settings of the migration service."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_MIGRATION_")
@@ -45,6 +54,7 @@ class MigrationSettings(ServiceSettings):
         description="Where the server listens: host:port, or unix:/path.",
     )
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
+    knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
     lamb_database: Path | None = Field(
         default=None,
         description="A LAMB database, live or a copy, that `heddle import-lamb` reads and never "
@@ -62,35 +72,70 @@ class MigrationSettings(ServiceSettings):
         description="What the names of LAMB's tables begin with, its LAMB_DB_PREFIX. Not needed "
         "if there is only one set of tables.",
     )
+    lamb_kb_url: str = Field(
+        default="",
+        description="The address of LAMB's knowledge-base server, its LAMB_KB_SERVER, which "
+        "`heddle import-lamb --knowledge` reads. Organisations of LAMB may name their own.",
+    )
+    lamb_kb_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="The key of that server, LAMB's LAMB_KB_SERVER_TOKEN. Sent to no other.",
+    )
+
+    @field_validator("lamb_kb_url")
+    @classmethod
+    def _check_address(cls, value: str) -> str:
+        return server_address(value) if value else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """The ways to other services."""
+
+    assistants: grpc.aio.Channel
+    knowledge: grpc.aio.Channel
 
 
 @asynccontextmanager
-async def connect(settings: MigrationSettings) -> AsyncGenerator[grpc.aio.Channel]:
-    """Yield a channel to the assistants service at the address of `settings`."""
+async def connect(settings: MigrationSettings) -> AsyncGenerator[Peers]:
+    """Yield channels to the services at the addresses of `settings`."""
     services = [
         service
         for contract in (rows_pb2, jobs_pb2, following_pb2)
         for service in contract.DESCRIPTOR.services_by_name.values()
     ]
-    async with channel(
-        settings.assistants_address, *services, secret=settings.identity_secret, tls=settings.tls
-    ) as assistants:
-        yield assistants
+    secret, tls = settings.identity_secret, settings.tls
+    knowledge_services = (
+        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+        files_pb2.DESCRIPTOR.services_by_name["FileService"],
+    )
+    async with (
+        channel(settings.assistants_address, *services, secret=secret, tls=tls) as assistants,
+        channel(
+            settings.knowledge_address, *knowledge_services, secret=secret, tls=tls
+        ) as knowledge,
+    ):
+        yield Peers(assistants, knowledge)
 
 
 @asynccontextmanager
-async def app(
-    settings: MigrationSettings, assistants: grpc.aio.Channel
-) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield what the service serves, with `assistants` as the way to the assistants service."""
+async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Sequence[Binding]]:
+    """Yield what the service serves, with `peers` as the ways to other services."""
+    assistants = peers.assistants
     credentials = ServiceCredentials("migration")
     rows = rows_pb2_grpc.RowServiceStub(assistants)
     batches = RowBatches(rows_pb2_grpc.RowBatchServiceStub(assistants), credentials)
     importer = None
+    operators = LambServer(settings.lamb_kb_url, settings.lamb_kb_token.get_secret_value())
     if lamb_database := settings.lamb_database or settings.followed_database:
-        importer = LambImport(lamb_database, settings.lamb_prefix, batches)
+        importer = LambImport(lamb_database, settings.lamb_prefix, batches, operators)
     runner = JobRunner(jobs_pb2_grpc.JobServiceStub(assistants), credentials, batches, importer)
     async with AsyncExitStack() as exits:
+        http = await exits.enter_async_context(new_client(_KB_SECONDS))
+        guarded_http = await exits.enter_async_context(
+            new_client(_KB_SECONDS, Egress(settings.private_networks))
+        )
+        knowledge = KnowledgeCopy(peers.knowledge, LambReader(http, guarded_http))
         await exits.enter_async_context(in_background(runner.run()))
         checks: dict[str, Check] = {}
         if settings.followed_database is not None:
@@ -104,7 +149,7 @@ async def app(
             bind(record_pb2_grpc.add_RecordServiceServicer_to_server, RecordServicer(rows)),
             bind(
                 migration_pb2_grpc.add_MigrationServiceServicer_to_server,
-                MigrationServicer(rows, batches, importer, runner),
+                MigrationServicer(rows, batches, importer, runner, knowledge),
                 checks,
             ),
         ]

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2, rows_pb2
@@ -25,6 +26,7 @@ from heddle_migration_service.batch_jobs.job import BatchJob, Operation, Report
 from heddle_migration_service.batch_jobs.migrate import Migrate, legacy_columns
 from heddle_migration_service.batch_jobs.rollback import Rollback
 from heddle_migration_service.jobs import JobRunner, required
+from heddle_migration_service.knowledge.copying import KnowledgeCopy
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
 
@@ -43,11 +45,13 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         batches: RowBatches,
         importer: LambImport | None,
         runner: JobRunner,
+        knowledge: KnowledgeCopy,
     ) -> None:
         self._rows = rows
         self._batches = batches
         self._importer = importer
         self._runner = runner
+        self._knowledge = knowledge
 
     async def ConvertAssistant(
         self, request: pb.ConvertAssistantRequest, context: Context
@@ -101,7 +105,10 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         """Copy the contents of a LAMB database."""
         require_administrator(caller().identity)
         importer = required(self._importer)
-        async with aclosing(importer.run(dry_run=request.dry_run)) as responses:
+        copy = None
+        if request.HasField("knowledge"):
+            copy = partial(self._knowledge.run, request.knowledge)
+        async with aclosing(importer.run(dry_run=request.dry_run, copy=copy)) as responses:
             async for response in responses:
                 yield response
 

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import Protocol
 
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2
@@ -15,6 +16,12 @@ from heddle_migration_service.lamb.assistants import ASSISTANTS
 from heddle_migration_service.lamb.errors import explained
 from heddle_migration_service.lamb.kinds import Draft, Kind
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
+from heddle_migration_service.lamb.knowledge_registry import (
+    NO_SERVER,
+    LambRegistry,
+    LambServer,
+    lamb_registry,
+)
 from heddle_migration_service.lamb.left_behind import left_behind
 from heddle_migration_service.lamb.organizations import (
     COLUMNS,
@@ -40,22 +47,39 @@ _PRESENT = rows_pb2.IMPORT_OUTCOME_PRESENT
 Responses = AsyncGenerator[pb.ImportLambResponse]
 
 
+class CopyKnowledge(Protocol):
+    """Copies collections, and adds what stays in LAMB to a list."""
+
+    def __call__(
+        self, registry: LambRegistry, left: list[pb.LeftBehind], *, dry_run: bool
+    ) -> Responses:
+        """Yield the progress."""
+
+
 class LambImport:
     """Imports one LAMB database. It may run any number of times, and several times at once."""
 
-    def __init__(self, path: Path, prefix: str | None, batches: RowBatches) -> None:
+    def __init__(
+        self,
+        path: Path,
+        prefix: str | None,
+        batches: RowBatches,
+        operators: LambServer = NO_SERVER,
+    ) -> None:
         """Set up an import.
 
         Args:
             path: The LAMB database, live or a copy.
             prefix: What LAMB's tables are called before `assistants`. If None, that is found out.
             batches: Where the rows go.
+            operators: The knowledge-base server of organisations that name none.
         """
+        self._operators = operators
         self._path = path.absolute()
         self._prefix = prefix
         self._batches = batches
 
-    async def run(self, *, dry_run: bool) -> Responses:
+    async def run(self, *, dry_run: bool, copy: CopyKnowledge | None = None) -> Responses:
         """Import what Heddle does not have yet, as of one moment of the LAMB database.
 
         What a response counts is on disk, so an interrupted import loses nothing: the next run
@@ -63,6 +87,7 @@ class LambImport:
 
         Args:
             dry_run: Count and report, write nothing.
+            copy: Copies the collections of knowledge-base servers after that.
 
         Raises:
             LambDatabaseError: There is no LAMB database, or it cannot be read.
@@ -77,8 +102,14 @@ class LambImport:
                     async with aclosing(run.rows(kind)) as responses:
                         async for response in responses:
                             yield response
-                if left := await left_behind(tables):
-                    yield pb.ImportLambResponse(left_behind=left)
+                left = await left_behind(tables)
+                registry = await run.registry(self._operators) if copy else None
+        if copy and registry:  # may take hours, in which LAMB writes its database
+            async with aclosing(copy(registry, left, dry_run=dry_run)) as responses:
+                async for response in responses:
+                    yield response
+        if left:
+            yield pb.ImportLambResponse(left_behind=left)
 
 
 class _Run:
@@ -112,6 +143,10 @@ class _Run:
             if (notes := [*row.notes, *each.notes])
         ]
         return pb.ImportLambResponse(table=TABLE, progress=progress, findings=findings)
+
+    async def registry(self, operators: LambServer) -> LambRegistry:
+        """Return what LAMB's database says about collections."""
+        return await lamb_registry(self._tables, self._slugs, operators)
 
     async def rows(self, kind: Kind) -> Responses:
         """Import the rows of one table."""

@@ -3,14 +3,17 @@
 The owner of a collection and the administrators of its organisation may do everything with it,
 others read it as its sharing says. Names belong to organisations: the one that a person says is
 looked up in the own organisation and then among what is shared with everyone, so nothing of
-another tenant can stand before it. What a person may not read is as good as missing everywhere.
-The operator's collections belong to the default organisation and have no owner.
+another tenant can stand before it. The identifier that a collection had at a LAMB server precedes
+names; administrators of everything can name collections of all organisations by it. What a person
+may not read is as good as missing everywhere. The operator's collections belong to the default
+organisation and have no owner.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.grants import Grant
 from heddle_runtime.identity import (
@@ -24,7 +27,7 @@ from heddle_runtime.identity import (
 )
 
 from heddle_knowledge.errors import no_collection
-from heddle_knowledge.records import Collection, Sharing
+from heddle_knowledge.records import EMBEDDED, LAMB_ID, Collection, Sharing
 
 _ID = re.compile(r"vs_[0-9a-f]{32}")
 
@@ -135,6 +138,11 @@ def may_read(person: Person, collection: Collection) -> bool:
     return collection.sharing == "organization" and at_home
 
 
+def may_share(person: Person, collection: Collection) -> bool:
+    """Say whether LAMB's registry decides if a person may read a collection."""
+    return collection.follows_lamb and collection.organization == person.organization
+
+
 def is_id(reference: str) -> bool:
     """Say whether a reference has the form of an identifier, which no name may have."""
     return _ID.fullmatch(reference) is not None
@@ -146,15 +154,31 @@ def meant(known: Iterable[Collection], person: Person, reference: str) -> Collec
     Raises:
         CollectionNotFoundError: There is none that the person may read.
     """
-    readable = (it for it in known if reference in (it.name, it.public_id) and may_read(person, it))
-    if is_id(reference):
-        collection = next(readable, None)
-    else:
-        collection = min(readable, key=lambda it: _rank(person, it), default=None)
-        if collection is not None and _rank(person, collection)[0] == _ELSEWHERE:
-            collection = None
+    collection = find(known, reference, person, lambda it: may_read(person, it))
     if collection is None:
         raise no_collection(reference)
+    return collection
+
+
+def find(
+    known: Iterable[Collection],
+    reference: str,
+    person: Person,
+    may: Callable[[Collection], bool],
+) -> Collection | None:
+    """Return the collection that a person means, among those of which `may` is true."""
+    names = (it for it in known if reference in (it.name, it.public_id, it.lamb_id) and may(it))
+    if is_id(reference):
+        return next(names, None)
+    candidates = list(names)
+    imported = [it for it in candidates if it.lamb_id == reference]
+    if home := [it for it in imported if it.organization == person.organization]:
+        return home[0]
+    if person.everything and len(imported) == 1:  # several servers may have used one number
+        return imported[0]
+    collection = min(candidates, key=lambda it: _rank(person, it), default=None)
+    if collection is not None and _rank(person, collection)[0] == _ELSEWHERE:
+        return None
     return collection
 
 
@@ -184,6 +208,19 @@ def check_sharing(person: Person, sharing: Sharing) -> None:
         raise PermissionDeniedError(
             "Only a caller with the scope 'admin' may share a collection with everyone. Share it "
             "with the organisation."
+        )
+
+
+def check_lamb_id(person: Person, requested: pb.Collection) -> None:
+    """Refuse an identifier of LAMB's for an embedded collection: it precedes all names.
+
+    Raises:
+        PermissionDeniedError: The person may not set it.
+    """
+    embedded = requested.backend in {"", EMBEDDED}
+    if embedded and requested.settings.get(LAMB_ID) and not person.everything:
+        raise PermissionDeniedError(
+            "Only a caller with the scope 'admin' may give a collection an identifier of LAMB's."
         )
 
 

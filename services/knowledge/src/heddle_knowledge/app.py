@@ -22,7 +22,7 @@ from heddle_runtime.service_credentials import ServiceCredentials
 from heddle_knowledge.audit import AUDIT, AuditOutbox, audit_stub
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.lamb.client import KnowledgeServer
-from heddle_knowledge.lamb.registry import RegisteredCollections
+from heddle_knowledge.lamb.registry import RegisteredCollections, SharesOfLamb
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
 from heddle_knowledge.lazy_store import LazyStore
 from heddle_knowledge.provider_factory import (
@@ -33,7 +33,7 @@ from heddle_knowledge.provider_factory import (
     get_vlm,
 )
 from heddle_knowledge.reading.parsing import ParserLimits
-from heddle_knowledge.service.calls import Backends
+from heddle_knowledge.service.calls import Backends, none_shared
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
@@ -97,16 +97,21 @@ async def app(
         queries = QueryWorkers()
         resources.push_async_callback(queries.aclose)
         operators = _operators_server(settings)
+        shares: SharesOfLamb = none_shared
         if accounts is None:
             servers = KnowledgeServers(OwnerServers(None, operators), http, guarded_http)
         else:
             settings_of_organizations = OrganizationSettings(account_stub(accounts), credentials)
+            registry = RegisteredCollections(
+                accounts, credentials, operators.url if operators else ""
+            )
             servers = KnowledgeServers(
                 OwnerServers(settings_of_organizations, operators, shared=settings.kb_shared),
                 http,
                 guarded_http,
-                RegisteredCollections(accounts, credentials, operators.url if operators else ""),
+                registry,
             )
+            shares = registry.shared
         backends = Backends(
             servers=servers,
             queries=queries,
@@ -116,6 +121,7 @@ async def app(
             embedders=store.embedders,
             forget_files=queue.forget_all,
             search_seconds=seconds,
+            shares=shares,
         )
         yield [
             bind(
@@ -125,7 +131,7 @@ async def app(
             ),
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,
-                TranslatedFailures(FileServicer(store.get, queue, audit, backends.grants)),
+                TranslatedFailures(FileServicer(store.get, queue, audit, backends.grants, shares)),
             ),
         ]
 

@@ -79,9 +79,8 @@ class CollectionRegistry:
         return collection
 
     async def taken(self, collection: Collection) -> bool:
-        """Return whether the organisation of a new collection has one of its name."""
-        known = await self.all()
-        return _named(known, collection.organization, collection.name) is not None
+        """Return whether the organisation of a new collection has one of its name, or LAMB's id."""
+        return _clashing(await self.all(), collection) is not None
 
     async def add(self, collection: Collection) -> None:
         """Record a collection, on disk.
@@ -95,7 +94,7 @@ class CollectionRegistry:
         async with self._engine.locks.committing(TABLE):
             await self._table.append(pa.Table.from_pylist([row], schema=_SCHEMA))
         # Without locks two processes may get this far: the first row has the name, and all agree.
-        first = _named(await self.all(), collection.organization, collection.name)
+        first = _clashing(await self.all(), collection)
         if first is not None and first.id != collection.id:
             await self.remove(collection)
             raise _exists(collection)
@@ -142,6 +141,17 @@ def _exists(collection: Collection) -> CollectionExistsError:
         f"There is a collection {collection.name!r} already. Use it, delete it, or choose "
         "another name."
     )
+
+
+def _clashing(known: Mapping[str, Collection], collection: Collection) -> Collection | None:
+    """Return the first collection of the organisation with the same name or identifier of LAMB."""
+    same = (
+        it
+        for it in known.values()
+        if it.organization == collection.organization
+        and (it.name == collection.name or (it.lamb_id and it.lamb_id == collection.lamb_id))
+    )
+    return next(same, None)
 
 
 def _named(known: Mapping[str, Collection], organization: str, name: str) -> Collection | None:

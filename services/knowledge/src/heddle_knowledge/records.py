@@ -13,6 +13,10 @@ DEFAULT_ORGANIZATION = "default"
 """That of `heddle_runtime.identity`, which loads gRPC."""
 EMBEDDED = "embedded"
 """The backend of the collections whose documents are kept here."""
+LAMB_ID, SHARES = "collection_id", "shares"
+"""Settings of embedded collections, see `lamb_id` and `follows_lamb`."""
+LAMBS = "lamb"
+"""The value of `SHARES`."""
 
 Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["parsing", "drawing", "recognising", "embedding", "relating", "saving"]
@@ -31,7 +35,8 @@ class Collection:
         title: For people; may be empty.
         backend: `embedded`, or the name of another backend that holds the documents; then the
             store keeps this record and nothing else.
-        settings: What that backend needs to find them; never a secret.
+        settings: What that backend needs to find them; never a secret. Of an embedded collection,
+            what LAMB knows of it.
         model: The embedder that fills the collection; empty for another backend.
         dim: The embedder's dimension; 0 for another backend.
         revision: The embedder's revision; empty for another backend.
@@ -67,6 +72,16 @@ class Collection:
     graph: bool = False
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     language: str = ENGLISH
+
+    @property
+    def lamb_id(self) -> str:
+        """The identifier that a LAMB server gave to an embedded collection; empty for others."""
+        return self.settings.get(LAMB_ID, "") if self.backend == EMBEDDED else ""
+
+    @property
+    def follows_lamb(self) -> bool:
+        """Whether LAMB's registry says with whom the collection is shared, besides `sharing`."""
+        return self.backend == EMBEDDED and self.settings.get(SHARES) == LAMBS
 
     @property
     def public_id(self) -> str:

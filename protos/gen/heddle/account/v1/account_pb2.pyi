@@ -1227,20 +1227,26 @@ class ResolveCollectionsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     WITHHELD_FIELD_NUMBER: _builtins.int
+    SHARED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def withheld(self) -> _containers.RepeatedCompositeFieldContainer[Global___WithheldCollection]:
         """The members of `ids` that the owner may not use. Collections that the registry does not contain
         are not included.
         """
 
+    @_builtins.property
+    def shared(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The members of `ids` that the registry shares with the members of the organisation."""
+
     def __init__(
         self,
         *,
         withheld: _abc.Iterable[Global___WithheldCollection] | None = ...,
+        shared: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["shared", b"shared", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -351,6 +351,12 @@ class Collection(_message.Message):
         """Settings of the backend. `lamb-kb` reads `collection_id`, its own identifier of the
         collection. Where the server is and its token are configuration of the service:
         secrets never travel here.
+
+        For `embedded`, `collection_id` is the identifier that a LAMB knowledge-base server gave to the
+        collection before it was imported. Calls can name the collection by it; it precedes names.
+        Only callers with the scope `admin` can set it. `shares: lamb` means that members of the
+        organisation can also read the collection while LAMB's registry shares it. A call of
+        `UpdateCollection` with `sharing` removes this setting.
         """
 
     @_builtins.property

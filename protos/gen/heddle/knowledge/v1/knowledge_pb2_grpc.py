@@ -199,8 +199,9 @@ class KnowledgeServiceServicer:
 
     def CreateCollection(self, request, context):
         """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
-        has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
-        scope `admin`.
+        has a collection of this name, or one with this `collection_id` of LAMB, and with
+        `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
+        without the scope `admin`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

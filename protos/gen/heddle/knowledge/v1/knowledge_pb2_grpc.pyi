@@ -55,8 +55,9 @@ class KnowledgeServiceStub:
     """Gets what a new collection can be created with."""
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]
     """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
-    has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
-    scope `admin`.
+    has a collection of this name, or one with this `collection_id` of LAMB, and with
+    `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
+    without the scope `admin`.
     """
     GetCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionRequest, _knowledge_pb2.GetCollectionResponse]
     """Gets one collection. Fails with `NOT_FOUND` if it does not exist."""
@@ -169,8 +170,9 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """Gets what a new collection can be created with."""
     CreateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]  # type: ignore[assignment]
     """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
-    has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
-    scope `admin`.
+    has a collection of this name, or one with this `collection_id` of LAMB, and with
+    `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
+    without the scope `admin`.
     """
     GetCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionRequest, _knowledge_pb2.GetCollectionResponse]  # type: ignore[assignment]
     """Gets one collection. Fails with `NOT_FOUND` if it does not exist."""
@@ -292,8 +294,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.CreateCollectionResponse, _abc.Awaitable[_knowledge_pb2.CreateCollectionResponse]]:
         """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
-        has a collection of this name, and with `PERMISSION_DENIED` for `SHARING_EVERYONE` without the
-        scope `admin`.
+        has a collection of this name, or one with this `collection_id` of LAMB, and with
+        `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
+        without the scope `admin`.
         """
 
     @_abc_1.abstractmethod

@@ -300,20 +300,52 @@ class ImportLambRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DRY_RUN_FIELD_NUMBER: _builtins.int
+    KNOWLEDGE_FIELD_NUMBER: _builtins.int
     dry_run: _builtins.bool
     """Only count and report, write nothing."""
+    @_builtins.property
+    def knowledge(self) -> Global___KnowledgeImport:
+        """If set, the collections of LAMB's knowledge-base servers are copied as well."""
+
     def __init__(
         self,
         *,
         dry_run: _builtins.bool = ...,
+        knowledge: Global___KnowledgeImport | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["knowledge", b"knowledge"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "knowledge", b"knowledge"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ImportLambRequest: _TypeAlias = ImportLambRequest  # noqa: Y015
+
+@_typing.final
+class KnowledgeImport(_message.Message):
+    """How collections of LAMB's knowledge-base servers are copied."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    EMBEDDING_MODEL_FIELD_NUMBER: _builtins.int
+    language: _builtins.str
+    """The language of the collections, as `heddle.knowledge.v1.Collection.language`."""
+    embedding_model: _builtins.str
+    """The model that embeds their documents, as `heddle.knowledge.v1.Collection.embedding_model`."""
+    def __init__(
+        self,
+        *,
+        language: _builtins.str = ...,
+        embedding_model: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedding_model", b"embedding_model", "language", b"language"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KnowledgeImport: _TypeAlias = KnowledgeImport  # noqa: Y015
 
 @_typing.final
 class ImportLambResponse(_message.Message):

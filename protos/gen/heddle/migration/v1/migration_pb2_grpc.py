@@ -109,6 +109,11 @@ class MigrationServiceServicer:
         (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
         imported before are not changed, so another call adds new rows. Fails with
         `FAILED_PRECONDITION` if no such database is set up.
+
+        With `knowledge`, the collections of LAMB's knowledge-base servers are copied with their files,
+        owners and shares. They keep their identifiers. The responses name them as the tables
+        `kb_collections` and `kb_files`. What was copied before is not copied again, so another call
+        continues an interrupted one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -60,6 +60,11 @@ class MigrationServiceStub:
     (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
     imported before are not changed, so another call adds new rows. Fails with
     `FAILED_PRECONDITION` if no such database is set up.
+
+    With `knowledge`, the collections of LAMB's knowledge-base servers are copied with their files,
+    owners and shares. They keep their identifiers. The responses name them as the tables
+    `kb_collections` and `kb_files`. What was copied before is not copied again, so another call
+    continues an interrupted one.
     """
     RunJobs: _grpc.UnaryUnaryMultiCallable[_migration_pb2.RunJobsRequest, _migration_pb2.RunJobsResponse]
     """Makes the service look for a job of `heddle.assistant.v1.JobService` now. It looks for one every
@@ -98,6 +103,11 @@ class MigrationServiceAsyncStub(MigrationServiceStub):
     (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
     imported before are not changed, so another call adds new rows. Fails with
     `FAILED_PRECONDITION` if no such database is set up.
+
+    With `knowledge`, the collections of LAMB's knowledge-base servers are copied with their files,
+    owners and shares. They keep their identifiers. The responses name them as the tables
+    `kb_collections` and `kb_files`. What was copied before is not copied again, so another call
+    continues an interrupted one.
     """
     RunJobs: _aio.UnaryUnaryMultiCallable[_migration_pb2.RunJobsRequest, _migration_pb2.RunJobsResponse]  # type: ignore[assignment]
     """Makes the service look for a job of `heddle.assistant.v1.JobService` now. It looks for one every
@@ -157,6 +167,11 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
         (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
         imported before are not changed, so another call adds new rows. Fails with
         `FAILED_PRECONDITION` if no such database is set up.
+
+        With `knowledge`, the collections of LAMB's knowledge-base servers are copied with their files,
+        owners and shares. They keep their identifiers. The responses name them as the tables
+        `kb_collections` and `kb_files`. What was copied before is not copied again, so another call
+        continues an interrupted one.
         """
 
     @_abc_1.abstractmethod

@@ -24,10 +24,10 @@ class Collections:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def withheld(
+    async def resolved(
         self, ids: Iterable[str], owner: str, organization: str
-    ) -> list[pb.WithheldCollection]:
-        """Return those of `ids` that are not for an owner, in the order of their ids.
+    ) -> pb.ResolveCollectionsResponse:
+        """Return which of `ids` are not for an owner and which are shared, in their order.
 
         Args:
             ids: What the server calls collections.
@@ -42,9 +42,11 @@ class Collections:
             if rows and not organization:
                 organization = await organization_of(connection, owner) or ""
         home = organization or DEFAULT_ORGANIZATION
-        return [
-            pb.WithheldCollection(id=identifier, server_url=knowledge_server(of.settings))
-            for identifier, whose, shared, *columns in rows
-            if (of := Organization(*columns)).slug != home
-            or not (shared or (owner and whose == owner))
-        ]
+        response = pb.ResolveCollectionsResponse()
+        for identifier, whose, shared, *columns in rows:
+            of = Organization(*columns)
+            if shared and of.slug == home:
+                response.shared.append(identifier)
+            elif of.slug != home or not owner or whose != owner:
+                response.withheld.add(id=identifier, server_url=knowledge_server(of.settings))
+        return response

@@ -216,13 +216,10 @@ class AccountServicer(SignInServicer):
     async def ResolveCollections(
         self, request: pb.ResolveCollectionsRequest, context: Context
     ) -> pb.ResolveCollectionsResponse:
-        """Tell which collections an assistant may not use."""
+        """Tell which collections an assistant may not use, and which LAMB shares."""
         require_service(caller().identity)
         checks.check_collections(request)
-        withheld = await self._collections.withheld(
-            request.ids, request.owner, request.organization
-        )
-        return pb.ResolveCollectionsResponse(withheld=withheld)
+        return await self._collections.resolved(request.ids, request.owner, request.organization)
 
 
 def _with_canonical_user(key: pb.Key) -> pb.Key:

@@ -1,6 +1,6 @@
-"""The owners of collections at knowledge-base servers, by the registry imported from LAMB."""
+"""Whose collections are and with whom they are shared, by the registry imported from LAMB."""
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,6 +16,8 @@ from heddle_knowledge.lamb.client import KnowledgeServer
 if TYPE_CHECKING:  # a class of the stubs alone
     from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
 
+SharesOfLamb = Callable[[str, Collection[str]], Awaitable[bool]]
+"""Returns whether LAMB shares one of some identifiers with the members of an organisation."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -28,6 +30,15 @@ class RegisteredCollections:
         self._acting = acting
         self._operators = operators
         self._known: TTLCache[bytes, pb.ResolveCollectionsResponse] = TTLCache(CACHE_SECONDS)
+
+    async def shared(self, organization: str, collections: Collection[str]) -> bool:
+        """Return whether the registry shares one of some identifiers with an organisation.
+
+        Raises:
+            HeddleError: The account service does not answer.
+        """
+        request = pb.ResolveCollectionsRequest(ids=collections, organization=organization)
+        return bool((await self._response(request)).shared)
 
     async def __call__(
         self, owner: Owner, server: KnowledgeServer, collections: Collection[str]
@@ -44,16 +55,21 @@ class RegisteredCollections:
         request = pb.ResolveCollectionsRequest(
             ids=collections, owner=owner.name, organization=owner.organization
         )
-        response = await self._known.get(
-            request.SerializeToString(),
-            lambda: self._acting.call(self._accounts.ResolveCollections, request),
-        )
+        response = await self._response(request)
         origin = _origin(server.url)
         return {
             each.id
             for each in response.withheld
             if _origin(each.server_url or self._operators) == origin
         }
+
+    async def _response(
+        self, request: pb.ResolveCollectionsRequest
+    ) -> pb.ResolveCollectionsResponse:
+        return await self._known.get(
+            request.SerializeToString(),
+            lambda: self._acting.call(self._accounts.ResolveCollections, request),
+        )
 
 
 def _origin(url: str) -> tuple[str, str, int | None, str]:

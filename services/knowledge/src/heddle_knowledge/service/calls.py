@@ -19,14 +19,24 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.grants import GrantVerifier
 
-from heddle_knowledge.access import Reader, caller_of, changeable, meant, reader_of
-from heddle_knowledge.errors import KnowledgeError
+from heddle_knowledge.access import (
+    Person,
+    Reader,
+    caller_of,
+    changeable,
+    find,
+    may_share,
+    meant,
+    reader_of,
+)
+from heddle_knowledge.errors import BackendUnavailableError, CollectionNotFoundError, KnowledgeError
 from heddle_knowledge.service.failures import refusal_of
 
 if TYPE_CHECKING:  # the store loads the engine
     from heddle_knowledge.audit import AuditOutbox
     from heddle_knowledge.document_queries.query_workers import QueryWorkers
     from heddle_knowledge.embedders.embedding import Embedder
+    from heddle_knowledge.lamb.registry import SharesOfLamb
     from heddle_knowledge.lamb.servers import KnowledgeServers
     from heddle_knowledge.models.interpreters import Interpreter
     from heddle_knowledge.records import Collection
@@ -38,6 +48,11 @@ MAX_QUERY_CHARACTERS = 8_000
 MAX_KEY_CHARACTERS = 64
 """Of a key of metadata, of attributes and of filters."""
 ResultT = TypeVar("ResultT")
+
+
+async def none_shared(*_: object) -> bool:
+    """Share nothing: there is no registry."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,7 @@ class Backends:
         audit: Takes the events of changes.
         forget_files: Called with the id of a deleted collection.
         search_seconds: How long the search of one collection may take.
+        shares: Knows what LAMB's registry shares.
     """
 
     servers: "KnowledgeServers"
@@ -63,14 +79,18 @@ class Backends:
     audit: "AuditOutbox"
     forget_files: "Callable[[str], Awaitable[None]]"
     search_seconds: float
+    shares: "SharesOfLamb" = none_shared
 
 
 class CollectionAccess:
     """Finds the collections that callers mean."""
 
-    def __init__(self, store: "Callable[[], Awaitable[KnowledgeStore]]") -> None:
-        """Take what returns the open store; it opens at first use."""
+    def __init__(
+        self, store: "Callable[[], Awaitable[KnowledgeStore]]", shares: "SharesOfLamb"
+    ) -> None:
+        """Take what returns the open store, at first use, and what knows the shares of LAMB."""
         self._store = store
+        self._shares = shares
 
     async def _readable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may read.
@@ -78,9 +98,32 @@ class CollectionAccess:
         Raises:
             CollectionNotFoundError: There is none.
         """
+        return await self._meant(caller_of(caller().identity), reference)
+
+    async def _meant(self, person: Person, reference: str) -> "tuple[KnowledgeStore, Collection]":
+        """Return the store, and the collection that a person means and may read.
+
+        Raises:
+            CollectionNotFoundError: There is none.
+            BackendUnavailableError: LAMB may share it, and the account service does not answer.
+        """
         store = await self._store()
-        known = await store.collections.all()
-        return store, meant(known.values(), caller_of(caller().identity), reference)
+        known = (await store.collections.all()).values()
+        try:
+            return store, meant(known, person, reference)
+        except CollectionNotFoundError:
+            shared = find(known, reference, person, lambda it: may_share(person, it))
+            if shared is None:
+                raise
+            identifiers = sorted(filter(None, (shared.public_id, shared.lamb_id)))
+            try:
+                if not await self._shares(shared.organization, identifiers):
+                    raise
+            except HeddleError as error:
+                raise BackendUnavailableError(
+                    "LAMB's registry, which may share the collection, does not answer"
+                ) from error
+            return store, shared
 
     async def _changeable(self, reference: str) -> "tuple[KnowledgeStore, Collection]":
         """Return the store, and the collection that the caller means and may change.
@@ -101,7 +144,7 @@ class Calls(CollectionAccess):
         self, store: "Callable[[], Awaitable[KnowledgeStore]]", backends: Backends
     ) -> None:
         """Take the store, which opens at first use, and what is used besides."""
-        super().__init__(store)
+        super().__init__(store, backends.shares)
         self._backends = backends
 
     def _reader(self) -> Reader:

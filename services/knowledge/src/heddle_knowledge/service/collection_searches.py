@@ -71,9 +71,8 @@ class CollectionSearchCalls(Calls):
         reader: Reader,
         reference: str,
     ) -> pb.CollectionPassages:
-        store = await self._store()
         try:
-            collection = reader.resolve((await store.collections.all()).values(), reference)
+            store, collection = await self._meant(reader.person, reference)
         except CollectionNotFoundError:
             missing = f"there is no collection {reference!r}, and "
             return await self._search_server(

@@ -9,7 +9,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.paging import page
 
-from heddle_knowledge.access import caller_of, check_sharing, may_change, may_read
+from heddle_knowledge.access import caller_of, check_lamb_id, check_sharing, may_change, may_read
 from heddle_knowledge.audit import collection_change
 from heddle_knowledge.chunking.options import DEFAULT
 from heddle_knowledge.errors import CollectionNotFoundError
@@ -53,6 +53,7 @@ class CollectionCalls(Calls):
         requested, person = request.collection, caller_of(caller().identity)
         refuse(collection_violations(requested), "The collection cannot be made.")
         check_sharing(person, sharing_of(requested.sharing))
+        check_lamb_id(person, requested)
         store = await self._store()
         created = await store.collections.create(
             requested.name,
@@ -98,7 +99,7 @@ class CollectionCalls(Calls):
         store, collection = await self._changeable(request.name)
         if request.sharing:
             check_sharing(person, sharing_of(request.sharing))
-        changed = replace(collection, **changes(request))
+        changed = replace(collection, **changes(request, collection))
         await store.collections.change(changed)
         await self._backends.audit.add(collection_change("update", collection, changed))
         return pb.UpdateCollectionResponse(collection=await _counted(store, changed))

@@ -51,11 +51,9 @@ class DocumentQueryCalls(Calls):
         reader = self._reader()
         facts: list[Fact] = []
         errors: list[pb.CollectionError] = []
-        store = await self._store()
         for reference in references:
             try:
-                known = (await store.collections.all()).values()
-                collection = reader.resolve(known, reference)
+                store, collection = await self._meant(reader.person, reference)
                 facts += await collect(store, collection, MAX_DOCUMENTS - len(facts))
             except KnowledgeError as error:
                 errors.append(collection_error(reference, error))

@@ -69,7 +69,7 @@ class GraphCalls(Calls):
         names: dict[str, str] = {}
         for reference in references:
             try:
-                collection = reader.resolve((await store.collections.all()).values(), reference)
+                _, collection = await self._meant(reader.person, reference)
                 if collection.id not in names:  # once, even if named by its name and its identifier
                     graphs.append(await store.graphs.held(collection.id))
                 names[collection.id] = reference

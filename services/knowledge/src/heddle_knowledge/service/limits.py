@@ -9,14 +9,14 @@ from heddle_knowledge.access import is_id
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.languages import language_of
 from heddle_knowledge.languages import rule as language_rule
-from heddle_knowledge.records import EMBEDDED
+from heddle_knowledge.records import EMBEDDED, LAMB_ID, LAMBS, SHARES
 from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS, check_enums, check_range
 from heddle_knowledge.service.requests import chunking_of
 
 LAMB = "lamb-kb"
 _SETTINGS: dict[str, frozenset[str]] = {
-    EMBEDDED: frozenset(),
-    LAMB: frozenset({"collection_id"}),
+    EMBEDDED: frozenset({LAMB_ID, SHARES}),
+    LAMB: frozenset({LAMB_ID}),
 }
 _MAX_PASSAGES = 100
 _MAX_TITLE_CHARACTERS = 300
@@ -47,6 +47,8 @@ def collection_violations(collection: pb.Collection) -> Iterator[Violation]:
             yield Violation(path, "is not a setting of this backend")
         elif len(value) > _MAX_SETTING_CHARACTERS:
             yield Violation(path, f"must have at most {_MAX_SETTING_CHARACTERS} characters")
+        elif name == SHARES and value != LAMBS:
+            yield Violation(path, f"must be {LAMBS!r}")
 
 
 def update_violations(request: pb.UpdateCollectionRequest) -> Iterator[Violation]:

@@ -52,7 +52,7 @@ class PageCalls(Calls):
         query = request.query[:MAX_QUERY_CHARACTERS]
 
         async def search(reference: str) -> list[pb.PageMatch]:
-            collection = reader.resolve((await store.collections.all()).values(), reference)
+            _, collection = await self._meant(reader.person, reference)
             matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
             return [
                 page_message(collection, document, it.stored, score=it.score)

@@ -10,7 +10,7 @@ from heddle_runtime.enums import enum_names
 
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.languages import language_of
-from heddle_knowledge.records import SearchOptions, Sharing
+from heddle_knowledge.records import SHARES, Collection, SearchOptions, Sharing
 
 
 def choice(enum: EnumDescriptor, value: int, default: str) -> Any:  # noqa: ANN401 - a literal of `records`
@@ -44,13 +44,15 @@ def chunking_of(request: pb.Chunking) -> Chunking:
     )
 
 
-def changes(request: pb.UpdateCollectionRequest) -> dict[str, Any]:
+def changes(request: pb.UpdateCollectionRequest, former: Collection) -> dict[str, Any]:
     """Return the fields of a record that a request sets anew."""
     fields: dict[str, Any] = {}
     if request.HasField("title"):
         fields["title"] = request.title
     if request.sharing:
         fields["sharing"] = sharing_of(request.sharing)
+        rest = {name: value for name, value in former.settings.items() if name != SHARES}
+        fields["settings"] = MappingProxyType(rest)
     if request.HasField("metadata"):
         fields["metadata"] = MappingProxyType(dict(request.metadata.entries))
     if request.language:

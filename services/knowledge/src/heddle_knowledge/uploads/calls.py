@@ -15,13 +15,14 @@ from heddle_runtime.paging import page
 from heddle_knowledge.access import caller_of
 from heddle_knowledge.audit import AuditOutbox
 from heddle_knowledge.records import Collection
-from heddle_knowledge.service.calls import CollectionAccess
+from heddle_knowledge.service.calls import CollectionAccess, none_shared
 from heddle_knowledge.uploads.file_texts import FileTexts
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment, Attributes
 
 if TYPE_CHECKING:  # loads the engine
+    from heddle_knowledge.lamb.registry import SharesOfLamb
     from heddle_knowledge.store import KnowledgeStore
 
 FileT = TypeVar("FileT", pb.File, Attachment)
@@ -37,8 +38,9 @@ class FileCalls(CollectionAccess):
         ingestion_queue: IngestionQueue,
         audit: AuditOutbox,
         grants: GrantVerifier,
+        shares: "SharesOfLamb" = none_shared,
     ) -> None:
-        super().__init__(store)
+        super().__init__(store, shares)
         self._audit = audit
         self._ingestion_queue = ingestion_queue
         self._uploads = ingestion_queue.uploads

@@ -1,0 +1,170 @@
+"""Reads collections and files of LAMB's knowledge-base servers over HTTP."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from heddle_runtime.errors import HeddleError, UnavailableError
+from heddle_runtime.redaction import register_values
+from heddle_runtime.remote_json import (
+    BusyServerError,
+    RemoteError,
+    RemoteUnavailableError,
+    exchange,
+)
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from heddle_migration_service.lamb.knowledge_registry import LambServer
+
+MAX_FILE_BYTES = 30 * 1024**2
+"""What the knowledge service takes."""
+_MAX_ANSWER_BYTES = 64 * 1024**2
+_PAGE = 100
+_ATTEMPTS = 4
+_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.25, 30.0
+_STATIC = "/static/"
+_SERVER = "LAMB's knowledge-base server"
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True, extra="ignore")
+
+
+class LambCollection(_Answer):
+    """A collection of LAMB's."""
+
+    id: str
+    name: str = ""
+    description: str | None = None
+    owner: str | None = None
+    visibility: str | None = None
+
+
+class LambFile(_Answer):
+    """A file of a collection of LAMB's."""
+
+    id: str
+    original_filename: str = ""
+    file_url: str | None = None
+    file_size: int = 0
+    content_type: str | None = None
+    plugin_name: str | None = None
+    plugin_params: dict[str, Any] | None = None
+    status: str = "completed"
+    document_count: int = 0
+
+
+class _CollectionPage(_Answer):
+    total: int
+    items: list[LambCollection]
+
+
+class _Text(_Answer):
+    content: str = Field(max_length=MAX_FILE_BYTES)
+
+
+class LambReader:
+    """Reads servers. A request that fails for the moment is repeated."""
+
+    def __init__(self, http: httpx.AsyncClient, guarded_http: httpx.AsyncClient) -> None:
+        """Take the clients for the operator's server, and for those that organisations name."""
+        self._http = http
+        self._guarded_http = guarded_http
+
+    async def collections(self, server: LambServer) -> AsyncGenerator[list[LambCollection]]:
+        """Yield the collections of a server in pages.
+
+        Raises:
+            HeddleError: It does not answer, or refuses, or answers nonsense.
+        """
+        if server.problem:
+            raise HeddleError(server.problem)
+        register_values([server.token], server)
+        skip = 0
+        while True:
+            path = f"/collections?skip={skip}&limit={_PAGE}"
+            page = _read(_CollectionPage, await self._required(server, path))
+            yield page.items
+            skip += _PAGE
+            if skip >= page.total or not page.items:
+                return
+
+    async def files(self, server: LambServer, collection: str) -> list[LambFile]:
+        """Return the files of a collection.
+
+        Raises:
+            HeddleError: As of `collections`.
+        """
+        path = f"/collections/{quote(collection, safe='')}/files"
+        files: list[LambFile] = _read(list[LambFile], await self._required(server, path))
+        return files
+
+    async def content(self, server: LambServer, file: LambFile) -> bytes | None:
+        """Return what was uploaded as a file; None if the server does not have it.
+
+        The address of a file may name another host, for browsers: only its path counts.
+
+        Raises:
+            HeddleError: As of `collections`.
+        """
+        _, static, path = (file.file_url or "").partition(_STATIC)
+        if not static:
+            return None
+        return await self._body(server, _STATIC + quote(path, safe="/%"))
+
+    async def text(self, server: LambServer, file: LambFile) -> str | None:
+        """Return the text that LAMB has read from a file; None if it has none.
+
+        Raises:
+            HeddleError: As of `collections`.
+        """
+        body = await self._body(server, f"/files/{quote(file.id, safe='')}/content")
+        return None if body is None else _read(_Text, body).content
+
+    async def _required(self, server: LambServer, path: str) -> bytes:
+        body = await self._body(server, path)
+        if body is None:
+            raise HeddleError(f"{_SERVER} has nothing at {path}.")
+        return body
+
+    async def _body(self, server: LambServer, path: str) -> bytes | None:
+        """Return the body at a path, None if there is nothing."""
+        http = self._guarded_http if server.guarded else self._http
+        headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
+        for attempt in range(1, _ATTEMPTS + 1):
+            request = http.build_request("GET", server.url + path, headers=headers)
+            pause = _PAUSE_SECONDS * 2**attempt
+            try:
+                status, body = await exchange(http, request, _SERVER, max_bytes=_MAX_ANSWER_BYTES)
+                return _checked(status, body)
+            except RemoteUnavailableError as error:
+                if attempt == _ATTEMPTS:
+                    raise UnavailableError(str(error)) from error
+                pause = error.wait if isinstance(error, BusyServerError) else pause
+            except RemoteError as error:
+                raise HeddleError(str(error)) from error
+            await asyncio.sleep(min(pause, _MAX_PAUSE_SECONDS))
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _checked(status: int, body: bytes) -> bytes | None:
+    if status == HTTPStatus.NOT_FOUND:
+        return None
+    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        raise HeddleError(
+            f"{_SERVER} refuses the key ({status}). Set HEDDLE_MIGRATION_LAMB_KB_TOKEN."
+        )
+    if status >= HTTPStatus.BAD_REQUEST:
+        raise HeddleError(f"{_SERVER} answered {status}.")
+    return body
+
+
+def _read(kind: Any, body: bytes) -> Any:  # noqa: ANN401 - an instance of the kind
+    try:
+        return TypeAdapter(kind).validate_python(json.loads(body))
+    except (ValueError, RecursionError, ValidationError):
+        raise HeddleError(f"The answer of {_SERVER} cannot be read.") from None

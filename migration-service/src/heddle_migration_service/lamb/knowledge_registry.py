@@ -1,0 +1,131 @@
+"""What LAMB's database says about collections: owners, organisations and their servers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heddle_conversion import MalformedMetadataError, parse
+from heddle_runtime.egress import server_address
+
+from heddle_migration_service.lamb import knowledge_bases, organizations, users
+from heddle_migration_service.lamb.organizations import UNASSIGNED, OrganizationSlugs
+from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.values import LambRow
+
+_URLS, _TOKENS = ("server_url", "url"), ("api_token", "api_key", "token")
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class LambServer:
+    """A knowledge-base server of LAMB."""
+
+    url: str
+    """Without a slash at the end; empty if there is none."""
+    token: str = field(repr=False)
+    guarded: bool = False
+    """Whether an organisation names it, which may not name every address."""
+    problem: str = ""
+    """Why the address cannot be used."""
+
+
+NO_SERVER = LambServer("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class LambUser:
+    """A user of LAMB, who may own collections."""
+
+    number: int
+    email: str
+    organization: str
+    """The slug of the organisation."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredCollection:
+    """An entry of the registry."""
+
+    name: str
+    organization: str
+    """The slug of the organisation, whose server has the collection."""
+    owner: LambUser | None
+
+
+@dataclass(slots=True)
+class LambRegistry:
+    """The registry of collections, and what belongs to it."""
+
+    users: dict[str, LambUser] = field(default_factory=dict)
+    """By number, and by e-mail address."""
+    collections: dict[str, RegisteredCollection] = field(default_factory=dict)
+    """By the identifier that assistants name."""
+    servers: dict[str, LambServer] = field(default_factory=dict)
+    """By the slug of the organisation. Only of organisations that have one."""
+
+
+async def lamb_registry(
+    tables: LambTables, slugs: OrganizationSlugs, operators: LambServer
+) -> LambRegistry:
+    """Read the registry.
+
+    Args:
+        tables: LAMB's tables.
+        slugs: The slugs of its organisations.
+        operators: The server of organisations that name none.
+    """
+    registry = LambRegistry()
+    async for rows in tables.batches(organizations.TABLE, ("is_system", "config")):
+        for row in rows:
+            server = _server(row, operators)
+            if server.url:
+                registry.servers[slugs.by_lamb_id[row.whole("id")]] = server
+    async for rows in tables.batches(users.TABLE, ("organization_id", "user_email")):
+        for row in rows:
+            number, email = row.whole("id"), row.text("user_email") or ""
+            if number is not None and email:
+                user = LambUser(number, email, slugs.of(row) or UNASSIGNED)
+                registry.users |= {str(number): user, email: user}
+    columns = ("kb_id", "kb_name", "owner_user_id", "organization_id")
+    async for rows in tables.batches(knowledge_bases.TABLE, columns):
+        for row in rows:
+            identifier = row.text("kb_id") or ""
+            registry.collections[identifier] = RegisteredCollection(
+                row.text("kb_name") or identifier,
+                slugs.of(row) or UNASSIGNED,
+                registry.users.get(str(row.whole("owner_user_id"))),
+            )
+    registry.collections.pop("", None)
+    return registry
+
+
+def _server(row: LambRow, operators: LambServer) -> LambServer:
+    """Return the server of an organisation, as LAMB chooses it."""
+    try:
+        config = parse(row.text("config"))
+    except MalformedMetadataError:
+        return operators
+    setup = _member(_member(config, "setups"), "default")
+    knowledge: dict[str, Any] = {}
+    for name in ("knowledge_base", "kb_server"):
+        for place in (setup, config):
+            knowledge |= _member(place, name)
+    url, token = _first(knowledge, _URLS), _first(knowledge, _TOKENS)
+    if not url:
+        return operators
+    try:
+        url = server_address(url)
+    except ValueError as error:
+        return LambServer(url, "", problem=f"The address of its knowledge-base server {error}.")
+    if url == operators.url:
+        return operators
+    return LambServer(url, token, guarded=not row.flag("is_system"))
+
+
+def _member(place: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = place.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _first(place: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    texts = (place.get(name) for name in names)
+    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
