@@ -55,7 +55,7 @@ async def test_a_job_shows_the_progress_of_a_book(shelf: Shelves) -> None:
         assert each["percentage"] == pytest.approx(100 * each["current"] / each["total"])
 
 
-async def test_a_cancelled_job_can_be_retried(shelf: Shelves) -> None:
+async def test_a_cancelled_job_cannot_be_retried_or_cancelled_again(shelf: Shelves) -> None:
     path = await new_collection(shelf)
     book = pdf(*(f"Page {number} is about looms and sheds." for number in range(300)))
     job = await uploaded(shelf, path, "book.pdf", book)
@@ -68,10 +68,42 @@ async def test_a_cancelled_job_can_be_retried(shelf: Shelves) -> None:
     assert again.status_code == 400
     assert "'cancelled'" in again.json()["detail"]
     retried = await shelf["ana"].post(f"{job}/retry", json={"override_params": None})
+    assert (retried.status_code, "'cancelled'" in retried.json()["detail"]) == (400, True)
+    [file] = (await shelf["ana"].get(f"{path}/files")).json()
+    assert file["status"] == "cancelled"
+
+
+async def test_times_of_a_job_are_in_order(shelf: Shelves) -> None:
+    path = await new_collection(shelf)
+    book = pdf(*(f"Page {number} is about looms and sheds." for number in range(40)))
+    job = await uploaded(shelf, path, "book.pdf", book)
+    *before, last = await jobs_until(shelf, job, "completed")
+    assert all(each["processing_completed_at"] is None for each in before)
+    started = [each["processing_started_at"] for each in before if each["progress"]]
+    assert started
+    times = [last[f"{name}_at"] for name in ("created", "processing_started")]
+    times += [last["processing_completed_at"]]
+    assert times == sorted(times)
+    assert set(started) == {last["processing_started_at"]}
+    assert last["updated_at"] == last["processing_completed_at"]
+    assert last["processing_duration_seconds"] > 0
+    stats = last["processing_stats"]
+    assert (stats["page_count"], stats["content_length"]) == (40, len(book))
+    assert stats["chunk_stats"]["count"] == last["document_count"]
+
+
+async def test_whoever_may_change_a_collection_retries_files_of_others(shelf: Shelves) -> None:
+    path = await new_collection(shelf)
+    job = await uploaded(shelf, path, "broken.pdf", BROKEN.encode())
+    failed = (await jobs_until(shelf, job, "failed"))[-1]
+    assert failed["error_details"] == {
+        "message": failed["error_message"],
+        "retry_may_help": False,
+    }
+    retried = await shelf["root"].post(f"{job}/retry")
     assert (retried.status_code, retried.json()["status"]) == (200, "pending")
-    assert (await jobs_until(shelf, job, "completed", "failed"))[-1]["status"] == "completed"
-    assert (await shelf["ana"].post(f"{path}/query", json=query)).json()["count"] > 0
-    assert (await shelf["ana"].post(f"{job}/retry")).status_code == 400
+    again = (await jobs_until(shelf, job, "failed"))[-1]
+    assert again["processing_started_at"] > failed["processing_completed_at"]
 
 
 async def test_jobs_are_listed_and_counted(shelf: Shelves) -> None:
@@ -104,6 +136,7 @@ async def test_jobs_are_listed_and_counted(shelf: Shelves) -> None:
         "completed": 2,
         "failed": 1,
         "cancelled": 0,
+        "deleted": 0,
     }
     [failure] = summary["recent_failures"]
     assert failure["error_message"] == broken["error_message"]

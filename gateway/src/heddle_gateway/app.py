@@ -74,6 +74,7 @@ from heddle_gateway.lamb import (
     creator_defaults,
     imports,
     ingestion_jobs,
+    kb_settings,
     knowledge_base_files,
     knowledge_bases,
     tool_runs,
@@ -123,7 +124,15 @@ _MODULES = (
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     vector_store_documents,
-    *(knowledge_bases, knowledge_base_files, ingestion_jobs, endpoint, health, studio_pages),
+    *(
+        knowledge_bases,
+        knowledge_base_files,
+        ingestion_jobs,
+        kb_settings,
+        endpoint,
+        health,
+        studio_pages,
+    ),
     *(me, passwords, sign_in, identity_providers),
 )
 _service = Routes("service", Access.OPEN)

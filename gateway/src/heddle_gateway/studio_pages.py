@@ -1,5 +1,6 @@
 """`/studio`: the web application, which `make studio` builds into this package."""
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 from starlette.responses import RedirectResponse, Response
 
+from heddle_gateway.http.models import Model
 from heddle_gateway.http.operations import Access
 from heddle_gateway.http.static_files import StaticFile, StaticFiles
 from heddle_gateway.routing import Call, Routes
@@ -38,7 +40,15 @@ FilePath = Annotated[
     str,
     Field(description="A screen, or a file of the web application.", examples=["assistants"]),
 ]
+_WELCOME = "Heddle answers as assistants, and is a knowledge-base server of LAMB."
 routes = Routes("studio", Access.OPEN)
+
+
+class Welcome(Model):
+    """The answer to programs at `/`."""
+
+    message: str
+    version: str = Field(description="The version of Heddle that the gateway has.")
 
 
 def built_files(folder: Path = FOLDER) -> StaticFiles:
@@ -46,11 +56,14 @@ def built_files(folder: Path = FOLDER) -> StaticFiles:
     return StaticFiles(folder, SHELL)
 
 
-@routes.get("/", status=303, errors=(404,))
+@routes.get("/", status=303, errors=(404,), responses={200: Welcome})
 async def redirect(call: Call) -> Response:
-    """Send browsers to the web application."""
-    if call.state.studio is None or "text/html" not in call.raw.header("accept"):
-        raise NotFoundError("There is nothing at '/'. The studio is at '/studio', for browsers.")
+    """Send browsers to the web application, and greet programs as LAMB's server does."""
+    if "text/html" not in call.raw.header("accept"):
+        welcome = Welcome(message=_WELCOME, version=version("heddle-gateway"))
+        return Response(welcome.model_dump_json(), media_type="application/json")
+    if call.state.studio is None:
+        raise NotFoundError("There is nothing at '/'. This gateway does not serve the studio.")
     return RedirectResponse(f"{PATH}/", 303)
 
 

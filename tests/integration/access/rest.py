@@ -274,6 +274,7 @@ ROUTES: dict[str, Route] = {
     ),
     # LAMB's knowledge bases
     "GET /collections": Route(LIST, lambda it: {"params": {"limit": 1000, "seen": it.store}}),
+    "GET /api/collections": Route(LIST, lambda it: {"params": {"limit": 1000, "seen": it.store}}),
     "GET /collections/{id}": Route(READ, _store()),
     "PATCH /collections/{id}": Route(CHANGE_SHARED, _store(name="stolen")),
     "DELETE /collections/{id}": Route(CHANGE_SHARED, _store()),
@@ -356,6 +357,8 @@ NO_IDENTIFIER = {
     *("POST /v1/vector_stores", "POST /collections", "POST /organizations"),
     "GET /v1/vector_store_options",
     *("POST /creator/assistant/create_assistant", "GET /creator/assistant/defaults"),
+    *("GET /config/ingestion", "GET /config/embeddings", "PUT /config/embeddings"),
+    *("DELETE /config/embeddings", "GET /database/status"),
     *("GET /lamb/v1/completions/tools", "GET /lamb/v1/completions/list"),
     *("GET /lamb/v1/completions/orchestrators", "GET /query/plugins", "GET /ingestion/plugins"),
     *("GET /v1/me", "PUT /v1/me/password", "GET /login", "POST /login", "POST /logout"),

@@ -33,6 +33,7 @@ class Health(Model):
     """
 
     status: Literal["ok", "degraded", "stopping"]
+    version: str = Field(description="The version of Heddle that the gateway has.")
     services: dict[str, bool] = Field(description="By service name, whether it is ready.")
     problems: int = Field(
         description="The number of problems, skipped plugins among them. `/health/details` lists "
@@ -79,12 +80,13 @@ async def alive(_: Call) -> Alive:
 async def health(api: Call) -> Health:
     """Report which services behind the gateway are ready: reachable, writable, of one secret."""
     state = api.state
-    reports = await _reports(api)
+    reports = await service_reports(api)
     missing = {name for name, report in reports.items() if not report.ready}
     api.status = 503 if state.stopping or missing - _UNUSED_BY_CHATS else 200
     status: Literal["ok", "degraded"] = "degraded" if missing else "ok"
     return Health(
         status="stopping" if state.stopping else status,
+        version=version("heddle-gateway"),
         services={name: report.ready for name, report in reports.items()},
         problems=sum(
             bool(report.problem) + sum(bool(each.problem) for each in report.components)
@@ -99,7 +101,7 @@ async def details(api: Call) -> HealthDetails:
     if not may_administer(caller().identity):
         raise PermissionDeniedError("Only operators may see the details of the health.")
     summary = await health(api)
-    reports = await _reports(api)
+    reports = await service_reports(api)
     return HealthDetails(
         status=summary.status,
         version=version("heddle-gateway"),
@@ -115,7 +117,8 @@ async def details(api: Call) -> HealthDetails:
     )
 
 
-async def _reports(api: Call) -> dict[str, ServiceHealth]:
+async def service_reports(api: Call) -> dict[str, ServiceHealth]:
+    """Return the health of the services, by their names. Asked at most once a second."""
     state = api.state
 
     async def ask() -> dict[str, ServiceHealth]:

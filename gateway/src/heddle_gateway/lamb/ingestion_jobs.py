@@ -11,14 +11,15 @@ from pydantic import Field
 
 from heddle_gateway.http.models import Model
 from heddle_gateway.lamb.collection_owners import OWNER
+from heddle_gateway.lamb.job_details import ErrorDetails, ProcessingStats, details
 from heddle_gateway.lamb.knowledge_base_files import plugin_of
-from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, content_path
+from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, content_path, lamb_id
 from heddle_gateway.openai.vector_store_files import AttachedFileId
 from heddle_gateway.openai.vector_stores import attached_files, get_collection, status
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import ServiceClients, call
 
-JobStatus = Literal["pending", "processing", "completed", "failed", "cancelled"]
+JobStatus = Literal["pending", "processing", "completed", "failed", "cancelled", "deleted"]
 _STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
 _RECENT = 5
 routes = Routes(TAG)
@@ -44,16 +45,23 @@ class IngestionJob(Model):
     file_path: str = ""
     file_url: str
     file_size: int
+    content_type: str | None
     plugin_name: str
     plugin_params: dict[str, Any] = Field(default={})
     status: JobStatus
     document_count: int = Field(description="The number of passages; 0 until it is completed.")
     created_at: str = Field(json_schema_extra={"format": "date-time"})
+    updated_at: str = Field(json_schema_extra={"format": "date-time"})
+    processing_started_at: str | None = Field(json_schema_extra={"format": "date-time"})
+    processing_completed_at: str | None = Field(json_schema_extra={"format": "date-time"})
+    processing_duration_seconds: float | None
     progress: Progress | None = Field(
         description="Null before the ingestion begins, after it has ended, and if another replica "
         "of the knowledge service ingests the file."
     )
     error_message: str | None
+    error_details: ErrorDetails | None
+    processing_stats: ProcessingStats | None
     owner: str
 
 
@@ -87,6 +95,7 @@ class StatusCounts(Model):
     completed: int
     failed: int
     cancelled: int
+    deleted: int = Field(default=0, description="Always 0: a deleted file has no job.")
 
 
 class IngestionStatus(Model):
@@ -134,7 +143,7 @@ async def summarize(api: Call, id_: CollectionId) -> IngestionStatus:
     processing = [each for each in files if _status(each) == "processing"][:1]
     oldest = await _jobs(api.services, collection, processing)
     return IngestionStatus(
-        collection_id=collection.id,
+        collection_id=lamb_id(collection),
         collection_name=collection.title or collection.name,
         total_jobs=len(files),
         by_status=StatusCounts(**{each: counts[each] for each in _STATUSES}),
@@ -153,17 +162,11 @@ async def get(api: Call, id_: CollectionId, file: AttachedFileId) -> IngestionJo
 
 @routes.post("/collections/{id}/ingestion-jobs/{file}/retry", errors=(400, 403, 404))
 async def retry(api: Call, id_: CollectionId, file: AttachedFileId) -> IngestionJob:
-    """Ingest a file again whose ingestion has failed or was cancelled.
-
-    Only the owner of the file, for example of LAMB's key, can do so. A body is ignored.
-    """
+    """Ingest a file again whose ingestion has failed, whoever uploaded it. A body is ignored."""
     collection = await _changeable(api, id_)
-    former = await _file(api, collection, file)
-    _require(former, "failed", "cancelled")
-    request = pb.AttachFileRequest(
-        collection=collection.id, file_id=file, attributes=former.attributes
-    )
-    response = await call(api.services.files.AttachFile, request)
+    _require(await _file(api, collection, file), "failed")
+    request = pb.RetryAttachedFileRequest(collection=collection.id, file_id=file)
+    response = await call(api.services.files.RetryAttachedFile, request)
     return await _job(api.services, collection, response.file)
 
 
@@ -207,33 +210,37 @@ async def _job(
         percentage=100.0 * done / total if total else 0.0,
         message=file.progress.stage,
     )
+    document = await _document(services, file)
     return IngestionJob(
         id=file.file_id,
         job_id=file.file_id,
-        collection_id=collection.id,
+        collection_id=lamb_id(collection),
         collection_name=collection.title or collection.name,
         original_filename=file.filename,
         file_url=content_path(collection.id, file.file_id),
         file_size=file.size,
         plugin_name=plugin_of(file),
         status=_status(file),
-        document_count=await _passage_count(services, file),
+        document_count=document.passage_count,
+        content_type=file.media_type or None,
         created_at=file.create_time.ToJsonString(),
         progress=progress if file.HasField("progress") else None,
         error_message=file.error or None,
+        **details(file, document),
         owner=collection.metadata.get(OWNER, collection.owner),
     )
 
 
-async def _passage_count(services: ServiceClients, file: pb.AttachedFile) -> int:
+async def _document(services: ServiceClients, file: pb.AttachedFile) -> knowledge_pb2.Document:
+    """Return the document of a file; an empty one before the file is in the collection."""
     if file.status != pb.ATTACHMENT_STATUS_COMPLETED:
-        return 0
+        return knowledge_pb2.Document()
     request = knowledge_pb2.GetDocumentRequest(collection=file.collection_id, name=file.document)
     try:
         response = await call(services.knowledge.GetDocument, request)
     except NotFoundError:  # deleted meanwhile
-        return 0
-    return response.document.passage_count
+        return knowledge_pb2.Document()
+    return response.document
 
 
 def _status(file: pb.AttachedFile) -> JobStatus:

@@ -35,7 +35,7 @@ Plugin = Literal[
 PLUGIN = "lamb_plugin"
 """The attribute of an attached file with the plugin that LAMB has named."""
 _DEFAULT: Plugin = "simple_ingest"
-_STATUSES = {"in_progress": "processing", "cancelled": "failed"}
+_STATUSES = {"in_progress": "processing"}
 routes = Routes(TAG)
 
 

@@ -60,7 +60,9 @@ class NewCollection(CollectionUpdate):
 class LambCollection(StrictModel):
     """A collection."""
 
-    id: str = Field(description="`vs_…`: text, where LAMB's own server has numbers.")
+    id: str = Field(
+        description="The number that LAMB's own server had assigned, else `vs_…`. Always text."
+    )
     name: str
     description: str
     visibility: str
@@ -168,7 +170,10 @@ async def create(api: Call, body: NewCollection) -> LambCollection:
     owner administers that user. Otherwise it belongs to the owner of the key.
     """
     collection = pb.Collection(
-        title=body.name, metadata=_metadata(body), language=body.language or ""
+        title=body.name,
+        metadata=_metadata(body),
+        language=body.language or "",
+        settings={"shares": "lamb"},
     )
     owner = await owner_of(api, body.owner or "")
     with calling_as(on_behalf_of(owner)):
@@ -252,6 +257,7 @@ def view(collection: pb.Collection) -> LambCollection:
     metadata = collection.metadata
     return LambCollection.of(
         collection,
+        id=lamb_id(collection),
         name=collection.title or collection.name,
         description=metadata.get("lamb_description", ""),
         visibility=metadata.get("lamb_visibility", "private"),
@@ -264,6 +270,11 @@ def view(collection: pb.Collection) -> LambCollection:
             "apikey_configured": False,
         },
     )
+
+
+def lamb_id(collection: pb.Collection) -> str:
+    """Return the identifier by which LAMB knows a collection."""
+    return collection.settings.get("collection_id") or collection.id
 
 
 def content_path(collection: str, file: str) -> str:

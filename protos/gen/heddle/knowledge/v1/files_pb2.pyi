@@ -179,6 +179,9 @@ class AttachedFile(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     FILENAME_FIELD_NUMBER: _builtins.int
     PROGRESS_FIELD_NUMBER: _builtins.int
+    MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
     file_id: _builtins.str
     """The identifier of the file."""
     collection_id: _builtins.str
@@ -195,6 +198,8 @@ class AttachedFile(_message.Message):
     """The size of the file in bytes."""
     filename: _builtins.str
     """The name it was uploaded with."""
+    media_type: _builtins.str
+    """The IANA media type that the file was uploaded with. May be empty."""
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
         """Attributes of the client, for filters."""
@@ -208,6 +213,16 @@ class AttachedFile(_message.Message):
         """How far its ingestion is. Not set before it begins and after it has ended, and if another
         replica of the service ingests the file.
         """
+
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """When its ingestion began. Not set before that, of files of earlier versions, and while another
+        replica of the service ingests the file.
+        """
+
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """When its ingestion ended. Not set before that, and of files of earlier versions."""
 
     def __init__(
         self,
@@ -223,10 +238,13 @@ class AttachedFile(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         filename: _builtins.str = ...,
         progress: _knowledge_pb2.IngestProgress | None = ...,
+        media_type: _builtins.str = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "create_time", b"create_time", "progress", b"progress"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "create_time", b"create_time", "end_time", b"end_time", "progress", b"progress", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "collection_id", b"collection_id", "create_time", b"create_time", "document", b"document", "error", b"error", "file_id", b"file_id", "filename", b"filename", "progress", b"progress", "size", b"size", "status", b"status", "unreadable", b"unreadable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "collection_id", b"collection_id", "create_time", b"create_time", "document", b"document", "end_time", b"end_time", "error", b"error", "file_id", b"file_id", "filename", b"filename", "media_type", b"media_type", "progress", b"progress", "size", b"size", "start_time", b"start_time", "status", b"status", "unreadable", b"unreadable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -950,6 +968,56 @@ class CancelAttachedFileResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelAttachedFileResponse: _TypeAlias = CancelAttachedFileResponse  # noqa: Y015
+
+@_typing.final
+class RetryAttachedFileRequest(_message.Message):
+    """Request of `RetryAttachedFile`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    FILE_ID_FIELD_NUMBER: _builtins.int
+    collection: _builtins.str
+    """The collection's name or identifier."""
+    file_id: _builtins.str
+    """The identifier of the file."""
+    def __init__(
+        self,
+        *,
+        collection: _builtins.str = ...,
+        file_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "file_id", b"file_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryAttachedFileRequest: _TypeAlias = RetryAttachedFileRequest  # noqa: Y015
+
+@_typing.final
+class RetryAttachedFileResponse(_message.Message):
+    """Response of `RetryAttachedFile`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def file(self) -> Global___AttachedFile:
+        """The file in the collection."""
+
+    def __init__(
+        self,
+        *,
+        file: Global___AttachedFile | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["file", b"file"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file", b"file"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryAttachedFileResponse: _TypeAlias = RetryAttachedFileResponse  # noqa: Y015
 
 @_typing.final
 class DetachFileRequest(_message.Message):

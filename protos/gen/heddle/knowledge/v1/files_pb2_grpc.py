@@ -99,6 +99,11 @@ class FileServiceStub:
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileRequest.SerializeToString,
                 response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileResponse.FromString,
                 _registered_method=True)
+        self.RetryAttachedFile = channel.unary_unary(
+                '/heddle.knowledge.v1.FileService/RetryAttachedFile',
+                request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.RetryAttachedFileRequest.SerializeToString,
+                response_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.RetryAttachedFileResponse.FromString,
+                _registered_method=True)
         self.DetachFile = channel.unary_unary(
                 '/heddle.knowledge.v1.FileService/DetachFile',
                 request_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.DetachFileRequest.SerializeToString,
@@ -228,6 +233,16 @@ class FileServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RetryAttachedFile(self, request, context):
+        """Starts the ingestion of a file again that has failed or was cancelled, as it was attached.
+        Needs the right to change the collection only: the file may belong to another user. Fails with
+        `ABORTED` if the file is in the collection or on its way, and with `NOT_FOUND` if it is not
+        attached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DetachFile(self, request, context):
         """Removes a file and its document from a collection. The file itself is not deleted. Fails with
         `NOT_FOUND` if it is not attached.
@@ -326,6 +341,11 @@ def add_FileServiceServicer_to_server(servicer, server):
                     servicer.CancelAttachedFile,
                     request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileRequest.FromString,
                     response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileResponse.SerializeToString,
+            ),
+            'RetryAttachedFile': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetryAttachedFile,
+                    request_deserializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.RetryAttachedFileRequest.FromString,
+                    response_serializer=heddle_dot_knowledge_dot_v1_dot_files__pb2.RetryAttachedFileResponse.SerializeToString,
             ),
             'DetachFile': grpc.unary_unary_rpc_method_handler(
                     servicer.DetachFile,
@@ -660,6 +680,33 @@ class FileService:
             '/heddle.knowledge.v1.FileService/CancelAttachedFile',
             heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileRequest.SerializeToString,
             heddle_dot_knowledge_dot_v1_dot_files__pb2.CancelAttachedFileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetryAttachedFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.knowledge.v1.FileService/RetryAttachedFile',
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.RetryAttachedFileRequest.SerializeToString,
+            heddle_dot_knowledge_dot_v1_dot_files__pb2.RetryAttachedFileResponse.FromString,
             options,
             channel_credentials,
             insecure,

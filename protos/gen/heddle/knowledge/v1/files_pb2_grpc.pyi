@@ -85,6 +85,12 @@ class FileServiceStub:
     """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
     does not change. Fails with `NOT_FOUND` if it is not attached.
     """
+    RetryAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.RetryAttachedFileRequest, _files_pb2.RetryAttachedFileResponse]
+    """Starts the ingestion of a file again that has failed or was cancelled, as it was attached.
+    Needs the right to change the collection only: the file may belong to another user. Fails with
+    `ABORTED` if the file is in the collection or on its way, and with `NOT_FOUND` if it is not
+    attached.
+    """
     DetachFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]
     """Removes a file and its document from a collection. The file itself is not deleted. Fails with
     `NOT_FOUND` if it is not attached.
@@ -162,6 +168,12 @@ class FileServiceAsyncStub(FileServiceStub):
     CancelAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.CancelAttachedFileRequest, _files_pb2.CancelAttachedFileResponse]  # type: ignore[assignment]
     """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
     does not change. Fails with `NOT_FOUND` if it is not attached.
+    """
+    RetryAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.RetryAttachedFileRequest, _files_pb2.RetryAttachedFileResponse]  # type: ignore[assignment]
+    """Starts the ingestion of a file again that has failed or was cancelled, as it was attached.
+    Needs the right to change the collection only: the file may belong to another user. Fails with
+    `ABORTED` if the file is in the collection or on its way, and with `NOT_FOUND` if it is not
+    attached.
     """
     DetachFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]  # type: ignore[assignment]
     """Removes a file and its document from a collection. The file itself is not deleted. Fails with
@@ -303,6 +315,18 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_files_pb2.CancelAttachedFileResponse, _abc.Awaitable[_files_pb2.CancelAttachedFileResponse]]:
         """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
         does not change. Fails with `NOT_FOUND` if it is not attached.
+        """
+
+    @_abc_1.abstractmethod
+    def RetryAttachedFile(
+        self,
+        request: _files_pb2.RetryAttachedFileRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_files_pb2.RetryAttachedFileResponse, _abc.Awaitable[_files_pb2.RetryAttachedFileResponse]]:
+        """Starts the ingestion of a file again that has failed or was cancelled, as it was attached.
+        Needs the right to change the collection only: the file may belong to another user. Fails with
+        `ABORTED` if the file is in the collection or on its way, and with `NOT_FOUND` if it is not
+        attached.
         """
 
     @_abc_1.abstractmethod

@@ -1,6 +1,7 @@
 """Brings files into collections in the background; what a stop interrupts begins again after it."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
@@ -86,6 +87,8 @@ class IngestionQueue:
         self._locking = asyncio.Semaphore(_MAX_LOCKS)
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._progress: dict[tuple[str, str], IngestProgress] = {}
+        self._started: dict[tuple[str, str], int] = {}
+        """When ingestions began that have not ended, in microseconds since 1970."""
         self._queued: Counter[str] = Counter()
         """Files on their way, by organisation."""
 
@@ -168,6 +171,10 @@ class IngestionQueue:
         """Return how far this process is with a file, None if it does not ingest the file."""
         return self._progress.get((attachment.collection, attachment.file_id))
 
+    def started_at(self, attachment: Attachment) -> int:
+        """Return when this process began to ingest a file, 0 if it does not ingest the file."""
+        return self._started.get((attachment.collection, attachment.file_id), 0)
+
     async def relabel(
         self, collection: str, identifier: str, attributes: "Attributes"
     ) -> Attachment:
@@ -224,7 +231,7 @@ class IngestionQueue:
                 now = await asyncio.to_thread(self.attachments.find, collection, identifier)
                 if now is not None and now.state == "in_progress":
                     state: State = "completed" if await self._is_in(now) else "cancelled"
-                    ended = msgspec.structs.replace(now, state=state)
+                    ended = msgspec.structs.replace(now, state=state, ended_at=_now())
                     await asyncio.to_thread(self.attachments.keep, ended)
 
     async def _is_in(self, attachment: Attachment) -> bool:
@@ -310,12 +317,22 @@ class IngestionQueue:
             async with exclusive(lock):  # another process may be at it
                 now = await asyncio.to_thread(self.attachments.find, collection, identifier)
                 if now is not None and now.state == "in_progress":
-                    ended = await self._ended(now)
+                    ended = await self._timed(now)
                     try:
                         await asyncio.to_thread(self.attachments.keep, ended)
                     except OSError:
                         self.attachments.show(ended)
                         raise
+
+    async def _timed(self, attachment: Attachment) -> Attachment:
+        """Ingest a file, and return it as it is then, with the times of the ingestion."""
+        key = attachment.collection, attachment.file_id
+        started_at = self._started[key] = _now()
+        try:
+            ended = await self._ended(attachment)
+        finally:
+            self._started.pop(key, None)
+        return msgspec.structs.replace(ended, started_at=started_at, ended_at=_now())
 
     async def _ended(self, attachment: Attachment) -> Attachment:
         collection, identifier = attachment.collection, attachment.file_id
@@ -360,6 +377,10 @@ class IngestionQueue:
         finally:
             self._progress.pop((collection, identifier), None)
             self.attachments.note_attempts(collection, identifier, ended)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000
 
 
 def _explained(attachment: Attachment, error: Exception) -> str:

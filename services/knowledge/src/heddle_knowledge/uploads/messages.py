@@ -13,7 +13,7 @@ from heddle_knowledge.uploads.records import Attachment, Batch
 
 
 def attached_message(
-    attachment: Attachment, progress: IngestProgress | None = None
+    attachment: Attachment, progress: IngestProgress | None = None, started_at: int = 0
 ) -> pb.AttachedFile:
     """Return a file in a collection as callers see it, with the progress of its ingestion."""
     message = pb.AttachedFile(
@@ -27,7 +27,12 @@ def attached_message(
         size=attachment.size,
         create_time=timestamp(attachment.created_at),
         filename=attachment.filename,
+        media_type=attachment.media_type,
     )
+    if began := attachment.started_at or started_at:
+        message.start_time.CopyFrom(timestamp(began))
+    if attachment.ended_at:
+        message.end_time.CopyFrom(timestamp(attachment.ended_at))
     if progress is not None and attachment.state == "in_progress":
         message.progress.MergeFrom(
             knowledge_pb2.IngestProgress(

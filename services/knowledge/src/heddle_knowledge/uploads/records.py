@@ -35,6 +35,10 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     state: State = "in_progress"
     error: str = ""
     unreadable: bool = False
+    started_at: int = 0
+    """When its ingestion began, in microseconds since 1970; 0 before that."""
+    ended_at: int = 0
+    """When its ingestion ended; 0 before that."""
 
     def labels(self) -> dict[str, str]:
         """Return the metadata of its document."""

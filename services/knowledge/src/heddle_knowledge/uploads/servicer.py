@@ -17,9 +17,10 @@ from heddle_knowledge.uploads.file_texts import length_of
 from heddle_knowledge.uploads.listing import counts, list_attachments
 from heddle_knowledge.uploads.messages import attached_message, timestamp
 from heddle_knowledge.uploads.records import Attachment
+from heddle_knowledge.uploads.retry_calls import RetryCalls
 
 
-class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
+class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     """Translates between the contract and the folders, each caller in his own."""
 
     async def CreateFile(
@@ -153,7 +154,8 @@ class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
         return pb.DetachFileResponse()
 
     def _shown(self, file: Attachment) -> pb.AttachedFile:
-        return attached_message(file, self._ingestion_queue.progress(file))
+        queue = self._ingestion_queue
+        return attached_message(file, queue.progress(file), queue.started_at(file))
 
     def _listed(
         self, collection: str, request: pb.ListAttachedFilesRequest

@@ -1,0 +1,36 @@
+"""The RPC that ingests an attached file again."""
+
+import asyncio
+
+import msgspec
+from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.call_metadata import Context
+from heddle_runtime.errors import ConflictError
+
+from heddle_knowledge.audit import content_change
+from heddle_knowledge.uploads.calls import FileCalls
+from heddle_knowledge.uploads.messages import attached_message
+
+
+class RetryCalls(FileCalls):
+    """The part of the service about ingestions that did not succeed."""
+
+    async def RetryAttachedFile(
+        self, request: pb.RetryAttachedFileRequest, context: Context
+    ) -> pb.RetryAttachedFileResponse:
+        """Begin the ingestion of a file again."""
+        _, collection = await self._changeable(request.collection)
+        async with self._naming(collection):
+            file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+            if file.state not in {"failed", "cancelled"}:
+                raise ConflictError(
+                    "The ingestion of the file has succeeded or is still running. Only one that "
+                    "has failed or was cancelled can be repeated."
+                )
+            again = msgspec.structs.replace(
+                file, state="in_progress", error="", unreadable=False, started_at=0, ended_at=0
+            )
+            await self._ingestion_queue.attach(again)
+        change = content_change("file.attach", collection, file=request.file_id)
+        await self._audit.add(change)
+        return pb.RetryAttachedFileResponse(file=attached_message(again))
