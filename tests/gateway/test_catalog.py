@@ -1,5 +1,7 @@
 """Models, health and LAMB's lists."""
 
+from importlib.metadata import version
+
 import pytest
 from gateway.conftest import KEY, Bench, Start
 
@@ -52,6 +54,7 @@ async def test_health_names_every_service_and_counts_broken_plugins(bench: Bench
     assert response.status_code == 200
     assert response.json() == {
         "status": "ok",
+        "version": version("heddle-gateway"),
         "services": dict.fromkeys(
             ("orchestrator", "tools", "knowledge", "connector", "assistants", "migration"), True
         ),

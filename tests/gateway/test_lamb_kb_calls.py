@@ -1,4 +1,4 @@
-"""Every call that LAMB's backend makes to its knowledge-base server, and what it reads of the answer.
+"""Every call that LAMB's backend makes to its knowledge-base server, and what it reads in answers.
 
 LAMB sends more members than Heddle uses, and its forms have fields of all plugins.
 """
@@ -15,28 +15,60 @@ from gateway.shelves import Shelves, shelves
 from gateway.test_lamb_kb import LAMBS, ingested, new_collection
 
 JOB: dict[str, Any] = {
-    **{"id": str, "job_id": str, "collection_id": str, "collection_name": str},
-    **{"original_filename": str, "file_path": str, "file_url": str, "file_size": int},
-    **{"content_type": (str, NoneType), "plugin_name": str, "plugin_params": dict},
-    **{"status": str, "document_count": int, "created_at": str, "updated_at": str},
-    **{"processing_started_at": (str, NoneType), "processing_completed_at": (str, NoneType)},
-    **{"progress": (dict, NoneType), "error_message": (str, NoneType)},
-    **{"error_details": (dict, NoneType), "processing_stats": (dict, NoneType), "owner": str},
+    "id": str,
+    "job_id": str,
+    "collection_id": str,
+    "collection_name": str,
+    "original_filename": str,
+    "file_path": str,
+    "file_url": str,
+    "file_size": int,
+    "content_type": (str, NoneType),
+    "plugin_name": str,
+    "plugin_params": dict,
+    "status": str,
+    "document_count": int,
+    "created_at": str,
+    "updated_at": str,
+    "processing_started_at": (str, NoneType),
+    "processing_completed_at": (str, NoneType),
+    "progress": (dict, NoneType),
+    "error_message": (str, NoneType),
+    "error_details": (dict, NoneType),
+    "processing_stats": (dict, NoneType),
+    "owner": str,
 }
 FILE: dict[str, Any] = {
-    **{"id": str, "original_filename": str, "file_size": int, "file_url": str},
-    **{"status": str, "created_at": int, "plugin_name": str},
+    "id": str,
+    "original_filename": str,
+    "file_size": int,
+    "file_url": str,
+    "status": str,
+    "created_at": int,
+    "plugin_name": str,
 }
 COLLECTION: dict[str, Any] = {
-    **{"id": str, "name": str, "description": str, "owner": str, "visibility": str},
-    **{"creation_date": str, "embeddings_model": dict},
+    "id": str,
+    "name": str,
+    "description": str,
+    "owner": str,
+    "visibility": str,
+    "creation_date": str,
+    "embeddings_model": dict,
 }
 RESULT: dict[str, Any] = {"similarity": float, "data": str, "metadata": dict}
 UPLOAD: dict[str, Any] = {"files": {"file": ("new.md", b"A reed.", "text/markdown")}}
 INGESTED: dict[str, Any] = {
-    **{"file_registry_id": str, "status": "processing", "documents_added": 0},
-    **{"original_filename": "new.md", "file_url": str, "file_path": str, "plugin_name": str},
-    **{"collection_id": str, "collection_name": str, "success": True},
+    "file_registry_id": str,
+    "status": "processing",
+    "documents_added": 0,
+    "original_filename": "new.md",
+    "file_url": str,
+    "file_path": str,
+    "plugin_name": str,
+    "collection_id": str,
+    "collection_name": str,
+    "success": True,
 }
 NUMBERS = ("pending", "processing", "completed", "failed", "cancelled", "deleted")
 
@@ -160,8 +192,12 @@ CALLS = [
         UPLOAD
         | {
             "data": {
-                **{"collection_id": "{id}", "plugin_name": "simple_ingest", "owner": "7"},
-                **{"chunk_size": "100", "chunk_unit": "char", "chunk_overlap": "20"},
+                "collection_id": "{id}",
+                "plugin_name": "simple_ingest",
+                "owner": "7",
+                "chunk_size": "100",
+                "chunk_unit": "char",
+                "chunk_overlap": "20",
             }
         },
     ),
@@ -173,7 +209,9 @@ CALLS = [
         UPLOAD
         | {
             "data": {
-                **{"collection_id": "{id}", "owner": "7", "plugin_name": "markitdown_ingest"},
+                "collection_id": "{id}",
+                "owner": "7",
+                "plugin_name": "markitdown_ingest",
                 "plugin_params": json.dumps({"chunk_size": 1000, "chunk_overlap": 200}),
             }
         },
@@ -215,9 +253,13 @@ CALLS = [
         "GET",
         "/collections/{id}/ingestion-status",
         {
-            **{"collection_id": str, "collection_name": str, "total_jobs": 2},
-            **{"by_status": dict.fromkeys(NUMBERS, int), "currently_processing": 0},
-            **{"recent_failures": [JOB], "oldest_processing_job": None},
+            "collection_id": str,
+            "collection_name": str,
+            "total_jobs": 2,
+            "by_status": dict.fromkeys(NUMBERS, int),
+            "currently_processing": 0,
+            "recent_failures": [JOB],
+            "oldest_processing_job": None,
         },
     ),
     KbCall(
@@ -272,8 +314,12 @@ CALLS = [
         "GET",
         "/config/embeddings",
         {
-            **{"vendor": str, "model": str, "api_endpoint": None, "apikey_configured": False},
-            **{"apikey_masked": None, "config_source": str},
+            "vendor": str,
+            "model": str,
+            "api_endpoint": None,
+            "apikey_configured": False,
+            "apikey_masked": None,
+            "config_source": str,
         },
     ),
     KbCall(
@@ -320,7 +366,9 @@ async def test_lamb(call: KbCall, shelf: Shelves) -> None:
     names = {"id": path.removeprefix("/collections/"), "file": file["id"], "failed": failed["id"]}
     request = dict(call.request)
     if "data" in request:
-        request["data"] = {key: value.format(**names) for key, value in request["data"].items()}
+        request["data"] = {
+            key: value.replace("{id}", names["id"]) for key, value in request["data"].items()
+        }
     response = await shelf["ana"].request(call.method, call.path.format(**names), **request)
     assert response.status_code == call.status, response.text
     check(response.json(), call.members, "answer")

@@ -108,6 +108,7 @@ log = structlog.get_logger(__name__)
 LAMB_PATHS = (
     *("/creator/assistant", f"{completions.LAMB_PATH}/"),
     *("/collections", "/organizations", "/query", "/ingestion"),
+    *("/api/collections", "/config", "/database"),
 )
 """Paths whose errors repeat the message under `detail`, where LAMB's clients read it."""
 _UNEXPECTED = from_exception(Exception()).response()

@@ -413,7 +413,7 @@ RPCS: dict[str, Rpc] = {
         CHANGE_SHARED, _attached(attributes=to_struct({"stolen": "yes"}))
     ),
     "File.CancelAttachedFile": Rpc(CHANGE_SHARED, _attached()),
-    "File.RetryAttachedFile": Rpc(CHANGE_ENDED, _attached()),
+    "File.RetryAttachedFile": Rpc(CHANGE_SHARED, _attached()),
     "File.DetachFile": Rpc(CHANGE_SHARED, _attached()),
     "File.CreateFileBatch": Rpc(
         CHANGE_SHARED,

@@ -235,9 +235,8 @@ class FileServiceServicer:
 
     def RetryAttachedFile(self, request, context):
         """Starts the ingestion of a file again that has failed or was cancelled, as it was attached.
-        Needs the right to change the collection only: the file may belong to another user. Fails with
-        `ABORTED` if the file is in the collection or on its way, and with `NOT_FOUND` if it is not
-        attached.
+        Needs the right to change the collection only: the file may belong to another user. A file that
+        is in the collection or on its way does not change. Fails with `NOT_FOUND` if it is not attached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

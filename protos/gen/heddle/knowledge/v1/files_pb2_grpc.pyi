@@ -87,9 +87,8 @@ class FileServiceStub:
     """
     RetryAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.RetryAttachedFileRequest, _files_pb2.RetryAttachedFileResponse]
     """Starts the ingestion of a file again that has failed or was cancelled, as it was attached.
-    Needs the right to change the collection only: the file may belong to another user. Fails with
-    `ABORTED` if the file is in the collection or on its way, and with `NOT_FOUND` if it is not
-    attached.
+    Needs the right to change the collection only: the file may belong to another user. A file that
+    is in the collection or on its way does not change. Fails with `NOT_FOUND` if it is not attached.
     """
     DetachFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]
     """Removes a file and its document from a collection. The file itself is not deleted. Fails with
@@ -171,9 +170,8 @@ class FileServiceAsyncStub(FileServiceStub):
     """
     RetryAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.RetryAttachedFileRequest, _files_pb2.RetryAttachedFileResponse]  # type: ignore[assignment]
     """Starts the ingestion of a file again that has failed or was cancelled, as it was attached.
-    Needs the right to change the collection only: the file may belong to another user. Fails with
-    `ABORTED` if the file is in the collection or on its way, and with `NOT_FOUND` if it is not
-    attached.
+    Needs the right to change the collection only: the file may belong to another user. A file that
+    is in the collection or on its way does not change. Fails with `NOT_FOUND` if it is not attached.
     """
     DetachFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DetachFileRequest, _files_pb2.DetachFileResponse]  # type: ignore[assignment]
     """Removes a file and its document from a collection. The file itself is not deleted. Fails with
@@ -324,9 +322,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.RetryAttachedFileResponse, _abc.Awaitable[_files_pb2.RetryAttachedFileResponse]]:
         """Starts the ingestion of a file again that has failed or was cancelled, as it was attached.
-        Needs the right to change the collection only: the file may belong to another user. Fails with
-        `ABORTED` if the file is in the collection or on its way, and with `NOT_FOUND` if it is not
-        attached.
+        Needs the right to change the collection only: the file may belong to another user. A file that
+        is in the collection or on its way does not change. Fails with `NOT_FOUND` if it is not attached.
         """
 
     @_abc_1.abstractmethod

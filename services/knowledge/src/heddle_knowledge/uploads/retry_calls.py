@@ -5,7 +5,6 @@ import asyncio
 import msgspec
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.call_metadata import Context
-from heddle_runtime.errors import ConflictError
 
 from heddle_knowledge.audit import content_change
 from heddle_knowledge.uploads.calls import FileCalls
@@ -23,10 +22,7 @@ class RetryCalls(FileCalls):
         async with self._naming(collection):
             file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
             if file.state not in {"failed", "cancelled"}:
-                raise ConflictError(
-                    "The ingestion of the file has succeeded or is still running. Only one that "
-                    "has failed or was cancelled can be repeated."
-                )
+                return pb.RetryAttachedFileResponse(file=attached_message(file))
             again = msgspec.structs.replace(
                 file, state="in_progress", error="", unreadable=False, started_at=0, ended_at=0
             )
