@@ -95,7 +95,7 @@ async def compare(path: Path, prefix: str | None, known: Mapping[Source, Known])
                 batch, is_complete = await _table(
                     tables, source, known[source], _Context(slugs, prices, room)
                 )
-                if batch.gone and len(batch.gone) == len(known[source].digests) and not batch.rows:
+                if not source.may_be_empty and _is_emptied(batch, known[source]):
                     raise LambDatabaseError(_EMPTIED.format(path=path, table=source.name))
                 room -= len(batch.rows) + len(batch.refused)
                 if not batch.is_empty:
@@ -104,6 +104,10 @@ async def compare(path: Path, prefix: str | None, known: Mapping[Source, Known])
                     comparison.is_complete = False
                     return comparison
     return comparison
+
+
+def _is_emptied(batch: Batch, known: Known) -> bool:
+    return bool(batch.gone) and len(batch.gone) == len(known.digests) and not batch.rows
 
 
 _EMPTIED = (

@@ -3,7 +3,7 @@
 import hashlib
 import marshal
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from heddle_migration_service.lamb import organizations, publications
 from heddle_migration_service.lamb.assistants import ASSISTANTS
 from heddle_migration_service.lamb.kinds import Kind
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
+from heddle_migration_service.lamb.knowledge_stores import KNOWLEDGE_STORES, store_number
 from heddle_migration_service.lamb.rubrics import RUBRICS
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.usage import USAGE
@@ -27,6 +28,10 @@ _NOT_COMPARED = ("updated_at",)
 SHARES = "assistant_shares"
 
 
+def _own_number(identifier: Value) -> int | None:
+    return identifier if isinstance(identifier, int) and identifier > 0 else None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A table of LAMB that is followed."""
@@ -38,6 +43,10 @@ class Source:
     """None for the organisations."""
     related: Sequence[tuple[str, str, Sequence[str]]] = ()
     """Other tables whose rows belong to these: name, column with the id, other columns."""
+    number: Callable[[Value], int | None] = _own_number
+    """Returns the number that a row is known by, for its `id`; None if it cannot be followed."""
+    may_be_empty: bool = False
+    """Whether all rows may go at once while LAMB goes on."""
 
 
 SOURCES = (
@@ -69,6 +78,14 @@ SOURCES = (
         KNOWLEDGE_BASES.source,
         KNOWLEDGE_BASES.columns,
         KNOWLEDGE_BASES,
+    ),
+    Source(
+        pb.FOLLOWED_TABLE_KNOWLEDGE_STORES,
+        KNOWLEDGE_STORES.source,
+        KNOWLEDGE_STORES.columns,
+        KNOWLEDGE_STORES,
+        number=store_number,
+        may_be_empty=True,  # an installation has few of them
     ),
     Source(pb.FOLLOWED_TABLE_USAGE, USAGE.source, USAGE.columns, USAGE),
 )
@@ -126,11 +143,12 @@ async def changed_rows(
     ]
     async with aclosing(tables.tuples(source.name, source.columns)) as batches:
         async for names, rows in batches:
-            if changed := _changed(names, rows, related, known, context, ids):
+            if changed := _changed(source, names, rows, related, known, context, ids):
                 yield changed
 
 
 def _changed(
+    source: Source,
     names: list[str],
     rows: Sequence[tuple[Value, ...]],
     related: Sequence[Mapping[Value, object]],
@@ -143,8 +161,8 @@ def _changed(
     form = hashlib.blake2b(repr((_FORM, names)).encode()).digest()
     changed = []
     for values in rows:
-        identifier = values[0]
-        if not isinstance(identifier, int) or identifier <= 0:
+        identifier = source.number(values[0])
+        if identifier is None:
             continue
         ids.add(identifier)
         content = tuple(values[i] for i in compared)

@@ -22,6 +22,7 @@ from heddle_migration_service.lamb.knowledge_registry import (
     LambServer,
     lamb_registry,
 )
+from heddle_migration_service.lamb.knowledge_stores import KNOWLEDGE_STORES
 from heddle_migration_service.lamb.left_behind import left_behind
 from heddle_migration_service.lamb.organizations import (
     COLUMNS,
@@ -39,7 +40,7 @@ from heddle_migration_service.lamb.usage import USAGE
 from heddle_migration_service.lamb.users import USERS
 from heddle_migration_service.row_batches import RowBatches, ranges
 
-_KINDS = (USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES, USAGE)
+_KINDS = (USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES, KNOWLEDGE_STORES, USAGE)
 _MAX_NAME = 200
 _NEW = rows_pb2.IMPORT_OUTCOME_INSERTED
 _PRESENT = rows_pb2.IMPORT_OUTCOME_PRESENT

@@ -10,7 +10,7 @@ _IMPORTED = frozenset(
     {
         *("organizations", "organization_roles", "creator_users", "assistants"),
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
-        "assistant_usage_totals",
+        *("assistant_usage_totals", "knowledge_stores"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
@@ -29,7 +29,7 @@ _MEANINGS: Mapping[str, str] = {
     "config": "Settings of LAMB's server. Set Heddle's by its environment.",
     "libraries": "Libraries of documents. The documents are at LAMB's library server.",
     "library_items": "Documents of libraries. Their contents are at LAMB's library server.",
-    "knowledge_stores": "Knowledge stores. Their contents are at LAMB's knowledge server.",
+    "kb_content_links": "Documents of libraries that knowledge stores contain.",
     "kb_library_links": "Documents of libraries that knowledge stores contain.",
     "lti_users": "Users of a learning platform that opened an assistant over LTI.",
     "lti_activities": "Activities of a learning platform that offer assistants over LTI.",

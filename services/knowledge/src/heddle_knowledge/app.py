@@ -21,7 +21,8 @@ from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_knowledge.audit import AUDIT, AuditOutbox, audit_stub
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.lamb.client import KnowledgeServer
+from heddle_knowledge.lamb.client import KNOWLEDGE_STORES, KnowledgeServer
+from heddle_knowledge.lamb.knowledge_stores import TOKEN_SETTING, KnowledgeStores
 from heddle_knowledge.lamb.registry import RegisteredCollections, SharesOfLamb
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
 from heddle_knowledge.lazy_store import LazyStore
@@ -110,6 +111,9 @@ async def app(
                 http,
                 guarded_http,
                 registry,
+                KnowledgeStores(
+                    registry.stores, settings_of_organizations, _operators_store_server(settings)
+                ),
             )
             shares = registry.shared
         backends = Backends(
@@ -140,3 +144,14 @@ def _operators_server(settings: KnowledgeSettings) -> KnowledgeServer | None:
     if not settings.kb_url:
         return None
     return KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
+
+
+def _operators_store_server(settings: KnowledgeSettings) -> KnowledgeServer | None:
+    if not settings.lamb_stores_url:
+        return None
+    return KnowledgeServer(
+        settings.lamb_stores_url,
+        settings.lamb_stores_token.get_secret_value(),
+        name=KNOWLEDGE_STORES,
+        token_setting=TOKEN_SETTING,
+    )

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from heddle_runtime import addresses
 from heddle_runtime.egress import EgressSettings, server_address
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 NOWHERE = "none"  # not empty: an empty variable counts as not set
@@ -49,6 +49,20 @@ class KnowledgeSettings(EgressSettings):
         description="Let organisations without a server of their own use the operator's, with the "
         "operator's token: they can then name any collection of it that LAMB's registry does not "
         "give to others.",
+    )
+    lamb_stores_url: str = Field(
+        default="",
+        validation_alias=AliasChoices("HEDDLE_KNOWLEDGE_LAMB_STORES_URL", "LAMB_KB_SERVER_V2"),
+        description="Address of the server of LAMB's knowledge stores; LAMB's name, "
+        "LAMB_KB_SERVER_V2, is read as well. It serves organisations without a `knowledge_store` "
+        "in their settings, each with its own key of the embeddings' provider.",
+    )
+    lamb_stores_token: SecretStr = Field(
+        default=SecretStr(""),
+        validation_alias=AliasChoices(
+            "HEDDLE_KNOWLEDGE_LAMB_STORES_TOKEN", "LAMB_KB_SERVER_V2_TOKEN"
+        ),
+        description="The token of that server. Sent to no other.",
     )
     assistants_address: addresses.AssistantsAddress = Field(
         default=addresses.ASSISTANTS,
@@ -195,7 +209,10 @@ class KnowledgeSettings(EgressSettings):
     )
     vlm_model: str = Field(default="", description="The model, as its server calls it.")
 
-    @field_validator("embeddings_url", "kb_url", "reranker_url", "visual_search_url", "vlm_url")
+    @field_validator(
+        *("embeddings_url", "kb_url", "lamb_stores_url"),
+        *("reranker_url", "visual_search_url", "vlm_url"),
+    )
     @classmethod
     def _check_address(cls, url: str) -> str:
         return server_address(url) if url else ""

@@ -141,10 +141,11 @@ class Organization(_message.Message):
     system: _builtins.bool
     """Whether this is the operator's organisation."""
     settings_json: _builtins.str
-    """The settings, the text of one JSON object with `providers`, `knowledge_base`, `moodle`,
-    `mcp_servers`, `global_default_model`, `small_fast_model`, `assistant_defaults`, `prices` and
-    `output_hosts`, a text as `heddle.assistant.v1.Assistant.output_hosts`. `mcp_servers` has, by
-    name, objects with `url`, `token` and `pins`, as `McpServer`.
+    """The settings, the text of one JSON object with `providers`, `knowledge_base`,
+    `knowledge_store`, `moodle`, `mcp_servers`, `global_default_model`, `small_fast_model`,
+    `assistant_defaults`, `prices` and `output_hosts`, a text as
+    `heddle.assistant.v1.Assistant.output_hosts`. `mcp_servers` has, by name, objects with `url`,
+    `token` and `pins`, as `McpServer`.
     These members may also be in `setups.default`, as in LAMB; if a member is in both places, the
     outer one is used, and objects are merged. Unknown members are kept. At most 262144
     characters, nested at most 32 levels deep.
@@ -1036,8 +1037,8 @@ class ResolveSettingsRequest(_message.Message):
     is no user of the organisation, the response is empty.
     """
     without_servers: _builtins.bool
-    """Leaves `providers`, `knowledge`, `moodle` and `mcp_servers` out, for callers that need no
-    secrets.
+    """Leaves `providers`, `knowledge`, `knowledge_store`, `moodle` and `mcp_servers` out, for callers
+    that need no secrets.
     """
     def __init__(
         self,
@@ -1113,6 +1114,7 @@ class ResolveSettingsResponse(_message.Message):
     USER_ID_FIELD_NUMBER: _builtins.int
     ASSISTANT_DEFAULTS_JSON_FIELD_NUMBER: _builtins.int
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
+    KNOWLEDGE_STORE_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -1150,6 +1152,10 @@ class ResolveSettingsResponse(_message.Message):
     def mcp_servers(self) -> _containers.MessageMap[_builtins.str, Global___McpServer]:
         """Credentials of MCP servers by the name that bindings use as `credential`."""
 
+    @_builtins.property
+    def knowledge_store(self) -> Global___KnowledgeServer:
+        """The server of the organisation's knowledge stores, if it has one."""
+
     def __init__(
         self,
         *,
@@ -1164,19 +1170,24 @@ class ResolveSettingsResponse(_message.Message):
         user_id: _builtins.int | None = ...,
         assistant_defaults_json: _builtins.str = ...,
         mcp_servers: _abc.Mapping[_builtins.str, Global___McpServer] | None = ...,
+        knowledge_store: Global___KnowledgeServer | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015
+    _WhichOneofReturnType__knowledge_store: _TypeAlias = _typing.Literal["knowledge_store"]  # noqa: Y015
+    _WhichOneofArgType__knowledge_store: _TypeAlias = _typing.Literal["_knowledge_store", b"_knowledge_store"]  # noqa: Y015
     _WhichOneofReturnType__moodle: _TypeAlias = _typing.Literal["moodle"]  # noqa: Y015
     _WhichOneofArgType__moodle: _TypeAlias = _typing.Literal["_moodle", b"_moodle"]  # noqa: Y015
     _WhichOneofReturnType__user_id: _TypeAlias = _typing.Literal["user_id"]  # noqa: Y015
     _WhichOneofArgType__user_id: _TypeAlias = _typing.Literal["_user_id", b"_user_id"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__knowledge) -> _WhichOneofReturnType__knowledge | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__knowledge_store) -> _WhichOneofReturnType__knowledge_store | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__moodle) -> _WhichOneofReturnType__moodle | None: ...
     @_typing.overload
@@ -1228,6 +1239,7 @@ class ResolveCollectionsResponse(_message.Message):
 
     WITHHELD_FIELD_NUMBER: _builtins.int
     SHARED_FIELD_NUMBER: _builtins.int
+    STORES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def withheld(self) -> _containers.RepeatedCompositeFieldContainer[Global___WithheldCollection]:
         """The members of `ids` that the owner may not use. Collections that the registry does not contain
@@ -1238,19 +1250,62 @@ class ResolveCollectionsResponse(_message.Message):
     def shared(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The members of `ids` that the registry shares with the members of the organisation."""
 
+    @_builtins.property
+    def stores(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisteredStore]:
+        """The members of `ids` that are knowledge stores, whoever they belong to."""
+
     def __init__(
         self,
         *,
         withheld: _abc.Iterable[Global___WithheldCollection] | None = ...,
         shared: _abc.Iterable[_builtins.str] | None = ...,
+        stores: _abc.Iterable[Global___RegisteredStore] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["shared", b"shared", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["shared", b"shared", "stores", b"stores", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ResolveCollectionsResponse: _TypeAlias = ResolveCollectionsResponse  # noqa: Y015
+
+@_typing.final
+class RegisteredStore(_message.Message):
+    """A knowledge store of LAMB's registry."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    WITHHELD_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    EMBEDDING_VENDOR_FIELD_NUMBER: _builtins.int
+    EMBEDDING_ENDPOINT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """As in the request."""
+    withheld: _builtins.bool
+    """Whether the owner may not use it. Nothing else is told of it then."""
+    organization: _builtins.str
+    """The slug of its organisation, which is the assistant's as well."""
+    embedding_vendor: _builtins.str
+    """The provider of its embeddings. The settings of the organisation have its key."""
+    embedding_endpoint: _builtins.str
+    """Where that provider is, if not at its usual address."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        withheld: _builtins.bool = ...,
+        organization: _builtins.str = ...,
+        embedding_vendor: _builtins.str = ...,
+        embedding_endpoint: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedding_endpoint", b"embedding_endpoint", "embedding_vendor", b"embedding_vendor", "id", b"id", "organization", b"organization", "withheld", b"withheld"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisteredStore: _TypeAlias = RegisteredStore  # noqa: Y015
 
 @_typing.final
 class WithheldCollection(_message.Message):

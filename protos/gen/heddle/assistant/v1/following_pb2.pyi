@@ -41,6 +41,8 @@ class _FollowedTableEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Followe
     """The registry of knowledge bases."""
     FOLLOWED_TABLE_USAGE: _FollowedTable.ValueType  # 6
     """What assistants used in LAMB. It counts for their budgets beside what they used here."""
+    FOLLOWED_TABLE_KNOWLEDGE_STORES: _FollowedTable.ValueType  # 7
+    """The registry of knowledge stores."""
 
 class FollowedTable(_FollowedTable, metaclass=_FollowedTableEnumTypeWrapper):
     """The tables that are followed."""
@@ -59,6 +61,8 @@ FOLLOWED_TABLE_KNOWLEDGE_BASES: FollowedTable.ValueType  # 5
 """The registry of knowledge bases."""
 FOLLOWED_TABLE_USAGE: FollowedTable.ValueType  # 6
 """What assistants used in LAMB. It counts for their budgets beside what they used here."""
+FOLLOWED_TABLE_KNOWLEDGE_STORES: FollowedTable.ValueType  # 7
+"""The registry of knowledge stores."""
 Global___FollowedTable: _TypeAlias = FollowedTable  # noqa: Y015
 
 @_typing.final

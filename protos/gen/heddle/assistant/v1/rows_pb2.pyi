@@ -848,6 +848,7 @@ class RowBatch(_message.Message):
     RUBRICS_FIELD_NUMBER: _builtins.int
     KNOWLEDGE_BASES_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    KNOWLEDGE_STORES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def organizations(self) -> _containers.RepeatedCompositeFieldContainer[Global___OrganizationRow]:
         """Organisations, which are known by their slugs."""
@@ -874,6 +875,10 @@ class RowBatch(_message.Message):
     def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsageRow]:
         """Usage of imported assistants, whose key is the assistant with the connector and the model."""
 
+    @_builtins.property
+    def knowledge_stores(self) -> _containers.RepeatedCompositeFieldContainer[Global___KnowledgeStoreRow]:
+        """Knowledge stores, whose key is `store_id`."""
+
     def __init__(
         self,
         *,
@@ -883,10 +888,11 @@ class RowBatch(_message.Message):
         rubrics: _abc.Iterable[Global___RubricRow] | None = ...,
         knowledge_bases: _abc.Iterable[Global___KnowledgeBaseRow] | None = ...,
         usage: _abc.Iterable[Global___UsageRow] | None = ...,
+        knowledge_stores: _abc.Iterable[Global___KnowledgeStoreRow] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistants", b"assistants", "knowledge_bases", b"knowledge_bases", "organizations", b"organizations", "rubrics", b"rubrics", "usage", b"usage", "users", b"users"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistants", b"assistants", "knowledge_bases", b"knowledge_bases", "knowledge_stores", b"knowledge_stores", "organizations", b"organizations", "rubrics", b"rubrics", "usage", b"usage", "users", b"users"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1174,6 +1180,74 @@ class KnowledgeBaseRow(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
 
 Global___KnowledgeBaseRow: _TypeAlias = KnowledgeBaseRow  # noqa: Y015
+
+@_typing.final
+class KnowledgeStoreRow(_message.Message):
+    """One row of the registry of knowledge stores, which are collections at a knowledge-store server."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    STORE_ID_FIELD_NUMBER: _builtins.int
+    OWNER_EMAIL_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    IS_SHARED_FIELD_NUMBER: _builtins.int
+    EMBEDDING_VENDOR_FIELD_NUMBER: _builtins.int
+    EMBEDDING_MODEL_FIELD_NUMBER: _builtins.int
+    EMBEDDING_ENDPOINT_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    """The number, which only the database uses."""
+    organization: _builtins.str
+    """The slug of the organisation."""
+    store_id: _builtins.str
+    """The identifier that assistants and the knowledge-store server use."""
+    owner_email: _builtins.str
+    """The owner's e-mail address."""
+    name: _builtins.str
+    """The name."""
+    description: _builtins.str
+    """What it is for."""
+    is_shared: _builtins.bool
+    """Whether others of the organisation may use it."""
+    embedding_vendor: _builtins.str
+    """The provider of its embeddings, whose key in the organisation's settings searches need."""
+    embedding_model: _builtins.str
+    """The model of its embeddings."""
+    embedding_endpoint: _builtins.str
+    """Where that provider is, if not at its usual address."""
+    created_at: _builtins.int
+    """When it was created, in seconds since 1970."""
+    updated_at: _builtins.int
+    """When it was changed last, in seconds since 1970."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.int = ...,
+        organization: _builtins.str = ...,
+        store_id: _builtins.str = ...,
+        owner_email: _builtins.str = ...,
+        name: _builtins.str = ...,
+        description: _builtins.str | None = ...,
+        is_shared: _builtins.bool = ...,
+        embedding_vendor: _builtins.str = ...,
+        embedding_model: _builtins.str = ...,
+        embedding_endpoint: _builtins.str = ...,
+        created_at: _builtins.int = ...,
+        updated_at: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_description", b"_description", "description", b"description"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_description", b"_description", "created_at", b"created_at", "description", b"description", "embedding_endpoint", b"embedding_endpoint", "embedding_model", b"embedding_model", "embedding_vendor", b"embedding_vendor", "id", b"id", "is_shared", b"is_shared", "name", b"name", "organization", b"organization", "owner_email", b"owner_email", "store_id", b"store_id", "updated_at", b"updated_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__description: _TypeAlias = _typing.Literal["description"]  # noqa: Y015
+    _WhichOneofArgType__description: _TypeAlias = _typing.Literal["_description", b"_description"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
+
+Global___KnowledgeStoreRow: _TypeAlias = KnowledgeStoreRow  # noqa: Y015
 
 @_typing.final
 class ImportRowsResponse(_message.Message):

@@ -7,6 +7,7 @@ from heddle_runtime.email_address import canonical_email
 from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import select
 
+from heddle_assistants.accounts.knowledge_stores import KnowledgeStores
 from heddle_assistants.accounts.organizations import COLUMNS, Organization
 from heddle_assistants.accounts.resolution import knowledge_server
 from heddle_assistants.database.engine import Database
@@ -23,6 +24,7 @@ class Collections:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.stores = KnowledgeStores(database)
 
     async def resolved(
         self, ids: Iterable[str], owner: str, organization: str

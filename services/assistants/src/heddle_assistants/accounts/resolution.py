@@ -14,6 +14,9 @@ _DEFAULTS = "assistant_defaults"
 # LAMB's name of a provider, where its connector is called otherwise.
 _LAMBS = {"google": "banana_img"}
 _MCP = "mcp_servers"
+STORE = "knowledge_store"
+PROVIDERS = "providers."
+"""Begins the names of providers among `servers`."""
 _NO = {"false", "0", "no", "off", ""}
 _SECRET_FIELDS = ("api_key", "token")
 _ADDRESS_FIELDS = ("base_url", "url")
@@ -51,6 +54,8 @@ def _add_servers(response: pb.ResolveSettingsResponse, setup: Mapping[str, Any])
             response.providers[_text(connector)].CopyFrom(_provider(provider))
     if knowledge := _knowledge(setup):
         response.knowledge.CopyFrom(knowledge)
+    if store := _server(_object(setup, STORE)):
+        response.knowledge_store.CopyFrom(store)
     if moodle := _moodle(_object(setup, "moodle")):
         response.moodle.CopyFrom(moodle)
     for name, mcp_server in _object(setup, _MCP).items():
@@ -87,10 +92,12 @@ def only_prices(config: Config) -> Config:
 def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, str]]:
     """Yield a name, an address and a secret for each server that is set up."""
     raw_settings: dict[str, Any] = {
-        f"providers.{name}": p for name, p in settings.providers.items()
+        f"{PROVIDERS}{name}": p for name, p in settings.providers.items()
     }
     if settings.HasField("knowledge"):
         raw_settings["knowledge_base"] = settings.knowledge
+    if settings.HasField("knowledge_store"):
+        raw_settings[STORE] = settings.knowledge_store
     if settings.HasField("moodle"):
         raw_settings["moodle"] = settings.moodle
     raw_settings |= {f"{_MCP}.{name}": server for name, server in settings.mcp_servers.items()}
@@ -133,7 +140,10 @@ def _provider(provider: Mapping[str, Any]) -> pb.Provider:
 
 
 def _knowledge(setup: Mapping[str, Any]) -> pb.KnowledgeServer | None:
-    knowledge = {**_object(setup, "knowledge_base"), **_object(setup, "kb_server")}
+    return _server({**_object(setup, "knowledge_base"), **_object(setup, "kb_server")})
+
+
+def _server(knowledge: Mapping[str, Any]) -> pb.KnowledgeServer | None:
     url = _first(knowledge, "server_url", "url").rstrip("/")
     token = _first(knowledge, "api_token", "api_key", "token")
     return pb.KnowledgeServer(url=url, token=token) if url else None

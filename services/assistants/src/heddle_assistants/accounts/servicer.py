@@ -219,7 +219,14 @@ class AccountServicer(SignInServicer):
         """Tell which collections an assistant may not use, and which LAMB shares."""
         require_service(caller().identity)
         checks.check_collections(request)
-        return await self._collections.resolved(request.ids, request.owner, request.organization)
+        response = await self._collections.resolved(
+            request.ids, request.owner, request.organization
+        )
+        stores = await self._collections.stores.among(
+            request.ids, request.owner, request.organization
+        )
+        response.stores.extend(stores)
+        return response
 
 
 def _with_canonical_user(key: pb.Key) -> pb.Key:

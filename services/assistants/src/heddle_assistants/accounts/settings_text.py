@@ -9,7 +9,14 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.host_lists import host_problems
 
 from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
-from heddle_assistants.accounts.resolution import output_hosts_setting, prices, resolved, servers
+from heddle_assistants.accounts.resolution import (
+    PROVIDERS,
+    STORE,
+    output_hosts_setting,
+    prices,
+    resolved,
+    servers,
+)
 from heddle_assistants.accounts.secret_members import (
     MASK,
     Config,
@@ -86,9 +93,18 @@ def _refuse_moves(settings: Config, stored: Config) -> None:
     change moved, says nothing about this one.
     """
     before, after = _reached(stored), _reached(put_back(settings, stored))
+    address, former = (reached.get(STORE, ("", ""))[0] for reached in (after, before))
+    store_moves = address not in ("", former)
     for name, (_, secret) in _reached(settings).items():
-        if secret == MASK and after.get(name) != before.get(name):
+        if secret != MASK:
+            continue
+        if after.get(name) != before.get(name):
             raise wrong(f"changes the address of {name!r}: give its secret anew")
+        if store_moves and name.startswith(PROVIDERS):
+            raise wrong(
+                f"changes the address of {STORE!r}, which gets the keys of providers: give the "
+                f"secret of {name!r} anew"
+            )
 
 
 def _reached(config: Config) -> dict[str, tuple[str, str]]:

@@ -231,6 +231,27 @@ knowledge_bases = Table(
 )
 """LAMB's registry; `kb_id` is what assistants and the knowledge base server call one."""
 
+knowledge_stores = Table(
+    "knowledge_stores",
+    metadata,
+    # Made of `store_id`, because LAMB has no numbers for them.
+    Column("id", Identifier, primary_key=True, autoincrement=False),
+    Column("store_id", Text, nullable=False, unique=True),
+    _of_organization(),
+    Column("owner_email", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("description", Text),
+    _flag("is_shared"),
+    _text("embedding_vendor"),
+    _text("embedding_model"),
+    _text("embedding_endpoint"),
+    _at("created_at"),
+    _at("updated_at"),
+    Index(None, "organization_id", "id"),
+    Index(None, "owner_email", "id"),
+)
+"""LAMB's registry; `store_id` is what assistants and the knowledge-store server call one."""
+
 api_keys = Table(
     "api_keys",
     metadata,

@@ -25,6 +25,7 @@ TABLES: Mapping["pb.FollowedTable.ValueType", str] = {
     pb.FOLLOWED_TABLE_RUBRICS: "rubrics",
     pb.FOLLOWED_TABLE_KNOWLEDGE_BASES: "knowledge_bases",
     pb.FOLLOWED_TABLE_USAGE: "usage",
+    pb.FOLLOWED_TABLE_KNOWLEDGE_STORES: "knowledge_stores",
 }
 """The names of the tables, which are also those of the fields of `RowBatch`."""
 GONE = "gone"

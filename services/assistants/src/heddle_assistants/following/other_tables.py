@@ -1,4 +1,4 @@
-"""Applying changes of users, rubrics and the registry of knowledge bases."""
+"""Applying changes of users, rubrics and the registries of knowledge bases and stores."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,12 @@ from sqlalchemy import Column, RowMapping, Table, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.checks import ROLES
-from heddle_assistants.database.schema import knowledge_bases, rubrics, users
+from heddle_assistants.database.schema import (
+    knowledge_bases,
+    knowledge_stores,
+    rubrics,
+    users,
+)
 from heddle_assistants.following.applied_rows import Draft
 
 _ORGANIZATION = "organization"
@@ -40,6 +45,14 @@ FOLLOWED = {
         knowledge_bases,
         knowledge_bases.c.kb_id,
         ("owner_email", "name", "description", "is_shared"),
+    ),
+    "knowledge_stores": Followed(
+        knowledge_stores,
+        knowledge_stores.c.store_id,
+        (
+            *("owner_email", "name", "description", "is_shared"),
+            *("embedding_vendor", "embedding_model", "embedding_endpoint"),
+        ),
     ),
 }
 

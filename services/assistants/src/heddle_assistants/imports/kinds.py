@@ -6,7 +6,13 @@ from typing import Any
 
 from sqlalchemy import Column, Table
 
-from heddle_assistants.database.schema import assistants, knowledge_bases, rubrics, users
+from heddle_assistants.database.schema import (
+    assistants,
+    knowledge_bases,
+    knowledge_stores,
+    rubrics,
+    users,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +42,10 @@ KINDS = (
     ),
     Kind("rubrics", rubrics, rubrics.c.rubric_id, (rubrics.c.rubric_id,)),
     Kind("knowledge_bases", knowledge_bases, knowledge_bases.c.kb_id, (knowledge_bases.c.kb_id,)),
+    Kind(
+        "knowledge_stores",
+        knowledge_stores,
+        knowledge_stores.c.store_id,
+        (knowledge_stores.c.store_id,),
+    ),
 )

@@ -24,7 +24,10 @@ from heddle_knowledge.errors import (
 )
 
 CONFIGURATION_ERROR = "KB configuration error:"
-NO_COLLECTION = "the knowledge-base server has no such collection (404)"
+KNOWLEDGE_BASES = "the knowledge-base server"
+KNOWLEDGE_STORES = "the knowledge-store server"
+NO_COLLECTION = f"{KNOWLEDGE_BASES} has no such collection (404)"
+_MOST_RESULTS = 100  # of a server of knowledge stores
 _LONGEST_ID = 256
 _MAX_DIGITS = 9  # a number of int32
 _MAX_SIMILARITY = 1e9
@@ -52,6 +55,10 @@ class KnowledgeServer:
     token: str = field(repr=False)
     guarded: bool = False
     """Whether it is an organisation's, which may not name every address."""
+    name: str = KNOWLEDGE_BASES
+    """As messages call it."""
+    token_setting: str = ""
+    """Where its token is set, if messages shall name that."""
 
 
 async def query_collection(
@@ -76,22 +83,62 @@ async def query_collection(
         CollectionNotFoundError: The server has no such collection.
         BackendUnavailableError: The server does not answer, or is broken.
     """
-    url = f"{server.url}/collections/{_segment(collection)}/query"
     parameters = {"plugin_name": "parent_child_query"} if sections else None
+    return await _query(http, server, collection, {**body, "plugin_params": {}}, parameters)
+
+
+async def query_store(
+    http: httpx.AsyncClient,
+    server: KnowledgeServer,
+    store: str,
+    body: Mapping[str, Any],
+    credentials: Mapping[str, str],
+) -> list[pb.Passage]:
+    """Search one knowledge store of a server, likewise.
+
+    Args:
+        http: Must not follow redirects.
+        server: A server of knowledge stores.
+        store: Its identifier.
+        body: `query_text`, `top_k` and `threshold`, which the server does not know.
+        credentials: `api_key` and `api_endpoint` of the provider of embeddings. No message repeats
+            them.
+
+    Raises:
+        BackendError: As of `query_collection`.
+        CollectionNotFoundError: As of `query_collection`.
+        BackendUnavailableError: As of `query_collection`.
+    """
+    request = {
+        "query_text": body["query_text"],
+        "top_k": min(body["top_k"], _MOST_RESULTS),
+        "embedding_credentials": dict(credentials),
+    }
+    passages = await _query(http, server, store, request)
+    least = body["threshold"]
+    return [each for each in passages if each.similarity >= least] if least else passages
+
+
+async def _query(
+    http: httpx.AsyncClient,
+    server: KnowledgeServer,
+    collection: str,
+    body: Mapping[str, Any],
+    parameters: Mapping[str, str] | None = None,
+) -> list[pb.Passage]:
+    url = f"{server.url}/collections/{_segment(collection)}/query"
     headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
-    request = http.build_request(
-        "POST", url, params=parameters, headers=headers, json={**body, "plugin_params": {}}
-    )
+    request = http.build_request("POST", url, params=parameters, headers=headers, json=body)
     try:
-        status, answer = await exchange(http, request, "the knowledge-base server")
+        status, answer = await exchange(http, request, server.name)
     except MisplacedServerError as error:
         raise BackendError(f"{CONFIGURATION_ERROR} {error}") from None
     except RemoteUnavailableError as error:
         raise BackendUnavailableError(str(error)) from error
     except RemoteError as error:
         raise BackendError(str(error)) from error
-    _refuse_failure(status)
-    return list(_passages(_hits(answer), server.url))
+    _refuse_failure(status, server)
+    return list(_passages(_hits(answer, server.name), server.url))
 
 
 def _segment(collection: str) -> str:
@@ -103,19 +150,20 @@ def _segment(collection: str) -> str:
     return quote(collection, safe="", errors="replace")
 
 
-def _refuse_failure(status: int) -> None:
+def _refuse_failure(status: int, server: KnowledgeServer) -> None:
     if status < HTTPStatus.BAD_REQUEST:
         return
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        remedy = f"; correct {server.token_setting}" if server.token_setting else ""
         raise BackendError(
-            f"{CONFIGURATION_ERROR} the knowledge-base server refuses the token ({status})"
+            f"{CONFIGURATION_ERROR} {server.name} refuses the token ({status}){remedy}"
         )
     if status == HTTPStatus.NOT_FOUND:
-        raise CollectionNotFoundError(NO_COLLECTION)
-    raise BackendError(f"the knowledge-base server refuses the query ({status})")
+        raise CollectionNotFoundError(f"{server.name} has no such collection (404)")
+    raise BackendError(f"{server.name} refuses the query ({status})")
 
 
-def _hits(answer: bytes) -> list[Any]:
+def _hits(answer: bytes, server: str) -> list[Any]:
     try:
         body = json.loads(answer)
         if b"\\u" in answer:  # may escape half a character, which no Protobuf text can contain
@@ -125,7 +173,7 @@ def _hits(answer: bytes) -> list[Any]:
             return hits
     except (ValueError, AttributeError, RecursionError):
         pass  # as for a list that is none
-    raise BackendError("the knowledge-base server's answer cannot be read")
+    raise BackendError(f"{server}'s answer cannot be read")
 
 
 def _passages(hits: list[Any], url: str) -> Iterator[pb.Passage]:

@@ -1,6 +1,6 @@
 """Whose collections are and with whom they are shared, by the registry imported from LAMB."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -62,6 +62,23 @@ class RegisteredCollections:
             for each in response.withheld
             if _origin(each.server_url or self._operators) == origin
         }
+
+    async def stores(
+        self, owner: Owner, collections: Collection[str]
+    ) -> Mapping[str, pb.RegisteredStore]:
+        """Return those of some collections that are LAMB's knowledge stores, by identifier.
+
+        The operator has none: they are searched with the key of an organisation.
+
+        Raises:
+            HeddleError: The account service does not answer.
+        """
+        if not owner.name and not owner.organization:
+            return {}
+        request = pb.ResolveCollectionsRequest(
+            ids=collections, owner=owner.name, organization=owner.organization
+        )
+        return {each.id: each for each in (await self._response(request)).stores}
 
     async def _response(
         self, request: pb.ResolveCollectionsRequest

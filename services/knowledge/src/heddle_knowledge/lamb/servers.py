@@ -1,11 +1,13 @@
 """Finds the knowledge-base server of an owner, and searches its collections."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import structlog
+from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.egress import server_address
 from heddle_runtime.errors import HeddleError
@@ -23,7 +25,9 @@ from heddle_knowledge.lamb.client import (
     NO_COLLECTION,
     KnowledgeServer,
     query_collection,
+    query_store,
 )
+from heddle_knowledge.lamb.knowledge_stores import KnowledgeStores
 
 log = structlog.get_logger(__name__)
 ServerOf = Callable[[Owner], Awaitable[KnowledgeServer | None]]
@@ -37,7 +41,10 @@ async def none_withheld(*_: object) -> Collection[str]:
     return ()
 
 
-_NO_SERVER = "set knowledge_base in the organisation's settings, or HEDDLE_KNOWLEDGE_KB_URL for all"
+_NO_SERVER = (
+    "set knowledge_base in the organisation's settings, or HEDDLE_KNOWLEDGE_KB_URL for all; "
+    "knowledge stores of LAMB are known after `heddle import-lamb`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,8 @@ class KnowledgeServers:
     guarded_http: httpx.AsyncClient
     """For servers that organisations name."""
     withheld_at: WithheldAt = none_withheld
+    stores: KnowledgeStores | None = None
+    """LAMB's knowledge stores, if there is a registry."""
 
     async def search(
         self,
@@ -117,16 +126,35 @@ class KnowledgeServers:
             CollectionNotFoundError: It has no such collection, or none is configured and the
                 collection is `missing` here.
         """
+        names = together if collection in together else (collection,)
+        store = await self._store(owner, collection, names)
+        if store is not None and not store.withheld:
+            return await self._search_store(store, body)
         server = await self._server(owner)
         if server is None:
             kind = CollectionNotFoundError if missing else BackendError
             message = f"{CONFIGURATION_ERROR} {missing}no knowledge-base server is configured"
             raise kind(message) from BackendError(_NO_SERVER)
-        names = together if collection in together else (collection,)
-        if collection in await self._withheld(owner, server, names):
+        if store is not None or collection in await self._withheld(owner, server, names):
             raise CollectionNotFoundError(NO_COLLECTION)
         http = self.guarded_http if server.guarded else self.http
         return await query_collection(http, server, collection, body, sections=sections)
+
+    async def _store(
+        self, owner: Owner, collection: str, collections: Sequence[str]
+    ) -> account_pb2.RegisteredStore | None:
+        if self.stores is None:
+            return None
+        with _available("the organisation's settings cannot be had at the moment"):
+            return (await self.stores.registered(owner, collections)).get(collection)
+
+    async def _search_store(
+        self, store: account_pb2.RegisteredStore, body: Mapping[str, Any]
+    ) -> list[pb.Passage]:
+        assert self.stores is not None  # noqa: S101 - it found the store
+        server, credentials = await self.stores.target(store)
+        http = self.guarded_http if server.guarded else self.http
+        return await query_store(http, server, store.id, body, credentials)
 
     async def _server(self, owner: Owner) -> KnowledgeServer | None:
         try:
@@ -141,10 +169,15 @@ class KnowledgeServers:
     async def _withheld(
         self, owner: Owner, server: KnowledgeServer, collections: Sequence[str]
     ) -> Collection[str]:
-        try:
+        with _available("whose collections these are cannot be told at the moment"):
             return await self.withheld_at(owner, server, collections)
-        except HeddleError as error:
-            log.error("collections' owners cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
-            raise BackendUnavailableError(
-                f"{CONFIGURATION_ERROR} whose collections these are cannot be told at the moment"
-            ) from None
+
+
+@contextmanager
+def _available(otherwise: str) -> Iterator[None]:
+    """Report that the account service does not answer."""
+    try:
+        yield
+    except HeddleError as error:
+        log.error("collections' owners cannot be had", reason=error.reason)  # noqa: TRY400 - the other service is at fault
+        raise BackendUnavailableError(f"{CONFIGURATION_ERROR} {otherwise}") from None

@@ -1,0 +1,58 @@
+"""LAMB's registry of knowledge stores: who may search each of them, and what searches need."""
+
+from collections.abc import Iterable
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.email_address import canonical_email
+from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from sqlalchemy import select
+
+from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import knowledge_stores, organizations
+from heddle_assistants.repository.organizations import organization_of
+
+_REGISTERED = select(
+    knowledge_stores.c.store_id,
+    organizations.c.slug,
+    knowledge_stores.c.owner_email,
+    knowledge_stores.c.is_shared,
+    knowledge_stores.c.embedding_vendor,
+    knowledge_stores.c.embedding_endpoint,
+).join(organizations, knowledge_stores.c.organization_id == organizations.c.id)
+
+
+class KnowledgeStores:
+    """Looks knowledge stores up."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def among(
+        self, ids: Iterable[str], owner: str, organization: str
+    ) -> list[pb.RegisteredStore]:
+        """Return those of `ids` that are knowledge stores, in the order of their ids.
+
+        Args:
+            ids: What an assistant calls collections.
+            owner: The assistant's owner; empty if it has none.
+            organization: The slug of the assistant's organisation; if empty, the owner's.
+        """
+        owner = canonical_email(owner)
+        known = {each for each in ids if "\0" not in each}  # which PostgreSQL does not compare
+        query = _REGISTERED.where(knowledge_stores.c.store_id.in_(known))
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(query.order_by(knowledge_stores.c.store_id))).all()
+            if rows and not organization:
+                organization = await organization_of(connection, owner) or ""
+        home = organization or DEFAULT_ORGANIZATION
+        return [
+            pb.RegisteredStore(
+                id=identifier,
+                organization=slug,
+                embedding_vendor=vendor,
+                embedding_endpoint=endpoint,
+            )
+            if slug == home and (shared or (owner and whose == owner))
+            else pb.RegisteredStore(id=identifier, withheld=True)
+            for identifier, slug, whose, shared, vendor, endpoint in rows
+        ]
