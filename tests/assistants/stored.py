@@ -7,13 +7,14 @@ from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import (
     assistants,
     knowledge_bases,
+    knowledge_stores,
     organizations,
     originals,
     rubrics,
     usage,
     users,
 )
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, func, insert, select
 
 LEGACY = {
     "connector": "openai",
@@ -107,6 +108,36 @@ async def keep_collection(
     }
     async with database.writing() as connection:
         await connection.execute(insert(knowledge_bases).values(values))
+
+
+async def keep_store(
+    database: Database,
+    identifier: str,
+    *,
+    organization: str = "uni",
+    owner: str = "ada@uni.example",
+    shared: bool = False,
+    vendor: str = "openai",
+    endpoint: str = "",
+) -> None:
+    """Keep a knowledge store of LAMB's registry, of Ada's unless said otherwise."""
+    async with database.reading() as connection:
+        count = await connection.scalar(select(func.count()).select_from(knowledge_stores))
+    values = {
+        "id": (count or 0) + 1,
+        "organization_id": await keep_organization(database, organization),
+        "store_id": identifier,
+        "owner_email": owner,
+        "name": "Optics",
+        "is_shared": shared,
+        "embedding_vendor": vendor,
+        "embedding_model": "small",
+        "embedding_endpoint": endpoint,
+        "created_at": 1,
+        "updated_at": 1,
+    }
+    async with database.writing() as connection:
+        await connection.execute(insert(knowledge_stores).values(values))
 
 
 async def keep_usage(database: Database, identifier: str) -> None:

@@ -26,6 +26,8 @@ class Accounts(pb_grpc.AccountServiceServicer):
     """Of owners."""
     withheld: list[pb.WithheldCollection] = field(default_factory=list)
     """From everybody."""
+    stores: list[pb.RegisteredStore] = field(default_factory=list)
+    """Their organisations alone may search them."""
     failure: HeddleError | None = None
     asked: list[str] = field(default_factory=list)
     asked_collections: list[pb.ResolveCollectionsRequest] = field(default_factory=list)
@@ -61,7 +63,13 @@ class Accounts(pb_grpc.AccountServiceServicer):
         if self.failure is not None:
             raise self.failure
         found = [each for each in self.withheld if each.id in request.ids]
-        return pb.ResolveCollectionsResponse(withheld=found)
+        home = request.organization or self.owners.get(request.owner, "")
+        stores = [
+            each if each.organization == home else pb.RegisteredStore(id=each.id, withheld=True)
+            for each in self.stores
+            if each.id in request.ids
+        ]
+        return pb.ResolveCollectionsResponse(withheld=found, stores=stores)
 
 
 @asynccontextmanager

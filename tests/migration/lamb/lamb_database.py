@@ -47,6 +47,13 @@ REGISTRY = """(
     owner_user_id INTEGER NOT NULL, organization_id INTEGER NOT NULL,
     is_shared BOOLEAN DEFAULT FALSE, metadata JSON, created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL)"""
+STORES = """(
+    id TEXT PRIMARY KEY, organization_id INTEGER NOT NULL, name TEXT NOT NULL, description TEXT,
+    owner_user_id INTEGER NOT NULL, is_shared INTEGER DEFAULT 0, chunking_strategy TEXT NOT NULL,
+    chunking_params TEXT, embedding_vendor TEXT NOT NULL, embedding_model TEXT NOT NULL,
+    embedding_endpoint TEXT, vector_db_backend TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'active', created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL, UNIQUE (organization_id, name))"""
 PRICING = """(
     id INTEGER PRIMARY KEY AUTOINCREMENT, provider TEXT NOT NULL, model_name TEXT NOT NULL,
     input_per_1m REAL NOT NULL DEFAULT 0, output_per_1m REAL NOT NULL DEFAULT 0, notes TEXT,
@@ -78,6 +85,8 @@ TODAY = {
     "rubrics": RUBRICS,
     "kb_registry": REGISTRY,
 }
+NEWEST = {**TODAY, "knowledge_stores": STORES}
+"""With the registry of LAMB's newest server."""
 METERED = {
     **TODAY,
     "model_pricing": PRICING,
@@ -103,6 +112,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "assistant_shares": {"shared_with_user_id": 1},
     "rubrics": {"organization_id": 1, "owner_email": "ana@example.org", "title": "Essay"},
     "kb_registry": {"organization_id": 1, "owner_user_id": 1},
+    "knowledge_stores": {
+        "organization_id": 1,
+        "owner_user_id": 1,
+        "chunking_strategy": "simple",
+        "embedding_vendor": "openai",
+        "embedding_model": "text-embedding-3-small",
+        "vector_db_backend": "chromadb",
+    },
     "model_pricing": {},
     "assistant_usage_totals": {},
     "assistant_quota_alerts": {},

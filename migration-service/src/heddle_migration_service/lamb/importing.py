@@ -151,6 +151,8 @@ class _Run:
 
     async def rows(self, kind: Kind) -> Responses:
         """Import the rows of one table."""
+        if kind.is_recent and not await self._tables.columns(kind.source):
+            return
         progress = pb.Progress(total=await self._tables.count(kind.source))
         yield pb.ImportLambResponse(table=kind.source, progress=progress)
         names: dict[str, list[Message]] = defaultdict(list)

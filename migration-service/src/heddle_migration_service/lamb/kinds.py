@@ -54,6 +54,8 @@ class Kind:
     """Returns what Heddle would store of some rows."""
     strays: Callable[[LambTables], Awaitable[list[pb.Finding]]] | None = None
     """Reports rows of other tables that belong to rows which do not exist."""
+    is_recent: bool = False
+    """Whether most versions of LAMB lack the table. Then the report does not mention it."""
 
     def batch(self, rows: Sequence[Message]) -> rows_pb2.RowBatch:
         """Return what rows are sent in."""

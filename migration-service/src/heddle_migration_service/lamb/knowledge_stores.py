@@ -95,5 +95,11 @@ def _member(value: object, name: str) -> object:
 
 
 KNOWLEDGE_STORES = Kind(
-    TABLE, _COLUMNS, "knowledge_stores", rows_pb2.KnowledgeStoreRow, ("store_id",), _drafts
+    TABLE,
+    _COLUMNS,
+    "knowledge_stores",
+    rows_pb2.KnowledgeStoreRow,
+    ("store_id",),
+    _drafts,
+    is_recent=True,
 )

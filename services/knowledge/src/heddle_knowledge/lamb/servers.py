@@ -154,7 +154,16 @@ class KnowledgeServers:
         assert self.stores is not None  # noqa: S101 - it found the store
         server, credentials = await self.stores.target(store)
         http = self.guarded_http if server.guarded else self.http
-        return await query_store(http, server, store.id, body, credentials)
+        try:
+            return await query_store(http, server, store.id, body, credentials)
+        except BackendUnavailableError as error:
+            if not (credentials["api_key"] and _has_answered(error)):
+                raise
+            place = f"providers.{store.embedding_vendor}.api_key"
+            raise BackendUnavailableError(
+                f"{error} If it goes on, check {place} in the organisation's settings: the server "
+                "embeds the question with this key."
+            ) from error
 
     async def _server(self, owner: Owner) -> KnowledgeServer | None:
         try:
@@ -171,6 +180,11 @@ class KnowledgeServers:
     ) -> Collection[str]:
         with _available("whose collections these are cannot be told at the moment"):
             return await self.withheld_at(owner, server, collections)
+
+
+def _has_answered(error: BackendUnavailableError) -> bool:
+    """Return whether a server has answered that it failed: then no connection failed before."""
+    return error.__cause__ is not None and error.__cause__.__cause__ is None
 
 
 @contextmanager
