@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
 from heddle_knowledge.audit import AuditOutbox
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
@@ -18,9 +20,31 @@ from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.uploads.ingestion_queue import DEFAULT_LIMITS, IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.servicer import FileServicer
+from heddle_knowledge.uploads.sources import Sources
+from heddle_knowledge.web.fetching import WebDocuments
+from heddle_knowledge.web.transcripts import Transcripts
+from heddle_runtime.egress import Egress, Network
 from heddle_runtime.grants import GrantVerifier
+from heddle_runtime.guarded_http import new_client
 from heddle_runtime.server import Binding, bind
 from integration.browser import browser
+
+
+@dataclass(frozen=True)
+class Web:
+    """Which private networks documents may be fetched from, how slowly, and where YouTube is."""
+
+    networks: tuple[Network, ...] = ()
+    seconds: float = 30.0
+    youtube: str = "http://youtube.invalid"
+
+    def sources(self, guarded: httpx.AsyncClient) -> Sources:
+        """Return what reads attached files."""
+        documents = WebDocuments(guarded, self.seconds)
+        return Sources(documents, Transcripts(documents, self.youtube))
+
+
+NOWHERE = Web()
 
 
 def opening(store: KnowledgeStore) -> Callable[[], Awaitable[KnowledgeStore]]:
@@ -59,11 +83,13 @@ async def knowledge_and_files(
     uploads: Path,
     limits: QueueLimits = DEFAULT_LIMITS,
     shares: SharesOfLamb = none_shared,
+    web: Web = NOWHERE,
 ) -> AsyncIterator[list[Binding]]:
     """Yield the knowledge service and the file service over a store, in their order."""
     opened = opening(store)
     async with (
-        IngestionQueue(uploads, opened, limits) as queue,
+        new_client(5.0, Egress(web.networks)) as guarded,
+        IngestionQueue(uploads, opened, web.sources(guarded), limits) as queue,
         browser() as http,
         aclosing(QueryWorkers()) as queries,
     ):

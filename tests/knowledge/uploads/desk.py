@@ -19,7 +19,7 @@ from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
 from heddle_runtime.server import Binding, running
-from knowledge.opening import knowledge_and_files
+from knowledge.opening import NOWHERE, Web, knowledge_and_files
 from tools_service.serving import SETTINGS
 
 PEOPLE = {
@@ -101,14 +101,16 @@ class Desk:
 
 
 @asynccontextmanager
-async def serving(root: Path, limits: QueueLimits = DEFAULT_LIMITS) -> AsyncIterator[Desk]:
+async def serving(
+    root: Path, limits: QueueLimits = DEFAULT_LIMITS, web: Web = NOWHERE
+) -> AsyncIterator[Desk]:
     embedder = SlowEmbedder()
 
     @asynccontextmanager
     async def app() -> AsyncIterator[list[Binding]]:
         async with (
             open_store(root, embedder) as store,
-            knowledge_and_files(store, root / "uploads", limits) as services,
+            knowledge_and_files(store, root / "uploads", limits, web) as services,
         ):
             yield services
 

@@ -40,6 +40,9 @@ from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.servicer import FileServicer
+from heddle_knowledge.uploads.sources import Sources
+from heddle_knowledge.web.fetching import WebDocuments
+from heddle_knowledge.web.transcripts import Transcripts
 
 
 @asynccontextmanager
@@ -61,6 +64,7 @@ async def app(
         guarded_http = await resources.enter_async_context(
             new_client(seconds, Egress(settings.private_networks))
         )
+        web = WebDocuments(guarded_http)
         store = await resources.enter_async_context(
             LazyStore(
                 get_vectordb(settings),
@@ -79,6 +83,7 @@ async def app(
             IngestionQueue(
                 settings.data_dir / "uploads",
                 store.get,
+                Sources(web, Transcripts(web, settings.youtube_url)),
                 QueueLimits(settings.max_queued_files, settings.max_queued_files_per_organization),
             )
         )

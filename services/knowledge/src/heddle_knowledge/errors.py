@@ -52,6 +52,10 @@ class UnreadableDocumentError(KnowledgeError, ValueError):
     """No text can be taken from a document: wrong type, damaged, encrypted, empty or too large."""
 
 
+class FetchError(KnowledgeError):
+    """A document cannot be fetched from the server that a user names."""
+
+
 class BusyError(KnowledgeError):
     """Too much work waits already; a later attempt may succeed."""
 

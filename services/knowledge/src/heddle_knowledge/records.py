@@ -19,7 +19,7 @@ LAMBS = "lamb"
 """The value of `SHARES`."""
 
 Mode = Literal["hybrid", "vector", "text"]
-Stage = Literal["parsing", "drawing", "recognising", "embedding", "relating", "saving"]
+Stage = Literal["fetching", "parsing", "drawing", "recognising", "embedding", "relating", "saving"]
 Fusion = Literal["convex", "reciprocal_rank"]
 Reranking = Literal["none", "late_interaction", "model"]
 Sharing = Literal["private", "organization", "everyone"]

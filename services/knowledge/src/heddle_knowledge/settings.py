@@ -119,6 +119,11 @@ class KnowledgeSettings(EgressSettings):
     max_queued_files_per_organization: int = Field(
         default=5_000, ge=1, description="Such files of one organisation."
     )
+    youtube_url: str = Field(
+        default="https://www.youtube.com",
+        description="Address of the server that transcripts of YouTube videos come from: YouTube, "
+        "or one that answers as it does.",
+    )
     embeddings: Place | None = Field(
         default=None, description="Where embeddings come from: local or cloud."
     )
@@ -210,7 +215,7 @@ class KnowledgeSettings(EgressSettings):
     vlm_model: str = Field(default="", description="The model, as its server calls it.")
 
     @field_validator(
-        *("embeddings_url", "kb_url", "lamb_stores_url"),
+        *("embeddings_url", "kb_url", "lamb_stores_url", "youtube_url"),
         *("reranker_url", "visual_search_url", "vlm_url"),
     )
     @classmethod

@@ -22,6 +22,40 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _FileSource:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FileSourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FileSource.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FILE_SOURCE_UNSPECIFIED: _FileSource.ValueType  # 0
+    """`FILE_SOURCE_CONTENT`."""
+    FILE_SOURCE_CONTENT: _FileSource.ValueType  # 1
+    """The content of the file."""
+    FILE_SOURCE_WEB: _FileSource.ValueType  # 2
+    """The document at `uri`, for example a web page, in place of the content of the file. The service
+    fetches it at each ingestion, with at most 5 redirections, 30 MiB and 30 seconds. It connects
+    to public addresses only, and to the networks that the operator allows.
+    """
+    FILE_SOURCE_TRANSCRIPT: _FileSource.ValueType  # 3
+    """The transcript of the YouTube video at `uri`, fetched in the same way."""
+
+class FileSource(_FileSource, metaclass=_FileSourceEnumTypeWrapper):
+    """What the ingestion of a file reads."""
+
+FILE_SOURCE_UNSPECIFIED: FileSource.ValueType  # 0
+"""`FILE_SOURCE_CONTENT`."""
+FILE_SOURCE_CONTENT: FileSource.ValueType  # 1
+"""The content of the file."""
+FILE_SOURCE_WEB: FileSource.ValueType  # 2
+"""The document at `uri`, for example a web page, in place of the content of the file. The service
+fetches it at each ingestion, with at most 5 redirections, 30 MiB and 30 seconds. It connects
+to public addresses only, and to the networks that the operator allows.
+"""
+FILE_SOURCE_TRANSCRIPT: FileSource.ValueType  # 3
+"""The transcript of the YouTube video at `uri`, fetched in the same way."""
+Global___FileSource: _TypeAlias = FileSource  # noqa: Y015
+
 class _AttachmentStatus:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -182,6 +216,9 @@ class AttachedFile(_message.Message):
     MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     START_TIME_FIELD_NUMBER: _builtins.int
     END_TIME_FIELD_NUMBER: _builtins.int
+    CHUNKING_FIELD_NUMBER: _builtins.int
+    URI_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
     file_id: _builtins.str
     """The identifier of the file."""
     collection_id: _builtins.str
@@ -200,6 +237,10 @@ class AttachedFile(_message.Message):
     """The name it was uploaded with."""
     media_type: _builtins.str
     """The IANA media type that the file was uploaded with. May be empty."""
+    uri: _builtins.str
+    """Where people can read it. May be empty."""
+    source: Global___FileSource.ValueType
+    """What is ingested."""
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
         """Attributes of the client, for filters."""
@@ -224,6 +265,10 @@ class AttachedFile(_message.Message):
     def end_time(self) -> _timestamp_pb2.Timestamp:
         """When its ingestion ended. Not set before that, and of files of earlier versions."""
 
+    @_builtins.property
+    def chunking(self) -> _knowledge_pb2.Chunking:
+        """How it is split. Not set if it is split as the collection says."""
+
     def __init__(
         self,
         *,
@@ -241,10 +286,13 @@ class AttachedFile(_message.Message):
         media_type: _builtins.str = ...,
         start_time: _timestamp_pb2.Timestamp | None = ...,
         end_time: _timestamp_pb2.Timestamp | None = ...,
+        chunking: _knowledge_pb2.Chunking | None = ...,
+        uri: _builtins.str = ...,
+        source: Global___FileSource.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "create_time", b"create_time", "end_time", b"end_time", "progress", b"progress", "start_time", b"start_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "chunking", b"chunking", "create_time", b"create_time", "end_time", b"end_time", "progress", b"progress", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "collection_id", b"collection_id", "create_time", b"create_time", "document", b"document", "end_time", b"end_time", "error", b"error", "file_id", b"file_id", "filename", b"filename", "media_type", b"media_type", "progress", b"progress", "size", b"size", "start_time", b"start_time", "status", b"status", "unreadable", b"unreadable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "chunking", b"chunking", "collection_id", b"collection_id", "create_time", b"create_time", "document", b"document", "end_time", b"end_time", "error", b"error", "file_id", b"file_id", "filename", b"filename", "media_type", b"media_type", "progress", b"progress", "size", b"size", "source", b"source", "start_time", b"start_time", "status", b"status", "unreadable", b"unreadable", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -635,15 +683,41 @@ class AttachFileRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     FILE_ID_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    CHUNKING_FIELD_NUMBER: _builtins.int
+    WHOLE_PARAGRAPHS_FIELD_NUMBER: _builtins.int
+    URI_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    TRANSCRIPT_LANGUAGE_FIELD_NUMBER: _builtins.int
+    TRANSCRIPT_SECONDS_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name or identifier."""
     file_id: _builtins.str
     """The identifier of the file."""
+    whole_paragraphs: _builtins.bool
+    """Whether paragraphs of up to 8,000 characters are not split, whatever `chunking` says."""
+    uri: _builtins.str
+    """Where people can read the document: an `http` or `https` address without a password, at most
+    2,048 characters. Required unless `source` is the content of the file.
+    """
+    source: Global___FileSource.ValueType
+    """What is ingested."""
+    transcript_language: _builtins.str
+    """The language of a transcript, as `es`. If empty, or if the video has none in it, English, then
+    any.
+    """
+    transcript_seconds: _builtins.int
+    """Seconds of a transcript that a passage has, 1 to 3,600. If 0, 60."""
     @_builtins.property
     def attributes(self) -> _struct_pb2.Struct:
         """Attributes of the client: at most 16 strings, numbers and booleans, keys of 1 to 64 and strings
         of at most 512 characters; the key `file_id` is reserved. They become the metadata of the
         document, as text, with `file_id`.
+        """
+
+    @_builtins.property
+    def chunking(self) -> _knowledge_pb2.Chunking:
+        """How the file is split. If not set, as the collection says. A file that is attached already keeps
+        the values of this field and the following ones if the request sets none of them.
         """
 
     def __init__(
@@ -652,10 +726,16 @@ class AttachFileRequest(_message.Message):
         collection: _builtins.str = ...,
         file_id: _builtins.str = ...,
         attributes: _struct_pb2.Struct | None = ...,
+        chunking: _knowledge_pb2.Chunking | None = ...,
+        whole_paragraphs: _builtins.bool = ...,
+        uri: _builtins.str = ...,
+        source: Global___FileSource.ValueType = ...,
+        transcript_language: _builtins.str = ...,
+        transcript_seconds: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "chunking", b"chunking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "collection", b"collection", "file_id", b"file_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "chunking", b"chunking", "collection", b"collection", "file_id", b"file_id", "source", b"source", "transcript_language", b"transcript_language", "transcript_seconds", b"transcript_seconds", "uri", b"uri", "whole_paragraphs", b"whole_paragraphs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -218,8 +218,8 @@ class FileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateAttachedFile(self, request, context):
-        """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
-        and with `NOT_FOUND` if it is not attached.
+        """Replaces the attributes of a file in a collection. A document that is fetched is fetched again.
+        Fails with `ABORTED` during its ingestion, and with `NOT_FOUND` if it is not attached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -78,8 +78,8 @@ class FileServiceStub:
     of `KnowledgeService.IngestDocument` are not included.
     """
     UpdateAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]
-    """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
-    and with `NOT_FOUND` if it is not attached.
+    """Replaces the attributes of a file in a collection. A document that is fetched is fetched again.
+    Fails with `ABORTED` during its ingestion, and with `NOT_FOUND` if it is not attached.
     """
     CancelAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.CancelAttachedFileRequest, _files_pb2.CancelAttachedFileResponse]
     """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
@@ -161,8 +161,8 @@ class FileServiceAsyncStub(FileServiceStub):
     of `KnowledgeService.IngestDocument` are not included.
     """
     UpdateAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]  # type: ignore[assignment]
-    """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
-    and with `NOT_FOUND` if it is not attached.
+    """Replaces the attributes of a file in a collection. A document that is fetched is fetched again.
+    Fails with `ABORTED` during its ingestion, and with `NOT_FOUND` if it is not attached.
     """
     CancelAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.CancelAttachedFileRequest, _files_pb2.CancelAttachedFileResponse]  # type: ignore[assignment]
     """Cancels the ingestion of a file that searches cannot find yet. A file whose ingestion has ended
@@ -301,8 +301,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.UpdateAttachedFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.UpdateAttachedFileResponse, _abc.Awaitable[_files_pb2.UpdateAttachedFileResponse]]:
-        """Replaces the attributes of a file in a collection. Fails with `ABORTED` during its ingestion,
-        and with `NOT_FOUND` if it is not attached.
+        """Replaces the attributes of a file in a collection. A document that is fetched is fetched again.
+        Fails with `ABORTED` during its ingestion, and with `NOT_FOUND` if it is not attached.
         """
 
     @_abc_1.abstractmethod

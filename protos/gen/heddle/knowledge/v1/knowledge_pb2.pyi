@@ -1294,8 +1294,8 @@ class IngestProgress(_message.Message):
     earlier version of the document count as finished from the start.
     """
     stage: _builtins.str
-    """The stage: `parsing`, `drawing`, `recognising`, `embedding`, `relating` or `saving`. Later
-    versions may add stages.
+    """The stage: `fetching`, `parsing`, `drawing`, `recognising`, `embedding`, `relating` or `saving`.
+    Later versions may add stages.
     """
     def __init__(
         self,

@@ -20,11 +20,14 @@ class Chunking:
         target: A chunk's size. The default is what the default model was trained on.
         overlap: How much of the chunk before is repeated.
         parent: What no parent text exceeds, unless its chunk alone does.
+        whole_paragraphs: Whether a paragraph is cut only if it has more than twice the most that
+            chunks may aim at.
     """
 
     target: int = _TARGET
     overlap: int = 0
     parent: int = _PARENT
+    whole_paragraphs: bool = False
 
     @classmethod
     def of(cls, target: int, overlap: int, parent: int) -> "Chunking":
@@ -35,7 +38,7 @@ class Chunking:
     @property
     def longest(self) -> int:
         """Characters that no chunk exceeds: by default about the 256 tokens the model reads."""
-        return 2 * self.target
+        return 2 * (MOST if self.whole_paragraphs else self.target)
 
     @property
     def crumb(self) -> int:

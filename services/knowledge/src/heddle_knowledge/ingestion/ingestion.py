@@ -1,7 +1,6 @@
 """How a document gets into a collection: read, cut, embed, then one commit."""
 
 import asyncio
-import dataclasses
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from heddle_runtime.fair_slots import Tenant
 
 from heddle_knowledge.chunking import chunks as cutting
+from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.errors import InvalidInputError
@@ -43,6 +43,7 @@ class Source:
         uri: Where people can find it; may be empty.
         metadata: What belongs to it.
         time: The time that it is of, with a zone; None: as the document says.
+        chunking: How it is cut; None: as the collection says.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Source:
     uri: str
     metadata: Mapping[str, str]
     time: datetime | None = None
+    chunking: Chunking | None = None
 
     @cached_property
     def sha256(self) -> str:
@@ -158,7 +160,7 @@ async def ingest(
         source.data,
         media_type=document.media_type,
         name=source.name,
-        chunking=handle.collection.chunking,
+        chunking=source.chunking or handle.collection.chunking,
         scanned=scanned,
         tenant=tenant,
     )
@@ -200,6 +202,7 @@ def _described(handle: CollectionHandle, source: Source) -> Document:
     """Describe what is about to be stored, as far as it is known before reading it."""
     media_type = source.media_type or media_type_of(source.name)
     collection = handle.collection
+    chunking = source.chunking or collection.chunking
     makers = (
         source.sha256,
         media_type,
@@ -207,7 +210,8 @@ def _described(handle: CollectionHandle, source: Source) -> Document:
         collection.model,
         str(collection.dim),
         collection.revision,
-        *map(str, dataclasses.astuple(collection.chunking)),
+        *map(str, (chunking.target, chunking.overlap, chunking.parent)),
+        *(["whole paragraphs"] if chunking.whole_paragraphs else []),
         source.time.isoformat() if source.time else "",
         json.dumps([source.uri, dict(source.metadata)]) if source.is_markdown else "",
     )

@@ -5,6 +5,7 @@ strangers and their parsers are C code; `parse` itself is plain and synchronous.
 """
 
 import codecs
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from heddle_knowledge.errors import UnreadableDocumentError
+from heddle_knowledge.formats.captions import SECONDS, read_captions
 from heddle_knowledge.formats.markdown import read_markdown
 from heddle_knowledge.formats.pdf import read_pdf
 from heddle_knowledge.formats.plain import read_plain
@@ -41,18 +43,22 @@ _BY_SUFFIX = MappingProxyType({
     ".md": "text/markdown",
     ".pdf": PDF,
     ".rst": "text/x-rst",
+    ".srt": "application/x-subrip",
     ".text": "text/plain",
     ".toml": "application/toml",
     ".tsv": "text/tab-separated-values",
     ".txt": "text/plain",
+    ".vtt": "text/vtt",
     ".xhtml": "application/xhtml+xml",
     ".xml": "application/xml",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 })  # fmt: skip
 MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
+_CAPTIONS = frozenset({"text/vtt", "application/x-subrip"})
 _WEB = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"application/json", "application/toml", "application/xml", "application/yaml"})
+_SECONDS = re.compile(r"[1-9][0-9]{0,3}")
 _SEPARATORS = MappingProxyType({"text/csv": "", "text/tab-separated-values": "\t"})
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -108,6 +114,8 @@ def parse(
         document = read_word(data, name)
     else:
         read, charset = _text_reader(kind, data, name)
+        if kind in _CAPTIONS:
+            read = partial(read_captions, seconds=_seconds(parameters))
         document = read(_decoded(data, name, _parameter(parameters, "charset") or charset))
     _check_length(sum(len(block.text) for block in document.blocks), name)
     return replace(document, title=document.title or PurePosixPath(name).name or name)
@@ -121,7 +129,7 @@ def text_of(data: bytes, *, media_type: str, name: str) -> str:
     """
     check_size(data, name)
     kind, parameters = _kind(media_type, name)
-    if kind in {PDF, WORD} | _WEB:
+    if kind in {PDF, WORD} | _WEB | _CAPTIONS:
         return lay_out(parse(data, media_type=media_type, name=name).blocks).text
     _text_reader(kind, data, name)
     text = _decoded(data, name, _parameter(parameters, "charset"))
@@ -157,7 +165,7 @@ def _text_reader(kind: str, data: bytes, name: str) -> tuple[Callable[[str], Par
         return read_markdown, ""
     if kind in _SEPARATORS:
         return partial(read_rows, separator=_SEPARATORS[kind]), ""
-    if kind.startswith("text/") or kind in _PLAIN:
+    if kind.startswith("text/") or kind in _PLAIN | _CAPTIONS:
         return read_plain, ""
     raise UnreadableDocumentError(
         f"{name!r} is of type {kind!r}, which cannot be read. Convert it to Markdown, plain text, "
@@ -184,6 +192,12 @@ def _decoded(data: bytes, name: str, charset: str) -> str:
             f"{name!r} is binary, not text. State its real type, or convert it to text."
         )
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _seconds(parameters: str) -> int:
+    """Return how long the sections of captions are, a parameter that only this service knows."""
+    text = _parameter(parameters, "seconds")
+    return int(text) if _SECONDS.fullmatch(text) else SECONDS
 
 
 def _parameter(parameters: str, key_name: str) -> str:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from heddle_runtime.fair_slots import Tenant
 
+from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.errors import DocumentNotFoundError
@@ -50,7 +51,7 @@ class Documents:
         self._shared = ingestion.Shared(Lookups(), Batches(), Commits(committed))
 
     @counted_ingestion
-    async def ingest(
+    async def ingest(  # noqa: PLR0913 - a document has so many properties
         self,
         collection: str,
         name: str,
@@ -60,6 +61,7 @@ class Documents:
         uri: str = "",
         metadata: Mapping[str, str] = _NOTHING,
         document_time: datetime | None = None,
+        chunking: Chunking | None = None,
     ) -> AsyncGenerator[IngestProgress | Ingested]:
         """Bring a document in, new or in place of the one of its name.
 
@@ -72,6 +74,7 @@ class Documents:
             metadata: Whatever belongs to it; comes back with every passage.
             document_time: The time that it is of, with a zone; None: as the document says, else
                 that of the ingestion.
+            chunking: How it is cut; None: as the collection says.
 
         Yields:
             Progress, and last, exactly once, the acknowledgement. Until that nothing has changed,
@@ -87,7 +90,7 @@ class Documents:
             StorageError: The commit failed.
         """
         handle, embedder = await self._context.searchable(collection)
-        source = ingestion.Source(name, data, media_type, uri, metadata, document_time)
+        source = ingestion.Source(name, data, media_type, uri, metadata, document_time, chunking)
         source.check()
         async with AsyncExitStack() as held:
             scanned = _NO_SCANS

@@ -19,7 +19,12 @@ from heddle_knowledge.service.calls import CollectionAccess, none_shared
 from heddle_knowledge.uploads.file_texts import FileTexts
 from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
-from heddle_knowledge.uploads.records import Attachment, Attributes
+from heddle_knowledge.uploads.records import (
+    AS_THE_COLLECTION,
+    Attachment,
+    Attributes,
+    Reading,
+)
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.lamb.registry import SharesOfLamb
@@ -61,7 +66,10 @@ class FileCalls(CollectionAccess):
         return self._locks.setdefault(collection.id, asyncio.Lock())
 
     async def _new_attachments(
-        self, collection: "Collection", attributes: "Mapping[str, Attributes]"
+        self,
+        collection: "Collection",
+        attributes: "Mapping[str, Attributes]",
+        reading: Reading | None = None,
     ) -> list[Attachment]:
         """Return files of the caller's as they are at the start of their ingestion.
 
@@ -71,6 +79,7 @@ class FileCalls(CollectionAccess):
         Args:
             collection: Where the files go.
             attributes: The attributes of each file, by its identifier.
+            reading: How they are ingested; None: as before, or as the collection says.
 
         Raises:
             NotFoundError: The caller has no such file.
@@ -81,6 +90,7 @@ class FileCalls(CollectionAccess):
         )
         attached = await asyncio.to_thread(self._attachments.of, collection.id)
         names = {each.file_id: each.document for each in attached}
+        readings = {each.file_id: each.reading for each in attached}
         filenames = [each.filename for each in uploads if each.id not in names]
         documents = (await self._store()).documents
         taken = await documents.present(collection.id, filenames)
@@ -102,6 +112,7 @@ class FileCalls(CollectionAccess):
                 attributes=attributes[upload.id],
                 created_at=created_at,
                 organization=collection.organization,
+                reading=reading or readings.get(upload.id, AS_THE_COLLECTION),
             )
             attachments.append(attachment)
         return attachments

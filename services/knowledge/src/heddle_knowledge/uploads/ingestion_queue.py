@@ -31,6 +31,8 @@ from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.uploads.attachments import Attachments
 from heddle_knowledge.uploads.folder import Uploads
 from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, State
+from heddle_knowledge.uploads.sources import Sources
+from heddle_knowledge.web.fetching import FetchedDocument
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -42,6 +44,7 @@ _AT_ONCE_PER_ORGANIZATION = 8
 _MAX_ATTEMPTS = 2
 """Attempts to read a file that the death of the service may break off."""
 _RETRY_SECONDS = 30.0
+_FETCHING = IngestProgress("fetching", 0, 1)
 _READING, _READ = IngestProgress("parsing", 0, 1), IngestProgress("parsing", 1, 1)
 _MAX_LOCKS = 32
 """Locks of attached files that are held at the same time, each of which is an open file."""
@@ -76,12 +79,21 @@ class IngestionQueue:
         self,
         root: "Path",
         store: "Callable[[], Awaitable[KnowledgeStore]]",
+        sources: Sources,
         limits: QueueLimits = DEFAULT_LIMITS,
     ) -> None:
-        """Take the folder that keeps files and attachments, and the way to the store."""
+        """Take the folder that keeps files and attachments, and the way to the store and sources.
+
+        Args:
+            root: The folder.
+            store: Returns the store.
+            sources: Reads what attached files stand for.
+            limits: How many files may be on their way.
+        """
         self.uploads = Uploads(root)
         self.attachments = Attachments(root)
         self._store = store
+        self._sources = sources
         self._limits = limits
         self._slots = FairSlots(AT_ONCE, per_organization=_AT_ONCE_PER_ORGANIZATION)
         self._locking = asyncio.Semaphore(_MAX_LOCKS)
@@ -352,13 +364,15 @@ class IngestionQueue:
         """Bring a file in; `attempts` to read it have been broken off before."""
         store = await self._store()
         collection, identifier = attachment.collection, attachment.file_id
-        data = await asyncio.to_thread(self.uploads.content, attachment.person, identifier)
+        document = await self._document(attachment)
         events = store.documents.ingest(
             collection,
             attachment.document,
-            data,
-            media_type=attachment.media_type,
+            document.data,
+            media_type=document.media_type,
+            uri=attachment.reading.uri,
             metadata=attachment.labels(),
+            chunking=attachment.reading.chunking,
         )
         ended = attempts  # if this process is stopped in an orderly way
         try:
@@ -377,6 +391,16 @@ class IngestionQueue:
         finally:
             self._progress.pop((collection, identifier), None)
             self.attachments.note_attempts(collection, identifier, ended)
+
+    async def _document(self, attachment: Attachment) -> FetchedDocument:
+        key = attachment.collection, attachment.file_id
+        if attachment.reading.source != "content":
+            self._progress[key] = _FETCHING
+        try:
+            return await self._sources.read(attachment, self.uploads)
+        except BaseException:
+            self._progress.pop(key, None)
+            raise
 
 
 def _now() -> int:

@@ -28,7 +28,17 @@ def attached_message(
         create_time=timestamp(attachment.created_at),
         filename=attachment.filename,
         media_type=attachment.media_type,
+        uri=attachment.reading.uri,
+        source=pb.FileSource.Value(f"FILE_SOURCE_{attachment.reading.source.upper()}"),
     )
+    if (chunking := attachment.reading.chunking) is not None:
+        message.chunking.MergeFrom(
+            knowledge_pb2.Chunking(
+                target_characters=chunking.target,
+                overlap_characters=chunking.overlap,
+                parent_characters=chunking.parent,
+            )
+        )
     if began := attachment.started_at or started_at:
         message.start_time.CopyFrom(timestamp(began))
     if attachment.ended_at:

@@ -6,12 +6,32 @@ from typing import Any, Literal
 
 import msgspec
 
+from heddle_knowledge.chunking.options import Chunking
+
 State = Literal["in_progress", "completed", "failed", "cancelled"]
+Source = Literal["content", "web", "transcript"]
 Attributes = dict[str, Any]
 """Texts, numbers and truth values."""
 FILE, BATCH = "file-", "vsfb_"
 """What the identifiers of files and of batches begin with."""
 _HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What the ingestion of a file reads, and how."""
+
+    chunking: Chunking | None = None
+    """How it is cut; None: as the collection says."""
+    uri: str = ""
+    """Where people can read it."""
+    source: Source = "content"
+    language: str = ""
+    """Of a transcript."""
+    seconds: int = 0
+    """Of a transcript that a passage has; 0 stands for the default."""
+
+
+AS_THE_COLLECTION = Reading()
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +59,7 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     """When its ingestion began, in microseconds since 1970; 0 before that."""
     ended_at: int = 0
     """When its ingestion ended; 0 before that."""
+    reading: Reading = AS_THE_COLLECTION
 
     def labels(self) -> dict[str, str]:
         """Return the metadata of its document."""

@@ -16,6 +16,7 @@ from heddle_knowledge.uploads.calls import now, page_of, person
 from heddle_knowledge.uploads.file_texts import length_of
 from heddle_knowledge.uploads.listing import counts, list_attachments
 from heddle_knowledge.uploads.messages import attached_message, timestamp
+from heddle_knowledge.uploads.readings import reading_of
 from heddle_knowledge.uploads.records import Attachment
 from heddle_knowledge.uploads.retry_calls import RetryCalls
 
@@ -99,9 +100,10 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     ) -> pb.AttachFileResponse:
         """Begin to bring a file into a collection."""
         attributes = {request.file_id: checks.attributes(request.attributes)}
+        reading = reading_of(request)
         _, collection = await self._changeable(request.collection)
         async with self._naming(collection):
-            (attachment,) = await self._new_attachments(collection, attributes)
+            (attachment,) = await self._new_attachments(collection, attributes, reading)
             await self._ingestion_queue.attach(attachment)
         change = content_change("file.attach", collection, file=request.file_id)
         await self._audit.add(change)

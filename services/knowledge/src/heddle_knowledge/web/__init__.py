@@ -1,0 +1,1 @@
+"""Documents that the service fetches from servers that users name."""

@@ -1,0 +1,72 @@
+"""Transcripts of YouTube videos: the page of a video names its tracks of captions."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from heddle_knowledge.errors import FetchError
+from heddle_knowledge.web.addresses import video_of
+from heddle_knowledge.web.fetching import WebDocuments
+
+_TRACKS = b'"captionTracks":'
+_NONE = "The video offers no transcript. Add its text instead."
+_SPARE_LANGUAGE = "en"
+
+
+class Transcripts:
+    """Fetches transcripts as WebVTT."""
+
+    def __init__(self, documents: WebDocuments, address: str) -> None:
+        """Take what fetches documents, and the address of YouTube."""
+        self._documents = documents
+        self._address = address
+
+    async def fetch(self, url: str, language: str) -> bytes:
+        """Return the transcript of the video at an address.
+
+        Args:
+            url: The address, at which `video_of` finds a video.
+            language: The preferred language; otherwise English, then any.
+
+        Raises:
+            FetchError: The video has none, or it cannot be fetched.
+        """
+        page = await self._documents.fetch(f"{self._address}/watch?v={video_of(url)}")
+        track = _best(_tracks(page.data), language)
+        address = str(track.get("baseUrl", ""))
+        if address.startswith("/"):
+            address = self._address + address
+        separator = "&" if urlsplit(address).query else "?"
+        captions = await self._documents.fetch(f"{address}{separator}fmt=vtt")
+        if not captions.data.strip():
+            raise FetchError(_NONE)
+        return captions.data
+
+
+def _tracks(page: bytes) -> list[Mapping[str, Any]]:
+    _, _, rest = page.partition(_TRACKS)
+    try:
+        tracks, _ = json.JSONDecoder().raw_decode(rest.decode("utf-8", "replace").lstrip())
+    except (ValueError, RecursionError):
+        tracks = []
+    if not isinstance(tracks, list):
+        return []
+    return [each for each in tracks if isinstance(each, Mapping)]
+
+
+def _best(tracks: Sequence[Mapping[str, Any]], language: str) -> Mapping[str, Any]:
+    """Return the track in a language, written by people rather than recognised.
+
+    Raises:
+        FetchError: There are no tracks.
+    """
+    if not tracks:
+        raise FetchError(_NONE)
+    written_first = sorted(tracks, key=lambda each: each.get("kind") == "asr")
+    for wanted in (language, _SPARE_LANGUAGE):
+        for track in written_first:
+            code = str(track.get("languageCode", "")).lower()
+            if wanted and (code == wanted.lower() or code.startswith(f"{wanted.lower()}-")):
+                return track
+    return written_first[0]
