@@ -19,7 +19,7 @@ from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.server import running
 from heddle_runtime.settings import ServiceSettings
 from integration.browser import browser
-from knowledge.opening import knowledge_and_files
+from knowledge.opening import NOWHERE, Web, knowledge_and_files
 from openai import AsyncOpenAI
 
 
@@ -45,9 +45,13 @@ def key_of(person: str) -> str:
 async def shelves(
     folder: Path,
     more_people: Mapping[str, Mapping[str, Any]] | None = None,
+    web: Web = NOWHERE,
     **settings: Any,
 ) -> AsyncIterator[Shelves]:
-    """Run both services and the gateway; with `more_people`, also the assistants service."""
+    """Run both services and the gateway; with `more_people`, also the assistants service.
+
+    The services may fetch from `web`.
+    """
     people_of_all = {**PEOPLE, **(more_people or {})}
     keys = {key_of(person): who for person, who in people_of_all.items()}
     (folder / "keys.json").write_text(json.dumps(keys))
@@ -58,7 +62,7 @@ async def shelves(
     theirs = ServiceSettings.model_validate({**quick, "listen": "127.0.0.1:0"})
     async with AsyncExitStack() as exits:
         store = await exits.enter_async_context(open_store(folder / "store", HashingEmbedder()))
-        services = knowledge_and_files(store, folder / "uploads")
+        services = knowledge_and_files(store, folder / "uploads", web=web)
         behind = (await exits.enter_async_context(running(services, theirs))).local
         accounts = behind
         if more_people is not None:

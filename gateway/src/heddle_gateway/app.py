@@ -68,17 +68,20 @@ from heddle_gateway.http.error_responses import (
 )
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.http.raw import RawRequest
-from heddle_gateway.lamb import assistants as lamb_assistants
 from heddle_gateway.lamb import (
+    added_documents,
     catalog,
     creator_defaults,
     imports,
+    ingestion,
     ingestion_jobs,
+    ingestion_plugins,
     kb_settings,
     knowledge_base_files,
     knowledge_bases,
     tool_runs,
 )
+from heddle_gateway.lamb import assistants as lamb_assistants
 from heddle_gateway.lamb.lamb_server import LambServer
 from heddle_gateway.lamb.proxy.forward import LambProxy
 from heddle_gateway.lamb.user_tokens import LambTokens
@@ -125,15 +128,8 @@ _MODULES = (
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     vector_store_documents,
-    *(
-        knowledge_bases,
-        knowledge_base_files,
-        ingestion_jobs,
-        kb_settings,
-        endpoint,
-        health,
-        studio_pages,
-    ),
+    *(knowledge_bases, knowledge_base_files, ingestion, ingestion_jobs, ingestion_plugins),
+    *(added_documents, kb_settings, endpoint, health, studio_pages),
     *(me, passwords, sign_in, identity_providers),
 )
 _service = Routes("service", Access.OPEN)

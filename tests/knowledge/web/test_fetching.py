@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 from heddle_knowledge.errors import FetchError
-from heddle_knowledge.web.addresses import MAX_URI_CHARACTERS, address_problem, video_of
 from heddle_knowledge.web.fetching import MAX_BYTES, FetchedDocument, WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts
-from heddle_runtime.egress import Egress
+from heddle_knowledge.web.videos import video_of
+from heddle_runtime.egress import MAX_ADDRESS_CHARACTERS, Egress, document_address_problem
 from heddle_runtime.guarded_http import new_client
 from knowledge.web.site import ALLOWED, FORBIDDEN, VIDEO, Site, running_site
 
@@ -108,16 +108,16 @@ async def test_a_video_without_a_transcript_is_an_error(site: Site) -> None:
         *("", "looms", "//example.org/", "ftp://example.org/", "javascript:alert(1)", "http://"),
         *("http://example.org:99999/", "http://exa mple.org/", "http://example.org/\r\nHost: a"),
         *("http://example.org/\u2028", "http://ana@example.org/", "http://ana:b@example.org/"),
-        f"http://example.org/{'a' * MAX_URI_CHARACTERS}",
+        f"http://example.org/{'a' * MAX_ADDRESS_CHARACTERS}",
     ],
 )
 def test_an_address_that_cannot_be_is_refused(url: str) -> None:
-    assert address_problem(url)
+    assert document_address_problem(url)
 
 
 @pytest.mark.parametrize("url", ["http://example.org", "https://example.org:8443/a?b=c#d"])
 def test_an_address_of_a_page_is_accepted(url: str) -> None:
-    assert address_problem(url) == ""
+    assert document_address_problem(url) == ""
 
 
 @pytest.mark.parametrize(

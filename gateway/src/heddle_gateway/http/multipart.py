@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from heddle_runtime.errors import InvalidRequestError
-from pydantic import InstanceOf, WithJsonSchema
+from pydantic import AfterValidator, InstanceOf, WithJsonSchema
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,9 +27,16 @@ class UploadedFile:
     data: bytes
 
 
-FormFile = Annotated[
-    InstanceOf[UploadedFile], WithJsonSchema({"type": "string", "format": "binary"})
-]
+def _with_content(file: UploadedFile) -> UploadedFile:
+    if not file.data:
+        raise ValueError("must not be empty")
+    return file
+
+
+_BINARY = WithJsonSchema({"type": "string", "format": "binary"})
+FormFile = Annotated[InstanceOf[UploadedFile], AfterValidator(_with_content), _BINARY]
+EmptyableFile = Annotated[InstanceOf[UploadedFile], _BINARY]
+"""A file that may be empty."""
 
 
 async def read_form(request: Request) -> dict[str, Any]:
@@ -61,8 +68,6 @@ async def _file(name: str, file: UploadFile) -> UploadedFile:
     if not file.filename:
         raise invalid(name, "must be a file with a name", "The field")
     data = await file.read()
-    if not data:
-        raise invalid(name, "must not be empty", "The field")
     media_type = (file.content_type or "").partition(";")[0].strip().lower()
     if media_type == "application/octet-stream":
         media_type = ""

@@ -12,8 +12,13 @@ from pydantic import Field
 from heddle_gateway.http.models import Model
 from heddle_gateway.lamb.collection_owners import OWNER
 from heddle_gateway.lamb.job_details import ErrorDetails, ProcessingStats, details
-from heddle_gateway.lamb.knowledge_base_files import plugin_of
-from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, content_path, lamb_id
+from heddle_gateway.lamb.knowledge_base_files import (
+    file_address,
+    parameters_of,
+    plugin_of,
+    shown_name,
+)
+from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, lamb_id
 from heddle_gateway.openai.vector_store_files import AttachedFileId
 from heddle_gateway.openai.vector_stores import attached_files, get_collection, status
 from heddle_gateway.routing import Call, Routes
@@ -216,10 +221,11 @@ async def _job(
         job_id=file.file_id,
         collection_id=lamb_id(collection),
         collection_name=collection.title or collection.name,
-        original_filename=file.filename,
-        file_url=content_path(collection.id, file.file_id),
+        original_filename=shown_name(file),
+        file_url=file_address(file),
         file_size=file.size,
         plugin_name=plugin_of(file),
+        plugin_params=parameters_of(file),
         status=_status(file),
         document_count=document.passage_count,
         content_type=file.media_type or None,

@@ -1,65 +1,26 @@
 """`/collections/{id}/files`: files in the form of LAMB's own knowledge-base server."""
 
-from typing import Any, Literal
+import json
+from typing import Any
 
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.errors import HeddleError
-from heddle_runtime.struct_codec import from_struct, to_struct
-from pydantic import Field
+from heddle_runtime.struct_codec import from_struct
 from starlette.responses import Response
 
 from heddle_gateway.http.models import Deleted, Model, Name
-from heddle_gateway.http.multipart import FormFile
-from heddle_gateway.lamb.knowledge_bases import (
-    QUERY_PLUGINS,
-    TAG,
-    CollectionId,
-    content_path,
-    delete_unattached,
-)
-from heddle_gateway.openai.files import download, store
+from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, delete_unattached
+from heddle_gateway.lamb.results import PARAMETERS, content_path
+from heddle_gateway.openai.files import download
 from heddle_gateway.openai.vector_store_files import AttachedFileId
 from heddle_gateway.openai.vector_stores import attached_files, get_collection, status
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 
-PLUGINS = {
-    "simple_ingest": "Reads a file by its type: Markdown, HTML, text, PDF.",
-    "markitdown_ingest": "Reads a file as simple_ingest does.",
-    "markitdown_plus_ingest": "Reads a file as simple_ingest does.",
-    "hierarchical_ingest": "Reads a file as simple_ingest does: parent_child_query needs no other.",
-}
-Plugin = Literal[
-    "simple_ingest", "markitdown_ingest", "markitdown_plus_ingest", "hierarchical_ingest"
-]
 PLUGIN = "lamb_plugin"
 """The attribute of an attached file with the plugin that LAMB has named."""
-_DEFAULT: Plugin = "simple_ingest"
+_DEFAULT = "simple_ingest"
 _STATUSES = {"in_progress": "processing"}
 routes = Routes(TAG)
-
-
-class IngestForm(Model):
-    """A file to add. `plugin_params` are ignored: a collection splits all files alike."""
-
-    file: FormFile
-    plugin_name: Plugin = _DEFAULT
-    plugin_params: Any = None
-
-
-class IngestedFile(Model):
-    """The file is being added."""
-
-    collection_id: str
-    collection_name: str
-    documents_added: int = 0
-    success: Literal[True] = True
-    file_path: str = ""
-    file_url: str = ""
-    original_filename: str
-    plugin_name: str
-    file_registry_id: str
-    status: Literal["processing"] = "processing"
 
 
 class CollectionFile(Model):
@@ -93,44 +54,6 @@ class NotedOrganization(Organization):
     """The organisation of the request."""
 
     id: str
-
-
-class PluginInfo(Model):
-    """A plugin."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any] = Field(default={})
-
-
-class IngestionPlugin(PluginInfo):
-    """A plugin that reads files."""
-
-    kind: Literal["file-ingest"] = "file-ingest"
-
-
-@routes.post("/collections/{id}/ingest-file", errors=(404,))
-async def ingest(api: Call, id_: CollectionId, form: IngestForm) -> IngestedFile:
-    """Add a file to a collection, in the background."""
-    collection = await get_collection(api.services, id_)
-    file = await store(api.state, form.file, "assistants")
-    attributes = {PLUGIN: form.plugin_name} if form.plugin_name != _DEFAULT else {}
-    request = pb.AttachFileRequest(
-        collection=collection.id, file_id=file.id, attributes=to_struct(attributes)
-    )
-    try:
-        await call(api.services.files.AttachFile, request)
-    except HeddleError:
-        await delete_unattached(api.services, file.id)
-        raise
-    return IngestedFile(
-        collection_id=collection.id,
-        collection_name=collection.title or collection.name,
-        original_filename=file.filename,
-        file_url=content_path(collection.id, file.id),
-        plugin_name=form.plugin_name,
-        file_registry_id=file.id,
-    )
 
 
 @routes.get("/collections/{id}/files", errors=(400, 404))
@@ -168,24 +91,35 @@ async def organization(_: Call, body: Organization) -> NotedOrganization:
     return NotedOrganization(id=body.external_id, **body.model_dump())
 
 
-@routes.get("/query/plugins")
-async def query_plugins(_: Call) -> list[PluginInfo]:
-    """List the search plugins."""
-    descriptions = ("Finds passages.", "Finds passages, with the section around each.")
-    plugins = zip(QUERY_PLUGINS, descriptions, strict=True)
-    return [PluginInfo(name=name, description=text) for name, text in plugins]
-
-
-@routes.get("/ingestion/plugins")
-async def ingestion_plugins(_: Call) -> list[IngestionPlugin]:
-    """List the plugins that read files."""
-    return [IngestionPlugin(name=name, description=text) for name, text in PLUGINS.items()]
-
-
 def plugin_of(file: pb.AttachedFile) -> str:
     """Return the plugin that LAMB has named for a file."""
     name = from_struct(file.attributes).get(PLUGIN)
     return name if isinstance(name, str) else _DEFAULT
+
+
+def parameters_of(file: pb.AttachedFile) -> dict[str, Any]:
+    """Return the parameters that LAMB has sent for a file, without long ones."""
+    text = from_struct(file.attributes).get(PARAMETERS)
+    try:
+        values = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):  # others can write attributes too
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def file_address(file: pb.AttachedFile) -> str:
+    """Return where people can read a file: on the web if it was fetched there."""
+    return file.uri if is_fetched(file) else content_path(file.collection_id, file.file_id)
+
+
+def shown_name(file: pb.AttachedFile) -> str:
+    """Return what LAMB shows as the name of a file."""
+    return file.uri if is_fetched(file) else file.filename
+
+
+def is_fetched(file: pb.AttachedFile) -> bool:
+    """Return whether the content of a file is only an address."""
+    return file.source in {pb.FILE_SOURCE_WEB, pb.FILE_SOURCE_TRANSCRIPT}
 
 
 def _view(file: pb.AttachedFile) -> CollectionFile:
@@ -193,8 +127,8 @@ def _view(file: pb.AttachedFile) -> CollectionFile:
     return CollectionFile(
         id=file.file_id,
         collection_id=file.collection_id,
-        original_filename=file.filename,
-        file_url=content_path(file.collection_id, file.file_id),
+        original_filename=shown_name(file),
+        file_url=file_address(file),
         file_size=file.size,
         plugin_name=plugin_of(file),
         status=_STATUSES.get(state, state),

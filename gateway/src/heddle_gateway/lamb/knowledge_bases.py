@@ -8,16 +8,23 @@ numbers. These numbers and LAMB's description of a collection are in the collect
 import time
 from contextlib import suppress
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1.files_pb2 import DeleteFileRequest
 from heddle_runtime.call_metadata import calling_as, on_behalf_of
 from heddle_runtime.errors import NotFoundError
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.models import Deleted, Model, Name, StrictModel, identifier
 from heddle_gateway.lamb.collection_owners import OWNER, create_titled, owner_of
+from heddle_gateway.lamb.query_plugins import (
+    QUERY_PLUGINS,
+    SIMPLE,
+    SearchParameters,
+    SectionParameters,
+    query_plugin,
+)
+from heddle_gateway.lamb.results import SearchResult, result
 from heddle_gateway.openai.vector_store_search import search_collection
 from heddle_gateway.openai.vector_stores import (
     attached_files,
@@ -27,8 +34,6 @@ from heddle_gateway.openai.vector_stores import (
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import ServiceClients, call
 
-QUERY_PLUGINS = ("simple_query", "parent_child_query")
-_MAX_PASSAGES = 100
 _METADATA = ("owner", "description", "visibility")
 CollectionId = Annotated[str, identifier("The collection's identifier or name.")]
 _Note = Annotated[str, Field(max_length=512)] | None
@@ -106,38 +111,15 @@ class PluginQuery(Model):
     )
 
 
-class PluginParameters(Model):
-    """Parameters that override those of the search."""
+class CollectionSearch(SearchParameters):
+    """A search. Unknown members are ignored."""
 
-    top_k: int = Field(default=5, ge=1, le=_MAX_PASSAGES)
-    threshold: float = Field(default=0.0, ge=-1, le=1)
-
-
-class QueryPluginParameters(PluginParameters):
-    """Parameters of a query plugin."""
-
-    return_parent_context: bool = Field(
-        default=True,
-        description="Of `parent_child_query`: whether `data` is the section around the passage, or "
-        "the passage.",
-    )
-
-
-class CollectionSearch(PluginParameters):
-    """A search."""
+    model_config = ConfigDict(extra="ignore")
 
     query_text: Name
-    plugin_params: QueryPluginParameters | None = Field(
+    plugin_params: SectionParameters | None = Field(
         default=None, description="`top_k` and `threshold` here take precedence."
     )
-
-
-class SearchResult(Model):
-    """A passage."""
-
-    similarity: float
-    data: str
-    metadata: dict[str, Any]
 
 
 class SearchResults(Model):
@@ -217,10 +199,7 @@ async def search(
 ) -> SearchResults:
     """Search for passages."""
     started = time.perf_counter()
-    plugin = query.plugin_name or QUERY_PLUGINS[0]
-    if plugin not in QUERY_PLUGINS:
-        known = " and ".join(QUERY_PLUGINS)
-        raise NotFoundError(f"There is no query plugin {plugin[:80]!r}, only {known}.")
+    plugin = query_plugin(query.plugin_name, body.plugin_params)
     own = body.plugin_params.model_dump(exclude_unset=True) if body.plugin_params else {}
     request = pb.SearchCollectionsRequest(
         collections=[id_],
@@ -229,9 +208,9 @@ async def search(
         threshold=own.get("threshold", body.threshold),
     )
     passages = await search_collection(api.services, request)
-    sections = plugin != QUERY_PLUGINS[0]
+    sections = plugin != SIMPLE
     whole = sections and own.get("return_parent_context", True)
-    results = [_result(each, id_, sections=sections, whole=whole) for each in passages]
+    results = [result(each, id_, sections=sections, whole=whole) for each in passages]
     seconds = time.perf_counter() - started
     return SearchResults(
         results=results,
@@ -275,33 +254,6 @@ def view(collection: pb.Collection) -> LambCollection:
 def lamb_id(collection: pb.Collection) -> str:
     """Return the identifier by which LAMB knows a collection."""
     return collection.settings.get("collection_id") or collection.id
-
-
-def content_path(collection: str, file: str) -> str:
-    """Return the path of the content of a file, which LAMB appends to its server's address."""
-    return f"/collections/{collection}/files/{file}/content"
-
-
-def _result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool) -> SearchResult:
-    metadata: dict[str, Any] = {
-        **passage.metadata,
-        "filename": passage.title or passage.document,
-        "original_filename": passage.document,
-        "chunk_index": passage.ordinal,
-        "chunk_id": passage.id,
-        "document_id": passage.document_id,
-    }
-    if file := passage.metadata.get("file_id"):
-        path = content_path(quote(collection), quote(file))
-        metadata |= {"file_url": path, "original_file_url": path}
-    if passage.page:
-        metadata["page"] = passage.page
-    if passage.uri:
-        metadata["source_url"] = passage.uri
-    if sections:
-        metadata["parent_text"] = passage.parent_text
-    text = (whole and passage.parent_text) or passage.text
-    return SearchResult(similarity=passage.similarity, data=text, metadata=metadata)
 
 
 def _metadata(body: CollectionUpdate) -> dict[str, str]:

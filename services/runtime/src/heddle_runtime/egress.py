@@ -9,6 +9,7 @@ Clients follow no redirects.
 
 import asyncio
 import errno
+import re
 import socket
 from collections.abc import Iterable
 from ipaddress import (
@@ -30,6 +31,8 @@ from heddle_runtime.settings import ServiceSettings
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 SETTING = "HEDDLE_ALLOWED_PRIVATE_NETWORKS"
+MAX_ADDRESS_CHARACTERS = 2_048
+_BLANK = re.compile(r"\s")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _UNICAST = IPv6Network("2000::/3")
 """The addresses of IPv6 that are assigned for routing."""
@@ -90,6 +93,24 @@ def server_address(url: str) -> str:
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError("must hold no credentials, query or fragment")
     return url.rstrip("/")
+
+
+def document_address_problem(url: str) -> str:
+    """Return which rule the address of a document breaks, an empty text if none."""
+    if len(url) > MAX_ADDRESS_CHARACTERS:
+        return f"must have at most {MAX_ADDRESS_CHARACTERS:,} characters"
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # parsed when it is read
+    except ValueError:
+        return "must be an http or https address"
+    # `urlsplit` drops line breaks and tabs.
+    readable = url.isprintable() and not _BLANK.search(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not readable:
+        return "must be an http or https address"
+    if "@" in parts.netloc:
+        return "must hold no password"
+    return ""
 
 
 class EgressSettings(ServiceSettings):

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.egress import document_address_problem
 from heddle_runtime.errors import Violation
 
 from heddle_knowledge.service.calls import check_enums, check_range, refuse
 from heddle_knowledge.service.requests import choice, chunking_of
 from heddle_knowledge.uploads.records import Reading
-from heddle_knowledge.web.addresses import address_problem, video_of
+from heddle_knowledge.web.videos import video_of
 
 _MAX_LANGUAGE_CHARACTERS = 35
 _MAX_SECONDS = 3_600
@@ -49,7 +50,7 @@ def _violations(request: pb.AttachFileRequest) -> Iterator[Violation]:
         rule = f"must have at most {_MAX_LANGUAGE_CHARACTERS} characters"
         yield Violation("transcript_language", rule)
     if request.uri or request.source in {pb.FILE_SOURCE_WEB, pb.FILE_SOURCE_TRANSCRIPT}:
-        if problem := address_problem(request.uri):
+        if problem := document_address_problem(request.uri):
             yield Violation("uri", problem)
         elif request.source == pb.FILE_SOURCE_TRANSCRIPT and not video_of(request.uri):
             yield Violation("uri", "must be the address of a YouTube video")

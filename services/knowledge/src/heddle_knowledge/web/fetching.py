@@ -10,12 +10,11 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import httpx
-from heddle_runtime.egress import SETTING, ForbiddenAddressError
+from heddle_runtime.egress import SETTING, ForbiddenAddressError, document_address_problem
 from heddle_runtime.remote_json import RemoteError, refuse_compressed, request_uncompressed
 
 from heddle_knowledge.errors import FetchError
 from heddle_knowledge.reading.documents import UNKNOWN, media_type_of
-from heddle_knowledge.web.addresses import address_problem
 
 MAX_BYTES = 30 * 1024**2
 """As of an uploaded file."""
@@ -70,7 +69,7 @@ class WebDocuments:
 
     async def _followed(self, url: str) -> FetchedDocument:
         for _ in range(MAX_REDIRECTIONS + 1):
-            if problem := address_problem(url):
+            if problem := document_address_problem(url):
                 raise FetchError(f"The address, or one that it redirects to, {problem}.")
             request = self._http.build_request("GET", url, headers={"accept": _ACCEPT})
             request_uncompressed(request)

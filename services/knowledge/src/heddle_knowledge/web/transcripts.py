@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from heddle_knowledge.errors import FetchError
-from heddle_knowledge.web.addresses import video_of
 from heddle_knowledge.web.fetching import WebDocuments
+from heddle_knowledge.web.videos import video_of
 
 _TRACKS = b'"captionTracks":'
 _NONE = "The video offers no transcript. Add its text instead."
