@@ -39,23 +39,27 @@ async def whole(
     *,
     lamb_url: str = "",
     lamb_database: Path | None = None,
+    follows: bool = False,
+    **gateway: Any,
 ) -> AsyncGenerator[Whole]:
     """Run everything; assistants and tools come from `folder`/assistants and `folder`/plugins.
 
     Without the URL of a `database` there is one in `folder`. With the URL of a stand-in for LAMB,
-    the gateway is in front of it.
+    the gateway is in front of it. The database of LAMB is for imports, or followed. `gateway` are
+    further settings of the gateway.
     """
     for name in ("assistants", "plugins", "files", "rubrics"):
         (folder / name).mkdir(exist_ok=True)
-    of_lamb: dict[str, Any] = {"lamb_database": lamb_database} if lamb_database else {}
+    role = "HEDDLE_LAMB_DATABASE" if follows else "lamb_database"
+    of_lamb: dict[str, Any] = {role: lamb_database} if lamb_database else {}
     settings = StackSettings(
         devstack=DevstackSettings(transport=transport),
         gateway=GatewaySettings(
             listen=ANYWHERE,
-            development=True,
             drain_wait=0,
             lamb_url=lamb_url,
             lamb_jwt_secret=SecretStr(SECRET),
+            **{"development": True, **gateway},
         ),
         orchestrator=OrchestratorSettings(listen=ANYWHERE, drain_wait=0, assistant_cache_seconds=0),
         tools=ToolsSettings(

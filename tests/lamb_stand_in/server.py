@@ -2,7 +2,8 @@
 
 It serves one of each kind that LAMB serves: the login, routes with a user's token, files in both
 directions, redirects and cookies, a stream of events, a page with a WebSocket, and routes that are
-slow or break off. The users and the uploaded files are in memory.
+slow or break off. With a database it serves LAMB's assistants, too, and what its pages change are
+rows of it. Without one, the users and the uploaded files are in memory.
 """
 
 import asyncio
@@ -12,16 +13,20 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from aiohttp import BodyPartReader, WSMsgType, web
 
+from lamb_stand_in.creator import CreatorRoutes
 from lamb_stand_in.page import PAGE
+from lamb_stand_in.rows import Rows
 from lamb_stand_in.tokens import SECRET, email_of, token
 
 PASSWORD = "a password of LAMB"
 PART = bytes(range(256)) * 256
 """64 KiB, of which downloads consist."""
+_PAGES = Path(__file__).parent / "pages"
 
 
 @dataclass
@@ -43,6 +48,14 @@ class Lamb:
     received: int = 0
     """Bytes of uploads that have arrived."""
     runner: web.AppRunner | None = None
+    database: Path | None = None
+    """LAMB's database, if there is one. Uploaded files are in the folder `files` beside it."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the database."""
+        assert self.database is not None
+        return Rows(self.database)
 
     async def stop(self) -> None:
         """Stop the server."""
@@ -62,8 +75,8 @@ class Lamb:
     async def login(self, request: web.Request) -> web.Response:
         """Return a token for an address and its password."""
         form = await request.post()
-        email = str(form["email"])
-        if self.users.get(email) != form["password"]:
+        email, password = str(form["email"]), str(form["password"])
+        if not self._accepts(email, password):
             return web.json_response({"success": False, "error": "Invalid email or password"})
         return web.json_response(
             {
@@ -80,6 +93,11 @@ class Lamb:
                 },
             }
         )
+
+    def _accepts(self, email: str, password: str) -> bool:
+        if self.database is not None:
+            return self.rows.accepts(email, password)
+        return self.users.get(email) == password
 
     async def me(self, request: web.Request) -> web.Response:
         """Return who the user of a token is."""
@@ -197,6 +215,11 @@ class Lamb:
         """Return the page of the frontend."""
         return web.Response(text=PAGE, content_type="text/html")
 
+    async def assistants(self, request: web.Request) -> web.FileResponse:
+        """Return the page about one assistant or all."""
+        name = "assistant" if "id" in request.query else "assistants"
+        return web.FileResponse(_PAGES / f"{name}.html")
+
     async def other(self, request: web.Request) -> web.Response:
         """Return the page for all other addresses, as the frontend's server does."""
         if request.method == "GET" and "." not in request.path:
@@ -215,6 +238,11 @@ class Lamb:
             middlewares=[noted], client_max_size=1 << 31, handler_args={"auto_decompress": False}
         )
         router = application.router
+        if self.database is not None:
+            files = self.database.parent / "files"
+            CreatorRoutes(self.rows, self.secret, files).add_to(router)
+            router.add_get("/assistants", self.assistants)
+            router.add_static("/app", _PAGES)
         router.add_post("/creator/login", self.login)
         router.add_get("/creator/me", self.me)
         router.add_post("/creator/files/upload", self.upload)
