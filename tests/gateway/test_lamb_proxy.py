@@ -9,8 +9,11 @@ from typing import Any
 import httpx
 import pytest
 from gateway.conftest import KEY, Bench, Start, gateway
+from heddle_gateway.settings import GatewaySettings
 from lamb_stand_in.server import PASSWORD, Lamb, lamb
+from lamb_stand_in.tokens import SECRET
 from patience import until
+from pydantic import ValidationError
 
 HTML = {"accept": "text/html,application/xhtml+xml"}
 
@@ -235,3 +238,23 @@ async def test_lamb_answers_for_its_own_cross_origin_rules(origin: str) -> None:
 
 async def test_the_key_of_the_operator_is_the_key_of_lamb_and_passes(front: Front) -> None:
     assert headers_of(await front.echo(), "authorization") == [f"Bearer {KEY}"]
+
+
+async def test_trials_on_lambs_pages_are_heddle_s_if_the_operator_says_so() -> None:
+    settings = {"lamb_jwt_secret": SECRET, "lamb_chats": "heddle"}
+    async with lamb() as behind, gateway(lamb_url=behind.url, **settings) as bench:
+        path = "/creator/assistant/7/chat/completions"
+        body = {"messages": [{"role": "user", "content": "Why?"}]}
+        answer = await bench.client.post(f"{path}/", json=body)
+        assert answer.json()["object"] == "chat.completion"
+        assert bench.neighbours.orchestrator.requests[-1].assistant_reference == "lamb_assistant.7"
+        assert behind.requests == []
+        for method, other in (("OPTIONS", path), ("POST", f"{path}/more"), ("POST", path[:-2])):
+            await bench.client.request(method, other)
+            assert behind.requests.pop() == f"{method} {other}"
+
+
+def test_trials_need_the_secret_of_lambs_tokens() -> None:
+    settings = {"HEDDLE_LAMB_URL": "http://lamb:9099", "lamb_chats": "heddle"}
+    with pytest.raises(ValidationError, match="HEDDLE_GATEWAY_LAMB_JWT_SECRET"):
+        GatewaySettings(development=True, **settings)

@@ -169,6 +169,12 @@ class GatewaySettings(EgressSettings):
         "WEBUI_SECRET_KEY and WEBUI_JWT_SECRET_KEY work, too, in LAMB's order. Used only with "
         "HEDDLE_LAMB_URL.",
     )
+    lamb_chats: Literal["lamb", "heddle"] = Field(
+        default="lamb",
+        description="Who answers trials on LAMB's pages. lamb: LAMB, which stores them as chats "
+        "and knows no tools of Heddle. heddle: Heddle, with its tools, for users whom the token of "
+        "LAMB identifies; LAMB does not store these chats.",
+    )
     lamb_timeout_seconds: float = Field(
         default=300.0,
         gt=0,
@@ -218,6 +224,16 @@ class GatewaySettings(EgressSettings):
                 "published source, with which everybody can sign a token for every user. Set "
                 "another in LAMB and here, or remove it here: then tokens of LAMB are valid in "
                 "LAMB only"
+            )
+            raise ValueError(message)
+        return self
+
+    @model_validator(mode="after")
+    def _require_tokens_for_chats(self) -> Self:
+        if self.lamb_url and self.lamb_chats == "heddle" and not self.lamb_jwt_secret:
+            message = (
+                "HEDDLE_GATEWAY_LAMB_CHATS=heddle needs HEDDLE_GATEWAY_LAMB_JWT_SECRET: without "
+                "it, the users of LAMB's pages are not known here"
             )
             raise ValueError(message)
         return self

@@ -21,6 +21,7 @@ from heddle_gateway.lamb.proxy.response_head import response_headers, switching_
 from heddle_gateway.lamb.proxy.targets import LambPaths
 from heddle_gateway.lamb.proxy.tunnel import Tunnel
 from heddle_gateway.lamb.proxy.upload import Upload, UploadError, too_large
+from heddle_gateway.openai.chat.completions import CREATOR_PATH
 from heddle_gateway.settings import GatewaySettings
 
 log = structlog.get_logger(__name__)
@@ -43,7 +44,7 @@ class LambProxy:
         origin = origin_of_url(settings.lamb_url)
         self._settings = settings
         self._running = running
-        self._paths = LambPaths(paths)
+        self._paths = LambPaths(paths, CREATOR_PATH if settings.lamb_chats == "heddle" else "")
         self._heads = RequestHeads(origin.authority, settings.trusted_proxies, settings.public_url)
         self._pool = Pool(origin, settings.lamb_timeout_seconds)
         self._requests = 0

@@ -25,12 +25,14 @@ _SCHEMES = {"http", "https"}
 class LambPaths:
     """Tells LAMB's requests from Heddle's."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], trials: str = "") -> None:
         """Prepare.
 
         Args:
             paths: Of the routes that Heddle serves.
+            trials: The path of trials on LAMB's pages if Heddle answers them.
         """
+        self._trials = compile_path(trials)[0] if trials else None
         self._patterns: dict[str, list[re.Pattern[str]]] = {}
         for path in paths:
             first = _first_segment(path)
@@ -41,6 +43,8 @@ class LambPaths:
         path = scope["path"].rstrip("/") or "/"
         if not path.startswith("/"):  # no path: the target is that of a server
             return True
+        if self._trials and scope["method"] == "POST" and self._trials.match(path):
+            return False
         if path in _ALWAYS or path.startswith(f"{_CREATOR}/"):
             return True
         if _is_page(path, scope):

@@ -14,7 +14,7 @@ _KNOWN = frozenset(
     {
         *("model", "messages", "prompt", "stream", "stream_options", "n", "tools"),
         *("temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed"),
-        *("functions", "function_call", "chat_id", "debug_bypass"),
+        *("functions", "function_call", "chat_id", "persist_chat", "debug_bypass"),
         *("api_base", "base_url", "api_key", "api_version", "api_type", "custom_llm_provider"),
     }
 )
