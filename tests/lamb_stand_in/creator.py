@@ -76,8 +76,11 @@ class CreatorRoutes:
     async def _create(self, request: web.Request, user: User) -> web.Response:
         body = await request.json()
         metadata = {
-            "prompt_processor": "simple_augment", "rag_processor": "no_rag",
-            "connector": "bypass", "llm": "full-conversation-bypass", "file_path": "",
+            "prompt_processor": "simple_augment",
+            "rag_processor": "no_rag",
+            "connector": "bypass",
+            "llm": "full-conversation-bypass",
+            "file_path": "",
         }
         columns = {"api_callback": json.dumps(metadata), "RAG_Top_k": 3, **_columns(body)}
         identifier = self._rows.create(user, columns)

@@ -2,11 +2,12 @@
 
 PAGE = """<!doctype html>
 <html lang="en">
+<link rel="icon" href="data:,">
 <title>LAMB</title>
 <h1>LAMB</h1>
 <form id="login">
-  <label>E-mail <input name="email" type="email"></label>
-  <label>Password <input name="password" type="password"></label>
+  <label>E-mail <input name="email" type="email" autocomplete="username"></label>
+  <label>Password <input name="password" type="password" autocomplete="current-password"></label>
   <button>Log in</button>
 </form>
 <p id="user"></p>

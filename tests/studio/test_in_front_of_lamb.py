@@ -18,9 +18,9 @@ ANN = "ann@uni.example"
 
 
 @contextmanager
-def lamb(port: int) -> Iterator[None]:
-    """Run the stand-in for LAMB as a process of its own."""
-    command = [sys.executable, "-m", "lamb_stand_in", str(port)]
+def lamb(port: int, *database: Path) -> Iterator[None]:
+    """Run the stand-in for LAMB as a process of its own, before a database if there is one."""
+    command = [sys.executable, "-m", "lamb_stand_in", str(port), *map(str, database)]
     process = subprocess.Popen(command, cwd=ROOT / "tests")  # noqa: S603 - our own module
     try:
         yield
