@@ -13,10 +13,11 @@ def main() -> None:
     parser.add_argument("-N", dest="unbuffered", action="store_true")
     parser.add_argument("-H", dest="headers", action="append", default=[])
     parser.add_argument("-d", dest="data")
+    parser.add_argument("-X", dest="method")
     parser.add_argument("url")
     arguments = parser.parse_args()
     request = urllib.request.Request(  # noqa: S310 - the documents contain http:// only
-        arguments.url, arguments.data and arguments.data.encode()
+        arguments.url, arguments.data and arguments.data.encode(), method=arguments.method
     )
     for header in arguments.headers:
         name, _, value = header.partition(":")

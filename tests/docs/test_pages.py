@@ -2,8 +2,7 @@
 
 import json
 import shutil
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from docs.shell import run
 from heddle_conversion.assistant_json import read_assistant
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
 from integration.whole import Whole, whole
+from lamb_stand_in.rows import hashed, new_database
+from lamb_stand_in.school import METADATA
 from lamb_stand_in.server import lamb
 from migration.lamb.lamb_database import Lamb
 
@@ -26,11 +27,14 @@ PAGES = [page for page in ALL if page not in GUIDES]
 """The commands of the guides run against `make up`, in test_readme."""
 RUN = ("sh", "python", "console")
 """The languages of blocks that run. `bash` is for commands that belong to no page's story."""
-NOT_RUN_AT_MOST = 4
+NOT_RUN_AT_MOST = 3
 SCHEMAS: dict[str, Callable[[Any], object]] = {
     "assistant": read_assistant,
     "identity-providers": lambda entries: [ProviderConfiguration.of(each) for each in entries],
 }
+GUIDE = ROOT / "docs/lamb.md"
+"""How to move from LAMB to Heddle. Its last part runs without LAMB."""
+SECRET = "a-secret-of-at-least-32-characters"  # of the commands, too
 ANN = "ann@uni.example"
 """The user of the pages, in LAMB, too."""
 _MARK = "--- this block ---"
@@ -46,7 +50,7 @@ def names(page: Path) -> str:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if any(runs(each) for each in blocks(page))],
+    [page for page in PAGES if page != GUIDE and any(runs(each) for each in blocks(page))],
     ids=names,
 )
 async def test_commands_run_in_order_and_print_what_the_page_shows(
@@ -57,39 +61,70 @@ async def test_commands_run_in_order_and_print_what_the_page_shows(
     listed = [block for block in blocks(page) if not block.not_run]
     programs: list[str] = []
 
-    async with surroundings(page, tmp_path) as running:
-        for block, following in zip(listed, [*listed[1:], None], strict=True):
-            if block.language == "console":
-                continue
-            if block.language == "python":
-                programs.append(block.text)
-            if block.language in RUN:
-                printed = await output(running, tmp_path, block, programs)
-                if following and following.language == "output":
-                    assert agrees(following.text.strip(), printed.strip()), (
-                        f"{block.place}\n{printed}"
-                    )
+    async with whole(tmp_path) as running:
+        await run_blocks(running, tmp_path, listed, programs)
         for step in steps(page):
             printed = await run(actual(running, step.command), tmp_path, **addresses(running))
             assert agrees(pieces(step.output), pieces(printed)), f"{page}:{step.line}\n{printed}"
 
 
-@asynccontextmanager
-async def surroundings(page: Path, folder: Path) -> AsyncGenerator[Whole]:
-    """Yield a Heddle for the commands of a page; the one about LAMB has a LAMB behind it."""
-    if page.name != "lamb.md":
-        async with whole(folder) as running:
-            yield running
-        return
-    tables = Lamb(folder / "lamb_v4.db").make()
-    tables.add("organizations", {"id": 1, "slug": "uni", "name": "The University"})
-    tables.add("Creator_users", {"id": 1, "user_email": ANN, "user_name": "Ann"})
-    tables.add("assistants", {"id": 7, "name": "1_weaver", "owner": ANN, "system_prompt": "Weave."})
+async def test_the_guide_leads_from_a_lamb_to_a_heddle_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
+    last = next(
+        number
+        for number, line in enumerate(GUIDE.read_text().splitlines(), start=1)
+        if line == "### 3. Replacement"
+    )
+    listed = [block for block in blocks(GUIDE) if not block.not_run]
+    beside = [block for block in listed if block.line < last]
+    tables = lamb_of_the_guide(tmp_path)
+
     async with (
-        lamb(users={ANN: "PASSWORD"}) as behind,
-        whole(folder, lamb_url=behind.url, lamb_database=tables.path) as running,
+        lamb(database=tables.path) as behind,
+        whole(tmp_path, lamb_url=behind.url, lamb_database=tables.path, follows=True) as running,
     ):
-        yield running
+        await run_blocks(running, tmp_path, beside, [])
+    forget_addresses(tmp_path / ".exports")
+    async with whole(tmp_path, lamb_database=tables.path) as running:
+        await run_blocks(running, tmp_path, listed[len(beside) :], [])
+    assert "chats" in (tmp_path / "report.md").read_text()
+
+
+def forget_addresses(exports: Path) -> None:
+    """Leave only what a page exports: Heddle starts again at other addresses."""
+    lines = exports.read_text().splitlines(keepends=True)
+    exports.write_text("".join(line for line in lines if "HEDDLE_" not in line))
+
+
+async def run_blocks(
+    running: Whole, folder: Path, listed: list[Block], programs: list[str]
+) -> None:
+    """Run blocks in their order, and compare what they print with what the page shows."""
+    for block, following in zip(listed, [*listed[1:], None], strict=True):
+        if block.language == "console":
+            continue
+        if block.language == "python":
+            programs.append(block.text)
+        if block.language in RUN:
+            printed = await output(running, folder, block, programs)
+            if following and following.language == "output":
+                assert agrees(following.text.strip(), printed.strip()), f"{block.place}\n{printed}"
+
+
+def lamb_of_the_guide(folder: Path) -> Lamb:
+    """Make the database of the LAMB with which the guide begins."""
+    tables = new_database(folder / "lamb_v4.db")
+    ann = {"id": 1, "user_email": ANN, "password_hash": hashed("PASSWORD")}
+    tables.add("Creator_users", ann)
+    for identifier, name in ((7, "1_weaver"), (10, "1_spinner")):
+        assistant = {"id": identifier, "name": name, "owner": ANN, "system_prompt": "Weave."}
+        prompts = {"prompt_template": "{context} {user_input}", "RAG_collections": ""}
+        tables.add("assistants", {**assistant, **prompts, "api_callback": json.dumps(METADATA)})
+        consumer = {"oauth_consumer_name": f"consumer_{identifier}"}
+        tables.add("assistant_publish", {"assistant_id": identifier, **consumer})
+    return tables.add("chats", {"id": "a-chat", "chat": "[]"})
 
 
 def test_json_and_yaml_fit_the_schema_that_the_page_names() -> None:
@@ -148,7 +183,9 @@ async def output(running: Whole, folder: Path, block: Block, programs: list[str]
         # What a block exports is there for the next.
         before = "[ -f .exports ] && . ./.exports\n"
         command = f"{before}set -e\n{actual(running, block.text)}\nexport -p > .exports"
-    printed = await run(f"({command}\n) || echo FAILED", folder, **addresses(running))
+    # Not "|| echo": within it, a shell ignores `set -e`.
+    checked = f"({command}\n)\n[ $? = 0 ] || echo FAILED"
+    printed = await run(checked, folder, **addresses(running))
     assert not printed.rstrip().endswith("FAILED"), f"{block.place}\n{printed}"
     return printed.rpartition(f"{_MARK}\n")[2]
 
@@ -163,6 +200,7 @@ def actual(running: Whole, text: str) -> str:
         "localhost:9103": running.stack.connector,
         "localhost:9104": running.stack.assistants,
         ".venv/bin/": "",
+        "http://lamb:9099": running.lamb_url,
     }
     for shown, address in places.items():
         text = text.replace(shown, address)
@@ -178,4 +216,5 @@ def addresses(running: Whole) -> dict[str, str]:
         "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
         "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
         "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
+        "KEY": "development",
     }

@@ -244,7 +244,8 @@ async def script(up: MakeUp, block: Block) -> str:
 
 async def succeeded(up: MakeUp, command: str) -> str:
     names = up.addresses | {"HEDDLE_IDENTITY_SECRET": ""}
-    output = await run(f"({command}\n) || echo FAILED", up.folder, **names)
+    # Not "|| echo": within it, a shell ignores `set -e`.
+    output = await run(f"({command}\n)\n[ $? = 0 ] || echo FAILED", up.folder, **names)
     assert not output.rstrip().endswith("FAILED"), f"{command}\n{output}"
     return output
 

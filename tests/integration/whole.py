@@ -29,6 +29,8 @@ class Whole:
 
     url: str
     stack: Stack
+    lamb_url: str = ""
+    """Of the LAMB in front of which it is."""
 
 
 @asynccontextmanager
@@ -81,7 +83,7 @@ async def whole(
         migration=MigrationSettings(listen=ANYWHERE, drain_wait=0, **of_lamb),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
-        yield Whole(f"http://{address}", running)
+        yield Whole(f"http://{address}", running, lamb_url)
 
 
 def write_assistant(folder: Path, identifier: str, text: str) -> None:

@@ -112,8 +112,11 @@ class CreatorRoutes:
         if row is None or row["organization_id"] != user["organization_id"]:
             return _refusal(403, "Access denied.")
         body = await request.json()
-        text = str(row["prompt_template"]).replace("{context}", "")
-        answer = text.replace("{user_input}", body["messages"][-1]["content"])
+        prompt = _prompt(row, body["messages"][-1]["content"])
+        if body.get("debug_bypass"):
+            shown = f"Messages:\n{json.dumps(prompt, indent=2)}\n\nBody:\n{json.dumps(body)}"
+            return web.json_response(_completion(shown))
+        answer = "\n".join(each["content"] for each in prompt)
         messages = [*body["messages"], {"role": "assistant", "content": answer}]
         headers = {"content-type": "text/event-stream"}
         if body.get("persist_chat", True):
@@ -172,6 +175,19 @@ class CreatorRoutes:
         folder = self._files / str(user["id"])
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+
+def _prompt(row: dict[str, Any], question: str) -> list[dict[str, str]]:
+    """Return the messages of LAMB's `simple_augment` without passages."""
+    text = (row["prompt_template"] or "").replace("{user_input}", f"\n\n{question}\n\n")
+    content = text.replace("{context}", "\n\n\n\n") or question
+    system = {"role": "system", "content": row["system_prompt"]}
+    return [*([system] if row["system_prompt"] else []), {"role": "user", "content": content}]
+
+
+def _completion(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
 
 def _columns(body: dict[str, Any]) -> dict[str, Any]:

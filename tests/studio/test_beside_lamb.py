@@ -11,7 +11,7 @@ from lamb_stand_in.rows import Rows
 from lamb_stand_in.school import ANN, CRITERION, TUTOR, school
 from lamb_stand_in.server import PASSWORD
 from lamb_stand_in.tokens import SECRET
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 from runtime.ports import free_port
 from studio.editing import change, open_editor, save, stored
 from studio.harness import KEY, VIEWS, Studio, running
@@ -79,7 +79,7 @@ def test_an_assistant_keeps_the_tools_of_both_sides_and_its_answer_shows_them(
         page = screen.page
         log_in(page, beside.url)
         open_form(page, beside.url)
-        file = {"name": "notes.md", "mimeType": "text/markdown", "buffer": NOTES.encode()}
+        file = FilePayload(name="notes.md", mimeType="text/markdown", buffer=NOTES.encode())
         page.get_by_label("New file").set_input_files(file)
         page.get_by_role("button", name="Upload").click()
         expect(page.locator("#uploaded")).to_have_text(f"1/notes.md {len(NOTES)}")
