@@ -8,10 +8,12 @@
 #
 #   MEMBER  the workspace member to install
 #   MODULE  the module that is its entry point: MEMBER with underscores
-#   EXTRA   an optional extra of the member, for example `local` for heddle-connector
+#   EXTRA   optional extras of the member, for example `local` for heddle-connector or "pages graph"
+#           for heddle-knowledge
 #   HEALTH  what the health check asks: `host:port` of a gRPC service, or an http:// URL
 #
-# docker-compose.yml builds all of them. tests/containers runs the install and start commands.
+# Each image also has the command `heddle`. docker-compose.yml builds all of them. `make sizes` prints
+# what they install, and tests/containers runs the install and start commands.
 
 FROM python:3.11-slim AS studio
 # The version of the Makefile. The wheel's own npm is a copy that does not find its libraries.
@@ -28,6 +30,10 @@ RUN node "$NPM" run build --prefix studio
 FROM python:3.11-slim AS builder
 # The version of the Makefile, so that both read uv.lock alike.
 RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.9
+# `strip`, for slim.py.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends binutils \
+ && rm -rf /var/lib/apt/lists/*
 # Not editable and compiled: the environment moves to the other stage, where nothing is written.
 ENV UV_PROJECT_ENVIRONMENT=/opt/heddle \
     UV_COMPILE_BYTECODE=1 \
@@ -51,7 +57,8 @@ COPY migration-service/pyproject.toml migration-service/
 ARG MEMBER
 ARG EXTRA=""
 RUN --mount=type=cache,target=/root/.cache/uv \
-    uv sync --frozen --no-dev --no-editable --package "$MEMBER" ${EXTRA:+--extra "$EXTRA"} --no-install-workspace
+    uv sync --frozen --no-dev --no-editable --package "$MEMBER" --package heddle-cli \
+    ${EXTRA:+$(printf ' --extra %s' $EXTRA)} --no-install-workspace
 
 COPY protos protos
 COPY services services
@@ -60,7 +67,10 @@ COPY tools-service tools-service
 COPY migration-service migration-service
 COPY --from=studio /src/gateway/src/heddle_gateway/studio gateway/src/heddle_gateway/studio
 # Without the cache: it would take a member whose pyproject.toml is unchanged for unchanged.
-RUN uv sync --frozen --no-dev --no-editable --package "$MEMBER" ${EXTRA:+--extra "$EXTRA"}
+RUN uv sync --frozen --no-dev --no-editable --package "$MEMBER" --package heddle-cli \
+    ${EXTRA:+$(printf ' --extra %s' $EXTRA)}
+COPY docs/project/slim.py ./
+RUN python slim.py "$UV_PROJECT_ENVIRONMENT"
 
 
 FROM python:3.11-slim

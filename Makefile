@@ -133,6 +133,9 @@ docs-serve: $(SYNCED) ## Show the documentation site on 127.0.0.1:8000
 release: $(SYNCED) ## Make a release from a clean tree: make release VERSION=0.2.0
 	$(BIN)/python -m docs.project.release $(VERSION)
 
+sizes: $(SYNCED) ## Install the environment of each image as the Dockerfile does, and print its size
+	@$(BIN)/python -m docs.project.sizes
+
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
@@ -201,4 +204,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release licences quick test test-all screenshots chaos chromium test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes licences quick test test-all screenshots chaos chromium test-open-webui bench bench-agent graph fresh check

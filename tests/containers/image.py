@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,14 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from containers.files import REQUIRED, ROOT, SERVICES, command, service, stages
+from containers.files import REQUIRED, SERVICES, service
 from runtime.ports import free_port
 
-SHELL = "/bin/sh"  # what RUN and CMD use
-BUILD, PATIENCE = 600.0, 180.0
+from docs.project.images import MAX_SECONDS, SHELL, build_arguments, install, stages
+
+BUILD, PATIENCE = MAX_SECONDS, 180.0
 """Seconds for an installation, and for a start or a health check: a slow machine reads half a
 gigabyte from a cold disk."""
-_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*_cache", ".venv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,37 +49,10 @@ class Image:
         return ran.returncode == 0
 
 
-def build(name: str, folder: Path, **arguments: str) -> Image:
-    """Follow the builder's COPY and `RUN uv sync` instructions in `folder`."""
-    given = {key: str(value) for key, value in service(name)["build"]["args"].items()}
-    given |= arguments
-    given["EXTRA"] = given.get("EXTRA", "")
-    source, environment = folder / "src", folder / "environment"
-    source.mkdir(parents=True)
-    # The commands find uv and everything else where they do in the builder; its compilation and
-    # its copies are left out, which cost minutes and change nothing that is looked at here.
-    variables = dict(os.environ) | given | {"UV_PROJECT_ENVIRONMENT": str(environment)}
-    variables["PATH"] = f"{Path(_uv()).parent}{os.pathsep}{variables['PATH']}"
-    variables.pop("VIRTUAL_ENV", None)
-    for instruction in stages()[1]:
-        if instruction.text.startswith("--from=studio"):
-            continue  # optional: the gateway works without its web application
-        if instruction.name == "COPY":
-            _copy(instruction.text, source)
-        elif "uv sync" in instruction.text:
-            line = re.sub(r"^(--mount=\S+\s+)+", "", instruction.text)
-            ran = subprocess.run(  # noqa: S603 - the Dockerfile's own command
-                [SHELL, "-ec", line],
-                capture_output=True,
-                check=False,
-                cwd=source,
-                env=variables,
-                text=True,
-                timeout=BUILD,
-            )
-            assert ran.returncode == 0, ran.stderr
-    shutil.rmtree(source)  # the image has no sources
-    return Image(environment, given)
+def build(name: str, folder: Path, **changed: str) -> Image:
+    """Install the environment of an image in `folder`."""
+    arguments = build_arguments(name) | changed
+    return Image(install(arguments, folder), arguments)
 
 
 @contextmanager
@@ -125,22 +97,6 @@ def _wait_until_healthy(
         assert process.poll() is None, log.read_text()[-4000:]
         assert time.monotonic() < until, f"not healthy at {address}: {log.read_text()[-4000:]}"
         time.sleep(0.1)
-
-
-def _uv() -> str:
-    ours = ROOT / ".heddle" / "uv" / "bin" / "uv"
-    return str(ours) if ours.exists() else command("uv")
-
-
-def _copy(text: str, target: Path) -> None:
-    *sources, into = text.split()
-    for given in sources:
-        origin = ROOT / given
-        if origin.is_dir():
-            shutil.copytree(origin, target / into, ignore=_LEFT_OUT, dirs_exist_ok=True)
-        else:
-            (target / into).mkdir(parents=True, exist_ok=True)
-            shutil.copy(origin, target / into)
 
 
 def _own_address(name: str) -> str:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from containers.files import REQUIRED, ROOT, SERVICES, command, read_compose, service
+from containers.files import REQUIRED, SERVICES, command, service
 from open_webui.profile import OPERATOR_KEY, TRUSTED_KEY, compose_environment, gateway_settings
 
 from docs.project.compose import FILE, PACKAGES, completed
+from docs.project.images import ROOT, read_compose
 from docs.reference.settings import settings_by_package
 
 TRUSTED = "HEDDLE_GATEWAY_TRUSTED_API_KEY"

@@ -3,7 +3,7 @@
 import re
 import tomllib
 
-from containers.files import ROOT, Instruction, stages
+from docs.project.images import ROOT, Instruction, stages
 
 STUDIO, BUILDER, FINAL = stages()
 
@@ -25,6 +25,7 @@ def test_the_environment_is_made_of_the_lock_file_without_what_developers_need()
     assert len(installs) == 2
     for text in installs:
         assert {"--frozen", "--no-dev", "--no-editable", "--package"} <= set(text.split())
+        assert "--package heddle-cli" in text
     assert "--no-install-workspace" in installs[0]
     assert "--no-install-workspace" not in installs[1]
 
@@ -58,12 +59,14 @@ def test_nothing_but_the_sources_is_sent_to_the_builder() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
     copies = [text.split()[:-1] for text in (*texts(BUILDER, "COPY"), *texts(STUDIO, "COPY"))]
-    copied = {
-        part.split("/")[0] for parts in copies if "--from=studio" not in parts for part in parts
-    }
+    copied = {part for parts in copies if "--from=studio" not in parts for part in parts}
+    sent = {rule.removeprefix("!") for rule in rules if rule.startswith("!")}
 
     assert rules[0] == "*"
-    assert {rule.removeprefix("!") for rule in rules if rule.startswith("!")} == copied
+    # A folder that is copied whole is also sent whole.
+    assert sent == {part for part in copied if part.split("/")[0] not in copied - {part}} | {
+        part.split("/")[0] for part in copied if part.startswith("studio/")
+    }
 
 
 def test_the_image_is_run_by_a_user_without_rights_and_without_tools_to_install_more() -> None:

@@ -6,7 +6,9 @@ import subprocess
 from functools import cache
 from typing import Any
 
-from containers.files import REQUIRED, ROOT, command
+from containers.files import REQUIRED, command
+
+from docs.project.images import ROOT
 
 OPERATOR_KEY = REQUIRED["HEDDLE_GATEWAY_API_KEY"]
 TRUSTED_KEY = "lamb_a-key-for-open-webui"

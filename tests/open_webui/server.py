@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from containers.files import ROOT
 from open_webui.profile import compose_environment
 from runtime.ports import free_port
+
+from docs.project.images import ROOT
 
 PROGRAM = ROOT / ".heddle" / "open-webui" / "bin" / "open-webui"
 _START_SECONDS = 180

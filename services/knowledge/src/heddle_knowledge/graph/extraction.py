@@ -36,7 +36,7 @@ def _extracted(request: Extract) -> Extracted:
     except ImportError as error:
         raise StorageError(
             "The graph could not be drawn: spaCy or its model is not installed. Install "
-            "heddle-tools-service[graph]."
+            "heddle-knowledge[graph]."
         ) from error
 
 
