@@ -1,13 +1,20 @@
 """`heddle import-lamb` against the real service."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from assistants.serving import SECRET
 from cli.conftest import Run
 from cli.keeping import Kept
+from migration.knowledge.importing import importing, registered, shelved
+from migration.knowledge.lamb_kb_server import TOKEN, lamb_kb_server
 from migration.lamb.lamb_database import METERED, Lamb, filled, legacy_rows
+from structlog.testing import capture_logs
 
 ASSISTANTS = len(list(legacy_rows())) + 4
 
@@ -127,3 +134,63 @@ def test_a_service_without_a_lamb_says_what_to_set(
     assert (code, out) == (1, "")
     assert len(notes.splitlines()) == 1
     assert "HEDDLE_MIGRATION_LAMB_DATABASE" in notes
+
+
+def test_knowledge_is_copied_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heddle: Run
+) -> None:
+    lamb = filled(tmp_path / "lamb_v4.db")
+    monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
+    with imports(tmp_path, lamb) as address:
+        monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
+        dry = heddle("import-lamb", "--knowledge", "--dry-run")
+        first = heddle("import-lamb", "--knowledge", "--report", str(tmp_path / "report.json"))
+        page = heddle("import-lamb", "--knowledge", "--report", str(tmp_path / "report.md"))
+        plain = heddle("import-lamb")
+        lost = heddle("import-lamb", "--language", "es")
+
+    assert "kb_files: 5 (5 to be imported, 0 unchanged, 0 refused)" in dry[1]
+    assert first[0] == 1  # the owner of one is no user
+    assert "kb_collections: 3 (2 imported, 0 unchanged, 1 refused)" in first[1]
+    assert "kb_files: 5 (5 imported, 0 unchanged, 0 refused)" in first[1]
+    report = json.loads((tmp_path / "report.json").read_text())
+    [refused] = [each for each in report["refused"] if each["table"] == "kb_collections"]
+    assert (refused["id"], "'999'" in refused["refusal"]) == ("9", True)
+    files = [each["id"] for each in report["to_look_at"] if each["table"] == "kb_files"]
+    assert files == ["17/3", "17/4"]
+    left = {"table": "kb_files", "rows": 1, "meaning": "Files that LAMB could not read."}
+    assert left in report["left_in_lamb"]
+    assert "kb_files: 5 (0 imported, 5 unchanged, 0 refused)" in page[1]
+    assert "| kb\\_files | 5 | 0 | 5 | 0 |" in (tmp_path / "report.md").read_text()
+    assert "kb_" not in plain[1].replace("kb_registry", "")
+    assert (lost[0], "--knowledge" in lost[2]) == (1, True)
+
+
+@contextmanager
+def imports(folder: Path, lamb: Lamb) -> Iterator[str]:
+    """Serve everything that an import of knowledge needs, and yield the address."""
+    ready, stop = threading.Event(), asyncio.Event()
+    addresses: list[str] = []
+    loop = asyncio.new_event_loop()
+
+    async def serve() -> None:
+        async with lamb_kb_server() as kb:
+            shelved(kb)
+            async with importing(folder, registered(lamb), kb.url, TOKEN) as services:
+                addresses.append(services.address)
+                ready.set()
+                await stop.wait()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(serve())
+
+    thread = threading.Thread(target=run)
+    with capture_logs():  # they would mix with what the command prints
+        thread.start()
+        try:
+            assert ready.wait(30)
+            yield addresses[0]
+        finally:
+            loop.call_soon_threadsafe(stop.set)
+            thread.join(30)

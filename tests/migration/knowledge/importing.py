@@ -73,6 +73,8 @@ class Import:
     knowledge: grpc.aio.Channel
     store: KnowledgeStore
     embedder: HashingEmbedder
+    address: str = ""
+    """Of the migration service."""
 
     async def run(self, stop_after: int | None = None, **members: Any) -> Report:
         """Import, and return the report.
@@ -203,4 +205,4 @@ async def importing(
     ):
         credentials = ServiceCredentials("knowledge")
         registry.registry = RegisteredCollections(migration, credentials, "")
-        yield Import(migration, knowledge, store, embedder)
+        yield Import(migration, knowledge, store, embedder, service.address)
