@@ -107,3 +107,31 @@ async def test_the_assistants_of_its_owner_search_a_collection_that_lamb_fills(
         ben = said("shed?", owner="ben@example.org", organization="uni")
         with pytest.raises(ToolFailedError, match="there is no collection"):
             await client.run("simple_rag", config, ben, seconds=30)
+
+
+async def test_lamb_goes_on_using_the_number_of_a_copied_collection(
+    shelf: Shelves, tmp_path: Path
+) -> None:
+    await numbers(shelf, tmp_path)
+    await shelf.store.collections.create(
+        "optics-1",
+        title="optics",
+        owner="ana@example.org",
+        organization="uni",
+        settings={"collection_id": "17"},
+        metadata={"lamb_owner": "7"},
+    )
+    file = await ingested(shelf, "/collections/17", "lens.md", "A lens bends light.", key="lamb")
+    for key in ("lamb", "everywhere", "ana"):
+        collection = (await shelf[key].get("/collections/17")).json()
+        assert (collection["id"], collection["owner"]) == ("17", "7")
+        listed = (await shelf[key].get("/collections", params={"owner": "7"})).json()
+        assert [each["id"] for each in listed["items"]] == ["17"]
+        query = {"query_text": "lens"}
+        found = (await shelf[key].post("/collections/17/query", json=query)).json()
+        [result] = found["results"]
+        assert (await shelf[key].get(result["metadata"]["file_url"])).status_code == 200
+        job = (await shelf[key].get(f"/collections/17/ingestion-jobs/{file['id']}")).json()
+        assert (job["collection_id"], job["status"]) == ("17", "completed")
+    for key in ("ben", "eve"):
+        assert (await shelf[key].get("/collections/17")).status_code == 404
