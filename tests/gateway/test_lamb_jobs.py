@@ -92,7 +92,7 @@ async def test_times_of_a_job_are_in_order(shelf: Shelves) -> None:
     assert stats["chunk_stats"]["count"] == last["document_count"]
 
 
-async def test_whoever_may_change_a_collection_retries_files_of_others(shelf: Shelves) -> None:
+async def test_those_who_may_change_a_collection_retry_files_of_others(shelf: Shelves) -> None:
     path = await new_collection(shelf)
     job = await uploaded(shelf, path, "broken.pdf", BROKEN.encode())
     failed = (await jobs_until(shelf, job, "failed"))[-1]

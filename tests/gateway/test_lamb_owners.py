@@ -128,8 +128,8 @@ async def test_lamb_goes_on_using_the_number_of_a_copied_collection(
         listed = (await shelf[key].get("/collections", params={"owner": "7"})).json()
         assert [each["id"] for each in listed["items"]] == ["17"]
         query = {"query_text": "lens"}
-        found = (await shelf[key].post("/collections/17/query", json=query)).json()
-        [result] = found["results"]
+        answer = (await shelf[key].post("/collections/17/query", json=query)).json()
+        [result] = answer["results"]
         assert (await shelf[key].get(result["metadata"]["file_url"])).status_code == 200
         job = (await shelf[key].get(f"/collections/17/ingestion-jobs/{file['id']}")).json()
         assert (job["collection_id"], job["status"]) == ("17", "completed")

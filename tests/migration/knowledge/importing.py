@@ -61,7 +61,7 @@ def shelved(kb: LambKbServer) -> LambKbServer:
 
 
 def registered(lamb: Lamb) -> Lamb:
-    """Register Ana's collection beside Bo's, which `filled` registers as shared with nobody."""
+    """Register Ana's collection beside Bo's, which `filled` registers as shared with no user."""
     return lamb.add("kb_registry", {"id": 3, "kb_id": "2", "kb_name": "Looms", "owner_user_id": 1})
 
 

@@ -167,7 +167,10 @@ async def get(api: Call, id_: CollectionId, file: AttachedFileId) -> IngestionJo
 
 @routes.post("/collections/{id}/ingestion-jobs/{file}/retry", errors=(400, 403, 404))
 async def retry(api: Call, id_: CollectionId, file: AttachedFileId) -> IngestionJob:
-    """Ingest a file again whose ingestion has failed, whoever uploaded it. A body is ignored."""
+    """Ingest a file again whose ingestion has failed, also one of another user.
+
+    A body is ignored.
+    """
     collection = await _changeable(api, id_)
     _require(await _file(api, collection, file), "failed")
     request = pb.RetryAttachedFileRequest(collection=collection.id, file_id=file)

@@ -104,8 +104,8 @@ async def embeddings(api: Call) -> EmbeddingsSettings:
 async def change_embeddings(api: Call, body: EmbeddingsChange) -> Message:
     """Accept the embeddings that apply already. Others get 400: only the operator can set them."""
     current: dict[str, Any] = (await embeddings(api)).model_dump()
-    wanted = body.model_dump(exclude_none=True)
-    if different := [name for name, value in wanted.items() if value != current.get(name, "")]:
+    requested = body.model_dump(exclude_none=True)
+    if different := [name for name, value in requested.items() if value != current.get(name, "")]:
         violations = [Violation(name, "is set by the operator of Heddle") for name in different]
         raise InvalidRequestError("The embeddings cannot be changed here.", violations)
     return Message(message="The embeddings have not changed.")
