@@ -10,7 +10,7 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 
 from heddle_migration_service.knowledge.owners_files import FILE, OwnersFiles
-from heddle_migration_service.knowledge.reading import MAX_FILE_BYTES, LambFile, LambReader
+from heddle_migration_service.knowledge.reading import HEDDLES_FILE_BYTES, LambFile, LambReader
 from heddle_migration_service.lamb.knowledge_registry import LambServer
 
 PLUGIN = "lamb_plugin"
@@ -18,7 +18,7 @@ PLUGIN = "lamb_plugin"
 SOURCE = "source_url"
 _DEFAULT_PLUGIN = "simple_ingest"
 _COPIED = pb.ATTACHMENT_STATUS_COMPLETED
-_MAX_NAME, _MAX_ATTRIBUTE = 200, 512
+_MAX_NAME, _ATTRIBUTE_CHARACTERS = 200, 512
 _TEXT_OF = re.compile(r"[^\w.()+ -]+")
 _SIZE_UNIT = 1024**2
 
@@ -80,10 +80,10 @@ class FileCopy:
             raise HeddleError(
                 f"LAMB's server sent {len(data):,} bytes of {file.file_size:,}. Import again."
             )
-        if len(data) > MAX_FILE_BYTES:
+        if len(data) > HEDDLES_FILE_BYTES:
             return (
                 f"The file has {len(data) / _SIZE_UNIT:.0f} MiB, more than the "
-                f"{MAX_FILE_BYTES // _SIZE_UNIT} MiB that Heddle takes."
+                f"{HEDDLES_FILE_BYTES // _SIZE_UNIT} MiB that Heddle takes."
             )
         name = PurePosixPath(file.original_filename.replace("\\", "/")).name or "file"
         media_type = "" if PurePosixPath(name).suffix else file.content_type or ""
@@ -119,7 +119,7 @@ class FileCopy:
 def _attributes(file: LambFile) -> dict[str, Any]:
     attributes: dict[str, Any] = {FILE: file.id}
     if file.plugin_name and file.plugin_name != _DEFAULT_PLUGIN:
-        attributes[PLUGIN] = file.plugin_name[:_MAX_ATTRIBUTE]
+        attributes[PLUGIN] = file.plugin_name[:_ATTRIBUTE_CHARACTERS]
     if source := _source(file):
         attributes[SOURCE] = source
     return attributes
@@ -133,7 +133,7 @@ def _source(file: LambFile) -> str:
     candidates += urls[:1] if isinstance(urls, list) else []
     for each in candidates:
         if isinstance(each, str) and each.startswith(("https://", "http://")):
-            return each if len(each) <= _MAX_ATTRIBUTE else ""
+            return each if len(each) <= _ATTRIBUTE_CHARACTERS else ""
     return ""
 
 

@@ -16,12 +16,12 @@ from heddle_runtime.remote_json import (
     RemoteUnavailableError,
     exchange,
 )
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from heddle_migration_service.lamb.knowledge_registry import LambServer
 
-MAX_FILE_BYTES = 30 * 1024**2
-"""What the knowledge service takes."""
+HEDDLES_FILE_BYTES = 30 * 1024**2
+"""The largest file that the knowledge service takes."""
 _MAX_ANSWER_BYTES = 64 * 1024**2
 _PAGE = 100
 _ATTEMPTS = 4
@@ -64,7 +64,7 @@ class _CollectionPage(_Answer):
 
 
 class _Text(_Answer):
-    content: str = Field(max_length=MAX_FILE_BYTES)
+    content: str
 
 
 class LambReader:
