@@ -27,6 +27,7 @@ def openai(url: str, **more: Any) -> str:
         (openai("http://2130706433"), "providers.openai"),
         (openai("http://[::ffff:10.0.0.1]:80"), "providers.openai"),
         ('{"kb_server": {"url": "http://10.0.0.5:9090"}}', "knowledge_base"),
+        ('{"knowledge_store": {"server_url": "http://10.0.0.5:9092"}}', "knowledge_store"),
         ('{"moodle": {"url": "http://192.168.0.1"}}', "moodle"),
     ],
 )
@@ -64,6 +65,7 @@ async def test_servers_have_http_addresses_without_credentials(
     for settings, name in (
         (openai(url), "providers.openai"),
         (json.dumps({"kb_server": {"url": url}}), "knowledge_base"),
+        (json.dumps({"knowledge_store": {"server_url": url}}), "knowledge_store"),
         (json.dumps({"moodle": {"url": url}}), "moodle"),
         (json.dumps({"mcp_servers": {"crm": {"url": url}}}), "mcp_servers.crm"),
     ):

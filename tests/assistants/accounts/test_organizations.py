@@ -111,6 +111,7 @@ def moved(**members: Any) -> Any:
         {**moved(), "kb_server": {"url": "http://thief.example", "server_url": "http://t.example"}}
         | {"setups": {"default": {"knowledge_base": {"api_token": "********"}}}},
         {"setups": {"default": {"knowledge_base": {"url": "http://t", "api_token": "********"}}}},
+        {**moved(), "knowledge_store": {"server_url": "http://thief.example", "api_token": "t"}},
         {"moodle": {"url": "http://moodle", "token": "********"}},
         {"setups": {"default": {"providers": {"openai": {"api_key": "********"}}}}},
         {"setups": {"default": {"providers": {"other": {"api_key": "********"}}}}},
@@ -172,6 +173,20 @@ async def test_a_secret_goes_to_no_other_server_in_two_steps_either(
     with pytest.raises(InvalidRequestError) as caught:
         await accounts.replace("uni", json.dumps(then), UNI_ADMIN)
     assert "give its secret anew" in caught.value.violations[0].description
+
+
+async def test_keys_given_anew_may_go_to_a_new_store_server_which_then_may_stay(
+    accounts: Accounts,
+) -> None:
+    store = {"server_url": "https://stores.example", "api_token": "stores-secret"}
+    await accounts.replace("uni", json.dumps(SETTINGS))
+    await accounts.replace("uni", json.dumps({**SETTINGS, "knowledge_store": store}), UNI_ADMIN)
+    masked = {**moved(), "knowledge_store": store | {"api_token": "********"}}
+    await accounts.replace("uni", json.dumps(masked), UNI_ADMIN)
+    settings = await accounts.settings(organization="uni")
+    assert settings.knowledge_store.token == "stores-secret"
+    assert settings.providers["openai"].api_key == TOKEN
+    await accounts.replace("uni", json.dumps(moved()), UNI_ADMIN)  # the operator's serves again
 
 
 async def test_a_new_secret_may_go_to_a_new_server(accounts: Accounts) -> None:

@@ -75,6 +75,26 @@ def test_both_ways_to_name_a_knowledge_server_are_read(config: Any, url: str, to
     assert resolved("uni", config, {}).knowledge == pb.KnowledgeServer(url=url, token=token)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        default(knowledge_store={"server_url": "http://ks/", "api_token": "t"}),
+        default(knowledge_store={"url": "http://ks", "api_key": "t"}),
+        {"knowledge_store": {"server_url": "http://ks", "token": "t"}},
+    ],
+)
+def test_the_server_of_knowledge_stores_is_one_of_its_own(config: Any) -> None:
+    answer = resolved("uni", config, {})
+    assert answer.knowledge_store == pb.KnowledgeServer(url="http://ks", token="t")
+    assert not answer.HasField("knowledge")
+    assert not resolved("uni", config, {}, reaching=False).HasField("knowledge_store")
+
+
+def test_no_organisation_has_the_store_server_of_the_system() -> None:
+    system = default(knowledge_store={"server_url": "http://ks", "api_token": "t"})
+    assert not resolved("uni", {}, system).HasField("knowledge_store")
+
+
 def test_moodle_is_read() -> None:
     found = resolved("uni", {"moodle": {"api_url": "http://m/", "wstoken": "t"}}, {})
     assert found.moodle == pb.Moodle(url="http://m", token="t")
