@@ -24,7 +24,7 @@ KEY, COLLEGES_KEY = "sk-of-the-university", "sk-of-the-college"
 ENDPOINT = "https://embeddings.uni.example/v1"
 ANN = {"owner": "ann@uni.example", "organization": "uni"}
 EVE = {"owner": "eve@college.example", "organization": "college"}
-ASKED = {"collections": ["physics"]}
+CONFIG = {"collections": ["physics"]}
 NOT_SEARCHED = "Collection 'physics' was not searched: "
 MISSING = f"{NOT_SEARCHED}the knowledge-base server has no such collection (404)."
 
@@ -68,13 +68,13 @@ def at(server: StoreServer) -> dict[str, str]:
     return {"LAMB_KB_SERVER_V2": f"{server.url}/", "LAMB_KB_SERVER_V2_TOKEN": TOKEN}
 
 
-def said(*words: str, **of: str) -> pb.RunContext:
+def context(*words: str, **of: str) -> pb.RunContext:
     return serving.said(*words, secret=SECRET, **of)
 
 
 async def refused(client: Client, of: dict[str, str], config: Any = None) -> str:
     with pytest.raises(ToolFailedError) as caught:
-        await client.run("simple_rag", config or ASKED, said("?", **of))
+        await client.run("simple_rag", config or CONFIG, context("?", **of))
     return caught.value.message
 
 
@@ -83,7 +83,7 @@ async def test_a_store_is_searched_with_the_token_of_its_server_and_the_key_of_i
     tmp_path: Path, server: StoreServer, tool: str
 ) -> None:
     async with tools(tmp_path, known(), **at(server)) as client:
-        _, result = await client.run(tool, ASKED | {"top_k": 2}, said("Why?", **ANN))
+        _, result = await client.run(tool, CONFIG | {"top_k": 2}, context("Why?", **ANN))
     assert text_of(result) == "Sheds.\n\nLooms."
     assert server.bodies == [
         {
@@ -98,13 +98,13 @@ async def test_each_organisation_searches_its_own_stores_with_its_own_key(
     tmp_path: Path, server: StoreServer
 ) -> None:
     async with tools(tmp_path, known(), **at(server)) as client:
-        await client.run("simple_rag", ASKED, said("?", **ANN))
-        _, result = await client.run("simple_rag", {"collections": ["arts"]}, said("?", **EVE))
+        await client.run("simple_rag", CONFIG, context("?", **ANN))
+        _, result = await client.run("simple_rag", {"collections": ["arts"]}, context("?", **EVE))
     assert text_of(result) == "Colours."
     assert server.keys == [KEY, COLLEGES_KEY]
 
 
-async def test_a_store_of_another_organisation_seems_missing_and_is_asked_nowhere(
+async def test_a_store_of_another_organisation_seems_missing_and_reaches_no_server(
     tmp_path: Path, server: StoreServer
 ) -> None:
     async with kb_server(answers={"physics": {"results": [hit("stolen")]}}) as other:
@@ -118,7 +118,7 @@ async def test_a_store_of_another_organisation_seems_missing_and_is_asked_nowher
             both = {"collections": ["physics", "arts"]}
             accounts.settings["college"].ClearField("knowledge_store")
             async with tools(tmp_path / "2", accounts, **at(server)) as another:
-                _, result = await another.run("simple_rag", both, said("?", **EVE))
+                _, result = await another.run("simple_rag", both, context("?", **EVE))
     assert message == unknown.replace("never-made", "physics") == MISSING
     assert other.paths == ["/collections/never-made/query"]
     assert text_of(result) == "Colours."
@@ -144,7 +144,7 @@ async def test_an_organisation_has_its_stores_at_the_server_in_its_settings(
         accounts.settings["uni"].knowledge_store.url = own.url
         accounts.settings["uni"].knowledge_store.token = "uni-token"
         async with tools(tmp_path, accounts, **at(server)) as client:
-            _, result = await client.run("simple_rag", ASKED, said("?", **ANN))
+            _, result = await client.run("simple_rag", CONFIG, context("?", **ANN))
         async with tools(tmp_path / "2", accounts, **at(server), **{SETTING: ""}) as client:
             message = await refused(client, ANN)
     assert text_of(result) == "Its own."
@@ -169,24 +169,24 @@ async def test_the_operators_token_goes_to_no_server_of_an_organisation(
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "remedy"),
     [
         ({}, "set knowledge_store in the organisation's settings, or HEDDLE_KNOWLEDGE_LAMB_STORES"),
         ({"LAMB_KB_SERVER_V2_TOKEN": "wrong"}, "correct HEDDLE_KNOWLEDGE_LAMB_STORES_TOKEN"),
     ],
     ids=["no server", "wrong token"],
 )
-async def test_what_the_operator_has_set_up_wrongly_is_told_with_the_remedy(
-    tmp_path: Path, server: StoreServer, settings: dict[str, str], told: str
+async def test_wrong_settings_of_the_operator_fail_with_the_remedy(
+    tmp_path: Path, server: StoreServer, settings: dict[str, str], remedy: str
 ) -> None:
     common = at(server) | settings if settings else {}
     async with tools(tmp_path, known(), **common) as client:
         message = await refused(client, ANN)
     assert message.startswith("KB configuration error: ")
-    assert told in message
+    assert remedy in message
 
 
-async def test_a_key_that_is_missing_is_told_with_its_place_and_no_other_is_sent(
+async def test_the_error_of_a_missing_key_names_its_place_and_no_other_key_is_sent(
     tmp_path: Path, server: StoreServer
 ) -> None:
     accounts = known()
@@ -208,11 +208,11 @@ async def test_embeddings_that_need_no_key_are_searched_without(
         store_server(physics=Store(("Free.",), "", ENDPOINT)) as server,
         tools(tmp_path, accounts, **at(server)) as client,
     ):
-        _, result = await client.run("simple_rag", ASKED, said("?", **ANN))
+        _, result = await client.run("simple_rag", CONFIG, context("?", **ANN))
     assert text_of(result) == "Free."
 
 
-async def test_a_server_that_is_down_or_lost_the_store_is_told(
+async def test_a_server_that_is_down_or_has_lost_the_store_is_an_error(
     tmp_path: Path, server: StoreServer
 ) -> None:
     settings = at(server)
@@ -223,7 +223,7 @@ async def test_a_server_that_is_down_or_lost_the_store_is_told(
         settings = at(gone)
     async with tools(tmp_path / "2", known(), **settings) as client:
         with pytest.raises(UnavailableError) as caught:
-            await client.run("simple_rag", ASKED, said("?", **ANN))
+            await client.run("simple_rag", CONFIG, context("?", **ANN))
     assert lost == f"{NOT_SEARCHED}the knowledge-store server has no such collection (404)."
     assert caught.value.message == f"{NOT_SEARCHED}the knowledge-store server does not answer."
 
@@ -236,12 +236,12 @@ async def test_a_refused_key_is_an_error_that_shows_no_secret(
     with capture_logs() as logs:
         async with tools(tmp_path, accounts, **at(server)) as client:
             with pytest.raises(HeddleError) as caught:
-                await client.run("simple_rag", ASKED, said("?", **ANN))
+                await client.run("simple_rag", CONFIG, context("?", **ANN))
     assert server.keys[0] == "sk-expired-expired"
     assert caught.value.message.startswith(f"{NOT_SEARCHED}the knowledge-store server answered 500")
     assert "providers.openai.api_key" in caught.value.message
-    told = caught.value.message + json.dumps(logs, default=repr)
-    assert not [each for each in ("sk-expired", TOKEN, "Incorrect API key") if each in told]
+    shown = caught.value.message + json.dumps(logs, default=repr)
+    assert not [each for each in ("sk-expired", TOKEN, "Incorrect API key") if each in shown]
 
 
 async def test_an_organisation_that_is_closed_searches_nothing(
@@ -257,8 +257,8 @@ async def test_an_organisation_that_is_closed_searches_nothing(
 
 async def test_a_threshold_holds_for_stores_as_well(tmp_path: Path, server: StoreServer) -> None:
     async with tools(tmp_path, known(), **at(server)) as client:
-        config = ASKED | {"threshold": 0.45}
-        _, result = await client.run("simple_rag", config, said("?", **ANN))
+        config = CONFIG | {"threshold": 0.45}
+        _, result = await client.run("simple_rag", config, context("?", **ANN))
     assert text_of(result) == "Sheds."
 
 
@@ -270,7 +270,7 @@ async def test_knowledge_bases_stay_at_their_own_server(
         accounts.settings["uni"].knowledge.url = bases.url
         async with tools(tmp_path, accounts, **at(server)) as client:
             config = {"collections": ["physics", "17"], "top_k": 1}
-            _, result = await client.run("simple_rag", config, said("?", **ANN))
+            _, result = await client.run("simple_rag", config, context("?", **ANN))
     assert text_of(result) == "Sheds.\n\nof a base"
     assert "embedding_credentials" not in bases.bodies[0]
     assert_no_secret(bases)

@@ -228,7 +228,7 @@ async def test_a_database_of_the_first_release_gets_the_log(empty_database_url: 
     tables = (
         *("sessions", "passwords", "sign_in_attempts"),
         *("assistant_versions", "daily_usage", "assistant_users", "saved_questions"),
-        *("job_findings", "jobs", "followed_rows", "following"),
+        *("job_findings", "jobs", "followed_rows", "following", "knowledge_stores"),
         *("audit_events", "audit_chain", "audit_keys", "audit_recorders"),
     )
     async with open_database(empty_database_url) as database:

@@ -1252,7 +1252,7 @@ class ResolveCollectionsResponse(_message.Message):
 
     @_builtins.property
     def stores(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisteredStore]:
-        """The members of `ids` that are knowledge stores, whoever they belong to."""
+        """The members of `ids` that are knowledge stores, also of other organisations."""
 
     def __init__(
         self,

@@ -32,10 +32,8 @@ class KnowledgeStores:
     ) -> list[pb.RegisteredStore]:
         """Return those of `ids` that are knowledge stores, in the order of their ids.
 
-        Args:
-            ids: What an assistant calls collections.
-            owner: The assistant's owner; empty if it has none.
-            organization: The slug of the assistant's organisation; if empty, the owner's.
+        `owner` and the slug `organization` are those of an assistant, and `ids` is what it calls
+        collections. Without a slug, the organisation is the owner's.
         """
         owner = canonical_email(owner)
         known = {each for each in ids if "\0" not in each}  # which PostgreSQL does not compare
