@@ -175,7 +175,7 @@ async def test_a_secret_goes_to_no_other_server_in_two_steps_either(
     assert "give its secret anew" in caught.value.violations[0].description
 
 
-async def test_keys_given_anew_may_go_to_a_new_store_server_which_then_may_stay(
+async def test_new_keys_may_go_to_a_new_store_server_which_then_may_stay(
     accounts: Accounts,
 ) -> None:
     store = {"server_url": "https://stores.example", "api_token": "stores-secret"}

@@ -156,8 +156,8 @@ class Lamb:
                 row[1] for row in connection.execute(f'PRAGMA table_info("{self.prefix}{table}")')
             }
             usual = DEFAULTS[table] | {"created_at": NOW, "updated_at": NOW}
-            for given in rows:
-                row = {name: value for name, value in usual.items() if name in there} | given
+            for columns in rows:
+                row = {name: value for name, value in usual.items() if name in there} | columns
                 names = ", ".join(f'"{name}"' for name in row)
                 marks = ", ".join("?" * len(row))
                 connection.execute(
