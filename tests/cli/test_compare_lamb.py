@@ -19,7 +19,8 @@ from heddle_runtime.egress import SETTING
 from integration.provider import providing
 from integration.whole import whole
 from knowledge.kb_server import hit, kb_server
-from migration.lamb.lamb_database import Lamb
+from knowledge.store_server import Store, store_server
+from migration.lamb.lamb_database import NEWEST, Lamb
 
 SIMPLE = {"prompt_processor": "simple_augment", "connector": "openai", "llm": "gpt-4o-mini"}
 TEMPLATE = r"Solve \frac{a}{b} for {name}: {user_input}" + "\n{context}"
@@ -97,6 +98,44 @@ async def test_equal_prompts_are_equal_and_others_are_explained_or_flagged(
     assert "--- Answer of LAMB\nAn answer of LAMB.\n--- " in shown[1]
     assert refused[0] == 1
     assert "LAMB answers 401" in refused[1]
+
+
+async def test_prompts_with_a_knowledge_store_differ_in_their_sources_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lamb = Lamb(tmp_path / "lamb_v4.db").make(NEWEST)
+    weaving = Store(("A shed is a gap.",), "sk-uni-test", "", {"source_title": "Weaving"})
+    async with providing() as provider, store_server(physics=weaving) as server:
+        openai = {"base_url": provider.url, "api_key": "sk-uni-test", "models": ["gpt-4o-mini"]}
+        store = {"server_url": server.url, "api_token": server.token}
+        setup = {"providers": {"openai": openai}, "knowledge_store": store}
+        config = json.dumps({"setups": {"default": setup}})
+        lamb.add("organizations", {"id": 1, "slug": "uni", "config": config})
+        lamb.add("Creator_users", {"id": 1, "user_email": "ana@example.org"})
+        lamb.add("knowledge_stores", {"id": "physics", "name": "Physics"})
+        metadata = {**SIMPLE, "rag_processor": "knowledge_store_rag"}
+        row = {"id": 1, "name": "1_a", "prompt_template": TEMPLATE, "system_prompt": "You help."}
+        row |= {"api_callback": json.dumps(metadata), "RAG_collections": "physics"}
+        lamb.add("assistants", row)
+        monkeypatch.setenv("HEDDLE_MIGRATION_LAMB_DATABASE", str(lamb.path))
+        monkeypatch.setenv(SETTING, "127.0.0.0/8")
+        passages = "A shed is a gap.\n\n## Available Sources\n\n1. [Weaving](/docs/1) (similarity: 0.000)\n"
+        async with (
+            whole(tmp_path) as running,
+            lamb_with_prompts(lamb.path, {1: passages}) as url,
+        ):
+            token = tmp_path / "token.txt"
+            token.write_text(TOKEN)
+            assert (await finish(await start(running, "import-lamb")))[0] == 0
+            of_lamb = ("--lamb-url", url, "--lamb-token-file", str(token), "--json")
+            code, out, notes = await finish(
+                await start(running, "compare-lamb", "1", "-q", "Why?", *of_lamb)
+            )
+    assert code == 0, notes
+    record = json.loads(out)
+    assert record["outcome"] == "explained", record
+    assert record["explanation"] == SOURCES
+    assert server.keys == ["sk-uni-test"]
 
 
 def user(text: str) -> list[Turn]:
