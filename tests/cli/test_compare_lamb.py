@@ -119,10 +119,10 @@ async def test_prompts_with_a_knowledge_store_differ_in_their_sources_alone(
         lamb.add("assistants", row)
         monkeypatch.setenv("HEDDLE_MIGRATION_LAMB_DATABASE", str(lamb.path))
         monkeypatch.setenv(SETTING, "127.0.0.0/8")
-        passages = "A shed is a gap.\n\n## Available Sources\n\n1. [Weaving](/docs/1) (similarity: 0.000)\n"
+        sources = "\n\n## Available Sources\n\n1. [Weaving](/docs/1) (similarity: 0.000)\n"
         async with (
             whole(tmp_path) as running,
-            lamb_with_prompts(lamb.path, {1: passages}) as url,
+            lamb_with_prompts(lamb.path, {1: f"A shed is a gap.{sources}"}) as url,
         ):
             token = tmp_path / "token.txt"
             token.write_text(TOKEN)
