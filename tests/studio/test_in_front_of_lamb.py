@@ -11,7 +11,7 @@ from lamb_stand_in.server import PASSWORD
 from lamb_stand_in.tokens import SECRET
 from playwright.sync_api import Browser, Page, expect
 from runtime.ports import free_port
-from studio.harness import KEY, ROOT, Studio, running
+from studio.harness import KEY, ROOT, VIEWS, Studio, running
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 ANN = "ann@uni.example"
@@ -83,10 +83,14 @@ def test_the_token_of_lamb_names_the_user_in_heddle(front: Studio) -> None:
         assert (me["email"], me["organization"], me["role"]) == (ANN, "uni", "creator")
 
 
-def test_a_user_of_lamb_signs_in_to_the_studio(front: Studio) -> None:
-    with front.screen() as screen:
+@pytest.mark.parametrize(("theme", "width"), VIEWS)
+def test_a_user_of_lamb_signs_in_to_the_studio(front: Studio, theme: str, width: int) -> None:
+    with front.screen(theme=theme, width=width) as screen:
         page = screen.page
         screen.open("assistants")
+        expect(page.get_by_text("LAMB")).to_be_visible()
+        screen.check(expected=("401",))
+        screen.picture(f"sign-in-of-lamb-{theme}-{width}")
         page.get_by_label("E-mail address").fill(ANN)
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Sign in", exact=True).click()

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import type { Assistant } from "./assistant.ts";
 import type { Catalog, Tool } from "./catalog.ts";
-import { possibleModes, slotsFor } from "./offers.ts";
+import { lambSlots, possibleModes, slotsFor } from "./offers.ts";
 
 const SEARCH = {
   name: "search",
@@ -53,4 +53,14 @@ it("names the slots that something fills, once", () => {
     { name: "gone", title: "gone" },
     { name: "moodle_user", title: "moodle_augment" },
   ]);
+});
+
+it("knows the slots of all tools in LAMB's syntax, also before the catalogue is there", () => {
+  const tools = [
+    { type: "search", enabled: false },
+    { type: "search", slot: "called", mode: "function" },
+  ];
+  const of = assistant("plain", { tools, prompt_processor: "moodle_augment" });
+  expect(lambSlots(of, CATALOG)).toEqual(["user_input", "context", "called", "moodle_user"]);
+  expect(lambSlots(of, null)).toEqual(["user_input", "context", "search", "called"]);
 });

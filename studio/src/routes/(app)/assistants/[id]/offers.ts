@@ -40,6 +40,23 @@ export const slotOf = (binding: Binding, tool: Tool | undefined): string =>
 export const runsBeforeModel = (binding: Binding): boolean =>
   binding.enabled !== false && (binding.mode ?? "augment") === "augment";
 
+/** Return what a template in LAMB's syntax has as slots: also those of tools that are off or fill none. */
+export const lambSlots = (assistant: Assistant, catalog: Catalog | null): string[] => [
+  ...new Set([
+    USER_INPUT,
+    "context",
+    ...(assistant.tools ?? []).map(
+      (binding) => (catalog && slotOf(binding, toolOf(binding, catalog))) || binding.slot || binding.type,
+    ),
+    ...(catalog ? processorSlots(assistant, catalog) : []),
+  ]),
+];
+
+function processorSlots(assistant: Assistant, catalog: Catalog): readonly string[] {
+  const processor = assistant.prompt_processor || DEFAULT_PROCESSOR;
+  return catalog.processors.find(({ name }) => name === processor)?.slots ?? [];
+}
+
 /** Return the slots that a template can have, in the order of the tools. */
 export function slotsFor(assistant: Assistant, catalog: Catalog, language: string, question: string): Slot[] {
   const titles = new Map([[USER_INPUT, question]]);
@@ -50,7 +67,6 @@ export function slotsFor(assistant: Assistant, catalog: Catalog, language: strin
     if (name) titles.set(name, titles.has(name) ? `${titles.get(name)}, ${title}` : title);
   }
   const processor = assistant.prompt_processor || DEFAULT_PROCESSOR;
-  const own = catalog.processors.find(({ name }) => name === processor)?.slots ?? [];
-  for (const name of own) if (!titles.has(name)) titles.set(name, processor);
+  for (const name of processorSlots(assistant, catalog)) if (!titles.has(name)) titles.set(name, processor);
   return [...titles].map(([name, title]) => ({ name, title }));
 }

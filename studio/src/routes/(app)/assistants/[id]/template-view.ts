@@ -14,7 +14,7 @@ import {
   type ViewUpdate,
 } from "@codemirror/view";
 
-import { SLOT, type Slot } from "./template.ts";
+import type { Slot } from "./template.ts";
 
 interface Options {
   text: string;
@@ -91,10 +91,11 @@ export class TemplateView {
    * Args:
    *   slots: The slots that something fills.
    *   notes: What is wrong with other slots.
+   *   pattern: Matches slots.
    */
-  setSlots(slots: readonly Slot[], notes: ReadonlyMap<string, string>): void {
+  setSlots(slots: readonly Slot[], notes: ReadonlyMap<string, string>, pattern: RegExp): void {
     this.#known = slots;
-    const effects = [this.#slots.reconfigure(marks(slots, notes))];
+    const effects = [this.#slots.reconfigure(marks(slots, notes, pattern))];
     if (this.#complete) effects.push(this.#completions.reconfigure(this.#complete(slots)));
     this.#view.dispatch({ effects });
   }
@@ -126,15 +127,17 @@ const labelled = (label: string): Extension =>
   EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "true" });
 
 /** Mark the slots in what is visible. */
-function marks(slots: readonly Slot[], notes: ReadonlyMap<string, string>): Extension {
+function marks(slots: readonly Slot[], notes: ReadonlyMap<string, string>, pattern: RegExp): Extension {
   const titles = new Map(slots.map(({ name, title }) => [name, title]));
   const matcher = new MatchDecorator({
-    regexp: SLOT,
-    decoration: ([, name = ""]) =>
-      Decoration.mark({
-        class: titles.has(name) ? "slot" : "slot unknown",
-        attributes: { title: notes.get(name) ?? titles.get(name) ?? "" },
-      }),
+    regexp: pattern,
+    decoration: ([, name]) =>
+      name === undefined
+        ? null
+        : Decoration.mark({
+            class: titles.has(name) ? "slot" : "slot unknown",
+            attributes: { title: notes.get(name) ?? titles.get(name) ?? "" },
+          }),
   });
   class Marks {
     decorations: DecorationSet;

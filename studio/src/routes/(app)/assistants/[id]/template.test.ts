@@ -1,10 +1,16 @@
 import { expect, it } from "vitest";
 
-import { offsets, slotsOf } from "./template.ts";
+import { offsets, slotPattern, slotsOf } from "./template.ts";
 
 it("finds the slots that the server finds", () => {
-  const template = "{a}{b_1} {user_input} {0} {1_2} {x y} {{c}} {a} {" + "d".repeat(64) + "}";
-  expect([...slotsOf(template)]).toEqual(["a", "b_1", "user_input", "c"]);
+  const template = "{a}{b_1} {user_input} {0} {1_2} {x y} {{c}} {{{d}}} {a} {" + "e".repeat(64) + "}";
+  expect([...slotsOf(template, slotPattern(null))]).toEqual(["a", "b_1", "user_input"]);
+});
+
+it("finds only the known slots of a template in LAMB's syntax", () => {
+  const template = "{context} \\frac{a}{b} {{user_input}} {name} {x.y}";
+  const known = ["user_input", "context", "x.y", "unused"];
+  expect([...slotsOf(template, slotPattern(known))]).toEqual(["context", "user_input", "x.y"]);
 });
 
 it("turns positions in code points into those of UTF-16", () => {

@@ -11,11 +11,20 @@ export interface Slot {
   title: string;
 }
 
-/** The slots of a template, as the server finds them. */
-export const SLOT = /\{((?=[0-9_]*[A-Za-z])[A-Za-z0-9_]{1,63})\}/g;
+const NAME = "(?=[0-9_]*[A-Za-z])[A-Za-z0-9_]{1,63}";
+/** Matches slots, and names in double braces, which are text. */
+const HEDDLE = `\\{\\{${NAME}\\}\\}|\\{(${NAME})\\}`;
 
-export const slotsOf = (template: string): Set<string> =>
-  new Set([...template.matchAll(SLOT)].map(([, name = ""]) => name));
+/** Return what matches the slots of a template as the server finds them. The first group is the name.
+ *
+ * Args:
+ *   known: The slots of a template in LAMB's syntax, all else of which is text. Null selects Heddle's.
+ */
+export const slotPattern = (known: readonly string[] | null): RegExp =>
+  new RegExp(known ? `\\{(${known.map((name) => name.replace(/\W/g, "\\$&")).join("|")})\\}` : HEDDLE, "g");
+
+export const slotsOf = (template: string, pattern: RegExp): Set<string> =>
+  new Set([...template.matchAll(pattern)].flatMap(([, name]) => name ?? []));
 
 /** Return the UTF-16 offsets of positions that count Unicode code points. */
 export function offsets(text: string, positions: readonly number[]): Map<number, number> {
