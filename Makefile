@@ -186,7 +186,7 @@ chromium:
 	@command -v chromium > /dev/null || { echo "Chromium is missing: apt-get install chromium" >&2; exit 1; }
 
 test-open-webui: chromium $(SYNCED) $(OPEN_WEBUI)/.installed ## Use Heddle in Open WebUI with a real browser
-	$(BIN)/pytest -v --durations 0 --durations-min 5 tests/open_webui/scenarios.py
+	$(BIN)/pytest -v --durations 0 --durations-min 5 tests/open_webui/scenarios.py tests/open_webui/lamb_scenarios.py
 
 bench-agent: $(UV) ## Measure how well the routers of the agent choose
 	@echo "Installing the locked packages and their extras, DSPy among them, into $(STATE)/extras"

@@ -58,6 +58,10 @@ def school(path: Path) -> Lamb:
         "prompt_template": "{context}\n\nQuestion: {user_input}",
         "RAG_Top_k": 3,
         "RAG_collections": "",
+        "RAG_endpoint": "",
+        "pre_retrieval_endpoint": "",
+        "post_retrieval_endpoint": "",
+        "description": "",
     }
     lamb.add(
         "assistants",

@@ -49,10 +49,24 @@ class OpenWebUI:
         added = await self.post("/api/v1/auths/add", {**body, "role": "user"})
         return str(added["token"])
 
+    async def connect(self, url: str, key: str) -> None:
+        """Use another server as OpenAI's API in place of the one before."""
+        connection = {"OPENAI_API_BASE_URLS": [url], "OPENAI_API_KEYS": [key]}
+        body = {"ENABLE_OPENAI_API": True, "OPENAI_API_CONFIGS": {}, **connection}
+        await self.post("/openai/config/update", body)
+
+    async def models(self, *, refresh: bool = False) -> dict[str, str]:
+        """Return the names of the models that the user may choose, by their identifiers."""
+        listed = await self._ask("GET", f"/api/models?refresh={str(refresh).lower()}")
+        return {each["id"]: each["name"] for each in listed["data"]}
+
     async def post(self, path: str, body: dict[str, Any]) -> Any:
+        return await self._ask("POST", path, json=body)
+
+    async def _ask(self, method: str, path: str, **options: Any) -> Any:
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
         async with httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=60) as client:
-            response = await client.post(path, json=body, headers=headers)
+            response = await client.request(method, path, headers=headers, **options)
         assert response.status_code == httpx.codes.OK, response.text
         return response.json()
 
