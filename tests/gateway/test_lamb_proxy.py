@@ -241,7 +241,7 @@ async def test_the_key_of_the_operator_is_the_key_of_lamb_and_passes(front: Fron
 
 
 async def test_trials_on_lambs_pages_are_heddle_s_if_the_operator_says_so() -> None:
-    settings = {"lamb_jwt_secret": SECRET, "lamb_chats": "heddle"}
+    settings: dict[str, Any] = {"lamb_jwt_secret": SECRET, "lamb_chats": "heddle"}
     async with lamb() as behind, gateway(lamb_url=behind.url, **settings) as bench:
         path = "/creator/assistant/7/chat/completions"
         body = {"messages": [{"role": "user", "content": "Why?"}]}
@@ -255,6 +255,6 @@ async def test_trials_on_lambs_pages_are_heddle_s_if_the_operator_says_so() -> N
 
 
 def test_trials_need_the_secret_of_lambs_tokens() -> None:
-    settings = {"HEDDLE_LAMB_URL": "http://lamb:9099", "lamb_chats": "heddle"}
+    settings: dict[str, Any] = {"HEDDLE_LAMB_URL": "http://lamb:9099", "lamb_chats": "heddle"}
     with pytest.raises(ValidationError, match="HEDDLE_GATEWAY_LAMB_JWT_SECRET"):
         GatewaySettings(development=True, **settings)

@@ -5,6 +5,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from integration.whole import whole
@@ -29,7 +30,7 @@ async def test_open_webui_lists_the_same_models_at_heddle_as_at_lamb(
 ) -> None:
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", "a-secret-of-the-services-of-a-test")
     database = school(tmp_path / "lamb_v4.db").path
-    settings = {"development": False, "api_key": KEY}
+    settings: dict[str, Any] = {"development": False, "api_key": KEY}
     async with (
         lamb(database=database) as behind,
         whole(
