@@ -55,9 +55,14 @@ ModelId = Annotated[
 
 @routes.get("/v1/models", "/models")
 async def list_models(api: Call) -> ModelList:
-    """List the published assistants that the key may use, as models."""
+    """List the published assistants that the key may use, as models.
+
+    In front of LAMB, the newest are first, as LAMB lists them.
+    """
     method = api.services.assistants.ListAssistants
     assistants = await items(method, ListAssistantsRequest(), "assistants", LIST_SECONDS)
+    if api.state.settings.lamb_url:
+        assistants.reverse()
     return ModelList(data=[_view(each) for each in assistants])
 
 
