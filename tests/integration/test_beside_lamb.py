@@ -183,8 +183,10 @@ async def test_by_default_lamb_answers_trials_and_stores_them(tmp_path: Path) ->
         response = await ann.post(path, json=body)
         assert response.headers["x-chat-id"]
         assert "data: [DONE]" in response.text
-        (messages,) = sides.lamb.rows.chats()
-        assert messages[0]["content"] == "Why?"
+        whole_answer = await ann.post(path, json={**body, "stream": False})
+        assert whole_answer.json()["chat_id"] != response.headers["x-chat-id"]
+        chats = sides.lamb.rows.chats()
+        assert [messages[0]["content"] for messages in chats] == ["Why?", "Why?"]
 
 
 async def test_a_field_that_changed_on_both_sides_has_a_note_that_names_it(sides: Sides) -> None:

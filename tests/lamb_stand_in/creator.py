@@ -118,11 +118,14 @@ class CreatorRoutes:
             return web.json_response(_completion(shown))
         answer = "\n".join(each["content"] for each in prompt)
         messages = [*body["messages"], {"role": "assistant", "content": answer}]
-        headers = {"content-type": "text/event-stream"}
+        headers: dict[str, str] = {}
         if body.get("persist_chat", True):
             chat = self._rows.store_chat(user["id"], messages, body.get("chat_id") or "")
             headers["x-chat-id"] = chat
-        response = web.StreamResponse(headers=headers)
+        if not body.get("stream"):
+            chat_id = headers.get("x-chat-id", "")
+            return web.json_response({**_completion(answer), "chat_id": chat_id})
+        response = web.StreamResponse(headers={**headers, "content-type": "text/event-stream"})
         await response.prepare(request)
         for word in answer.split(" "):
             choice = {"index": 0, "delta": {"content": f"{word} "}, "finish_reason": None}
