@@ -154,7 +154,7 @@ test: $(SYNCED) ## Run all tests with reduced counts
 
 test-all: export HYPOTHESIS_PROFILE = full
 # The browser of tests/studio keeps an event loop running in the process of its tests.
-test-all: chromium $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts
+test-all: chromium promtool $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone" --ignore tests/chaos --ignore tests/studio
 	$(BIN)/pytest -n 2 --dist loadfile -m "not alone" tests/studio
 	$(BIN)/pytest -m alone tests/studio
@@ -182,6 +182,9 @@ $(OPEN_WEBUI)/.installed: $(UV) tests/open_webui/requirements.txt tests/open_web
 	  --requirements tests/open_webui/requirements.txt --excludes tests/open_webui/excluded.txt
 	@touch $@
 
+promtool:
+	@command -v promtool > /dev/null || { echo "promtool is missing: apt-get install prometheus" >&2; exit 1; }
+
 chromium:
 	@command -v chromium > /dev/null || { echo "Chromium is missing: apt-get install chromium" >&2; exit 1; }
 
@@ -204,4 +207,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes licences quick test test-all screenshots chaos chromium test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent graph fresh check

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from containers.files import REQUIRED, SERVICES, command, service
+import yaml
+from containers.files import REQUIRED, ROOT, SERVICES, command, read_compose, service
 from open_webui.profile import OPERATOR_KEY, TRUSTED_KEY, compose_environment, gateway_settings
 
 from docs.project.compose import FILE, PACKAGES, completed
@@ -39,7 +40,7 @@ def test_compose_accepts_the_file_with_every_profile() -> None:
     assert ran.stderr == ""
     assert ran.returncode == 0
     found = set(json.loads(ran.stdout)["services"])
-    assert found == {*SERVICES, "postgres", "openwebui", "ollama"}
+    assert found == {*SERVICES, "postgres", "openwebui", "ollama", "prometheus", "grafana"}
 
 
 def test_the_profiles_are_options() -> None:
@@ -70,7 +71,7 @@ def test_every_service_has_a_health_check_and_no_capabilities(name: str) -> None
     assert "network_mode" not in found
 
 
-@pytest.mark.parametrize("name", [*SERVICES, "postgres"])
+@pytest.mark.parametrize("name", [*SERVICES, "postgres", "prometheus", "grafana"])
 def test_our_services_run_as_nobody_on_a_file_system_that_stays_as_it_is(name: str) -> None:
     found = service(name)
 
@@ -86,9 +87,28 @@ def test_only_the_gateway_can_be_reached_and_only_from_this_machine() -> None:
     services = read_compose()["services"]
     published = {name: found["ports"] for name, found in services.items() if "ports" in found}
 
-    assert published == {"gateway": ["127.0.0.1:8080:8080"], "openwebui": ["127.0.0.1:3000:8080"]}
+    assert published == {
+        "gateway": ["127.0.0.1:8080:8080"],
+        "openwebui": ["127.0.0.1:3000:8080"],
+        "grafana": ["127.0.0.1:3001:3000"],
+    }
     assert read_compose()["networks"]["inside"] == {"internal": True}
     assert all("inside" in found["networks"] for found in services.values())
+
+
+def test_prometheus_scrapes_each_service_and_mounts_files_that_exist() -> None:
+    configuration = yaml.safe_load((ROOT / "docs/observability/prometheus.yml").read_text())
+    [job] = configuration["scrape_configs"]
+    [targets] = job["static_configs"]
+    assert targets["targets"] == [f"{name}:9464" for name in SERVICES]
+    mounted = [
+        volume.partition(":")[0]
+        for name in ("prometheus", "grafana")
+        for volume in service(name)["volumes"]
+        if volume.startswith("./docs")
+    ]
+    assert len(mounted) == 5
+    assert all((ROOT / file).is_file() for file in mounted)
 
 
 @pytest.mark.parametrize("name", SERVICES)

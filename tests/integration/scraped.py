@@ -1,6 +1,5 @@
 """A running Heddle whose metrics are scraped, after requests of all kinds."""
 
-import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -8,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from integration.browser import browser
 from integration.processes import ONE_PROCESS, Processes, processes
 from integration.provider import Provider, providing
 from integration.whole import write_assistant
+from patience import until
 from prometheus_client.parser import text_string_to_metric_families as parse
 from runtime.ports import free_port
 
@@ -20,6 +21,8 @@ CANARY = "canary-heron-7731"
 ASSISTANT = f"""model: {{connector: openai, model: MODEL}}
 tools: [{{type: word_count}}, {{type: simple_rag, config: {{collections: [birds]}}}}]
 prompt_template: '{CANARY}{{word_count}}{{context}}{{user_input}}'
+"""
+UNREACHABLE = """model: {connector: anthropic, model: c}
 """
 AGENT = """model: {connector: openai, model: m}
 strategy: agent
@@ -85,12 +88,15 @@ async def scraped(folder: Path, **settings: str) -> AsyncIterator[Scraped]:
         for identifier, model in (("1", "m"), ("2", "gone")):
             write_assistant(folder, identifier, ASSISTANT.replace("MODEL", model))
         write_assistant(folder, "3", AGENT)
+        write_assistant(folder, "4", UNREACHABLE)
         async with (
             processes(
                 folder,
                 ONE_PROCESS,
                 HEDDLE_CONNECTOR_OPENAI_BASE_URL=provider.url,
                 HEDDLE_CONNECTOR_OPENAI_API_KEY="test",
+                HEDDLE_CONNECTOR_ANTHROPIC_BASE_URL=f"http://127.0.0.1:{free_port()}",
+                HEDDLE_CONNECTOR_ANTHROPIC_API_KEY="test",
                 HEDDLE_METRICS_LISTEN=address,
                 **settings,
             ) as heddle,
@@ -106,8 +112,16 @@ async def requests_of_all_kinds(running: Scraped) -> None:
         assert (await running.ask("1", stream=stream)).status_code == httpx.codes.OK
     assert (await running.ask("2")).status_code == httpx.codes.NOT_FOUND
     assert (await running.ask("3")).status_code == httpx.codes.OK
+    assert (await running.ask("4")).status_code == httpx.codes.SERVICE_UNAVAILABLE
+    with running.heddle.channel("heddle_tools_service") as channel:
+        tool_pb2_grpc.ToolServiceStub(channel).ListTools(tool_pb2.ListToolsRequest(), timeout=10)
     assert (await running.client.get("/health")).status_code == httpx.codes.OK
     assert (await running.client.get("/assistants/nothing")).status_code == httpx.codes.NOT_FOUND
+
+    def ingested() -> bool:
+        return running.samples().value("heddle_ingest_documents_total", outcome="new") == 1
+
+    await until(ingested)
 
 
 async def upload(client: httpx.AsyncClient, collection: str, name: str, text: str) -> None:
@@ -122,13 +136,3 @@ async def upload(client: httpx.AsyncClient, collection: str, name: str, text: st
     path = f"/v1/vector_stores/{store['id']}/files"
     attached = await client.post(path, json={"file_id": stored.json()["id"]})
     assert attached.is_success, attached.text
-
-
-def metrics_in(expression: str) -> dict[str, set[str]]:
-    """Return the metrics that an expression of Prometheus names, and the labels of each."""
-    selectors = re.finditer(r"\b([a-z][a-z0-9_]*[a-z0-9])\s*(\{[^}]*\})?", expression)
-    return {
-        selector[1]: set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector[2] or ""))
-        for selector in selectors
-        if re.match(r"(http|rpc|gen_ai|heddle|process)_|up$", selector[1])
-    }

@@ -49,8 +49,8 @@ class Inference:
                 (table.CACHED_TOKENS, usage.cached_tokens),
                 (table.REASONING_TOKENS, usage.reasoning_tokens),
             ):
-                if tokens > 0:
-                    counter.add(tokens, *self._names)
+                # Also nothing: a rate needs the counter before its first token.
+                counter.add(max(0, tokens), *self._names)
 
     def __enter__(self) -> Self:
         return self
