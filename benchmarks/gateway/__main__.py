@@ -40,10 +40,10 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--systems",
         nargs="+",
-        choices=systems.NAMES,
+        choices=(*systems.NAMES, systems.METERED),
         default=systems.NAMES,
         metavar="NAME",
-        help=f"what is measured, of: {', '.join(systems.NAMES)} [all]",
+        help=f"what is measured, of: {', '.join(systems.NAMES)} [all], and {systems.METERED}",
     )
     names = [one.name for one in SCENARIOS]
     parser.add_argument(

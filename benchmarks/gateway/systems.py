@@ -14,6 +14,8 @@ DIRECT, REFERENCE, SEPARATE, ONE = "direct", "reference", "separate", "one proce
 CALLS = "separate, no pipes"
 LAMB = "in front of LAMB"
 """The gateway alone, which forwards each request to the upstream instead of LAMB."""
+METERED = "one process, metrics"
+"""Beside `ONE` in the same rounds, it shows what metrics cost."""
 NAMES = (DIRECT, REFERENCE, LAMB, SEPARATE, CALLS, ONE)
 PATH = "/v1/chat/completions"
 _LAMB_PATH = "/creator/assistant/1/chat/completions"
@@ -111,10 +113,13 @@ def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> l
         return []
     if name == REFERENCE:
         return [Command("benchmarks.gateway.reference", (str(ports[0]), str(upstream)))]
-    modules = {ONE: ("heddle_devstack",), LAMB: _SERVICES[:1]}.get(name, _SERVICES)
+    modules = {ONE: ("heddle_devstack",), METERED: ("heddle_devstack",), LAMB: _SERVICES[:1]}.get(name, _SERVICES)
     settings = heddle_environment(ports, upstream, folder / name.replace(" ", "-"))
     if name == LAMB:
         settings["HEDDLE_LAMB_URL"] = f"http://127.0.0.1:{upstream}"
+    if name == METERED:
+        settings["HEDDLE_METRICS_LISTEN"] = f"127.0.0.1:{ports[-1]}"
+        settings["HEDDLE_MIGRATION_LISTEN"] = "127.0.0.1:0"
     if name == CALLS:
         settings["HEDDLE_MULTIPLEXING"] = "0"
     return [Command(module, environment=settings) for module in modules]
