@@ -40,7 +40,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--systems",
         nargs="+",
-        choices=(*systems.NAMES, systems.METERED),
+        choices=systems.ALL,
         default=systems.NAMES,
         metavar="NAME",
         help=f"what is measured, of: {', '.join(systems.NAMES)} [all], and {systems.METERED}",

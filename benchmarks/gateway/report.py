@@ -13,7 +13,7 @@ from benchmarks.gateway.gate import Verdict
 from benchmarks.gateway.measure import Measurement
 from benchmarks.gateway.scenarios import SCENARIOS, Scenario
 from benchmarks.gateway.summary import Spread, Summary
-from benchmarks.gateway.systems import DIRECT, NAMES
+from benchmarks.gateway.systems import DIRECT, ALL
 
 HARNESS_BOUND = 0.9
 """Share of the direct rate above which the harness, not the system, may have set the pace."""
@@ -54,7 +54,7 @@ def circumstances(flags: dict[str, object]) -> dict[str, object]:
 def table(scenario: Scenario, summaries: Sequence[Summary]) -> str:
     """Return the results of one scenario as a Markdown table."""
     own = [one for one in summaries if one.scenario == scenario.name]
-    own.sort(key=lambda one: NAMES.index(one.system))
+    own.sort(key=lambda one: ALL.index(one.system))
     rows = [HEADINGS, *(_row(one, scenario) for one in own)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [_line(row, widths) for row in rows]

@@ -17,6 +17,7 @@ LAMB = "in front of LAMB"
 METERED = "one process, metrics"
 """Beside `ONE` in the same rounds, it shows what metrics cost."""
 NAMES = (DIRECT, REFERENCE, LAMB, SEPARATE, CALLS, ONE)
+ALL = (*NAMES, METERED)
 PATH = "/v1/chat/completions"
 _LAMB_PATH = "/creator/assistant/1/chat/completions"
 _ASSISTANT = "id: bench\nname: bench\nmodel: {connector: openai, model: fake}\n"
