@@ -13,7 +13,7 @@ from benchmarks.gateway.gate import Verdict
 from benchmarks.gateway.measure import Measurement
 from benchmarks.gateway.scenarios import SCENARIOS, Scenario
 from benchmarks.gateway.summary import Spread, Summary
-from benchmarks.gateway.systems import DIRECT, ALL
+from benchmarks.gateway.systems import ALL, DIRECT
 
 HARNESS_BOUND = 0.9
 """Share of the direct rate above which the harness, not the system, may have set the pace."""

@@ -114,7 +114,9 @@ def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> l
         return []
     if name == REFERENCE:
         return [Command("benchmarks.gateway.reference", (str(ports[0]), str(upstream)))]
-    modules = {ONE: ("heddle_devstack",), METERED: ("heddle_devstack",), LAMB: _SERVICES[:1]}.get(name, _SERVICES)
+    modules = {ONE: ("heddle_devstack",), METERED: ("heddle_devstack",), LAMB: _SERVICES[:1]}.get(
+        name, _SERVICES
+    )
     settings = heddle_environment(ports, upstream, folder / name.replace(" ", "-"))
     if name == LAMB:
         settings["HEDDLE_LAMB_URL"] = f"http://127.0.0.1:{upstream}"

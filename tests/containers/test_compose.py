@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from containers.files import REQUIRED, ROOT, SERVICES, command, read_compose, service
+from containers.files import REQUIRED, SERVICES, command, service
 from open_webui.profile import OPERATOR_KEY, TRUSTED_KEY, compose_environment, gateway_settings
 
 from docs.project.compose import FILE, PACKAGES, completed

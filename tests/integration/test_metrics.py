@@ -30,6 +30,8 @@ async def test_a_scrape_counts_what_requests_did(tmp_path: Path) -> None:
         assert samples.value("heddle_retrieval_duration_seconds_count") >= 2
         agents = "gen_ai_invoke_agent_duration_seconds_count"
         assert samples.value(agents, heddle_strategy="agent", error_type="") == 1
+        assert samples.value(agents, error_type="PROVIDER_REFUSED") == 1
+        assert samples.value(agents, error_type="INTERNAL") == 0
         assert samples.value("heddle_agent_decisions_total") >= 1
         assert samples.value("heddle_provider_retries_total", reason="no_connection") == 1
         listed = {"rpc_method": "heddle.tool.v1.ToolService/ListTools"}

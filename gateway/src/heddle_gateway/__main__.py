@@ -4,6 +4,7 @@ from heddle_runtime import logs
 from heddle_runtime.metrics.endpoint import serving_metrics
 from heddle_runtime.server import start, stopped
 from heddle_runtime.settings import read
+from heddle_runtime.telemetry.export import exporting
 
 from heddle_gateway.app import GatewaySettings, app, connect
 from heddle_gateway.http.server import serving
@@ -18,7 +19,7 @@ def main() -> None:
 
 
 async def _serve(settings: GatewaySettings) -> None:
-    with serving_metrics(settings, "gateway"):
+    with serving_metrics(settings, "gateway"), exporting("gateway"):
         async with connect(settings) as services, serving(app(settings, services), settings):
             await stopped()
 

@@ -16,6 +16,8 @@ from heddle_runtime.metrics import table
 from heddle_runtime.metrics.children import OTHER
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry.export import draw
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -68,6 +70,7 @@ from heddle_gateway.http.error_responses import (
 )
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.http.raw import RawRequest
+from heddle_gateway.http.tracing import describe_request, server_span
 from heddle_gateway.lamb import (
     added_documents,
     catalog,
@@ -193,6 +196,25 @@ class Gateway:
         request = RawRequest(scope, receive, send, direct=self._with_cors is None)
         CALLER.set(Caller(request.request_id))
         log_fields.begin()
+        if draw(self._state.settings.traces_sample):
+            await self._traced(request, scope, receive, watch)
+        else:
+            if spans.is_on():
+                request.trace = spans.undrawn(request.trace)
+            await self._answer(request, scope, receive, watch)
+
+    async def _traced(
+        self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch
+    ) -> None:
+        """Answer one request that was drawn, within a span."""
+        with server_span(request):
+            await self._answer(request, scope, receive, watch)
+            describe_request(request, _code(request))
+
+    async def _answer(
+        self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch
+    ) -> None:
+        """Answer one request and write its line."""
         try:
             await self._serve(request, scope, receive)
         except ClientGoneError:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from heddle_runtime import addresses
 from heddle_runtime.egress import EgressSettings, Network
 from heddle_runtime.settings import is_local
+from heddle_runtime.telemetry.export import TracesSettings
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
@@ -15,7 +16,7 @@ _PUBLIC_KEY = "0p3n-w3bu!"  # the key in LAMB's documentation
 _PUBLIC_JWT_SECRET = "t0p-s3cr3t"  # noqa: S105 - what LAMB uses if nothing is set
 
 
-class GatewaySettings(EgressSettings):
+class GatewaySettings(EgressSettings, TracesSettings):
     """Settings of the gateway."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_GATEWAY_", populate_by_name=True)

@@ -128,7 +128,7 @@ class Authenticator:
 
     def enter(self, request: RawRequest, identity: Identity = NOBODY) -> None:
         """Make the calls of this request on behalf of `identity`."""
-        CALLER.set(Caller(request.request_id, identity, request.traceparent()))
+        CALLER.set(Caller(request.request_id, identity, request.trace))
 
 
 def _refused(key: str, token: str) -> UnauthenticatedError:

@@ -60,7 +60,7 @@ class RawRequest:
             "receive",
             "request_id",
         ),
-        *("credential", "failed_status", "name", "route", "scope", "send", "status"),
+        *("credential", "failed_status", "name", "route", "scope", "send", "status", "trace"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, direct: bool) -> None:
@@ -92,8 +92,10 @@ class RawRequest:
         """The status of the failure that ended the response after its head, 0 without one."""
         self._direct = direct
         sent = self.header(REQUEST_ID) if _REQUEST_ID_HEADER in self.headers else ""
-        self._has_own_id = bool(sent and _REQUEST_ID.fullmatch(sent))
-        self.request_id = sent if self._has_own_id else new_request_id()
+        has_own_id = bool(sent and _REQUEST_ID.fullmatch(sent))
+        self.request_id = sent if has_own_id else new_request_id()
+        self.trace = self._traceparent(has_own_id=has_own_id)
+        """The trace context of the calls that the request causes; empty if there is none."""
 
     def header(self, name: str) -> str:
         """Return the value of a header, the last one if it was sent twice, or an empty string."""
@@ -106,7 +108,7 @@ class RawRequest:
         values = parse_qs(text, keep_blank_values=True).get(name)
         return values[0] if values else None
 
-    def traceparent(self) -> str:
+    def _traceparent(self, *, has_own_id: bool) -> str:
         """Return the W3C trace context of the request, or an empty string.
 
         A request with an id of its client's, and without a trace context, gets a random one, so
@@ -115,7 +117,7 @@ class RawRequest:
         sent = self.header(TRACE) if _TRACE_HEADER in self.headers else ""
         if sent and _TRACEPARENT.fullmatch(sent):
             return sent
-        if self._has_own_id:
+        if has_own_id:
             return f"00-{_IDS.getrandbits(128):032x}-{_IDS.getrandbits(64):016x}-00"
         return ""
 

@@ -1,6 +1,7 @@
 """`heddle.connector.v1.ConnectorService`."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from typing import Any
 
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
@@ -10,6 +11,7 @@ from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
 
+from heddle_connector.generation import tracing
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.event_encoding import add_events
 from heddle_connector.generation.events import Done, Event, Usage
@@ -111,10 +113,15 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             models=models, next_page_token=next_page_token, problems=problems
         )
 
-    async def GenerateMessage(
+    def GenerateMessage(
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream the events of the connector."""
+        return tracing.traced_stream(self._stream(request, context), request)
+
+    async def _stream(
+        self, request: pb.GenerateMessageRequest, context: Context
+    ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         call = Call(
             request,
             context,
@@ -137,6 +144,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                         yield _response(call, events)
                 answer.check()
                 inference.usage = answer.usage
+                tracing.describe_answer(call, answer.usage)
             except HeddleError as error:
                 if events := answer.interrupt():
                     yield _response(call, events)
@@ -145,10 +153,15 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             finally:
                 await batches.aclose()
 
-    async def GenerateWholeMessage(
+    def GenerateWholeMessage(
+        self, request: pb.GenerateWholeMessageRequest, context: Context
+    ) -> Coroutine[Any, Any, pb.GenerateWholeMessageResponse]:
+        """Return all events of the connector at the end of the answer."""
+        return tracing.traced_call(self._whole(request, context), request.generation)
+
+    async def _whole(
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
-        """Return all events of the connector at the end of the answer."""
         call = Call(
             request.generation,
             context,
@@ -164,6 +177,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                 events = answer.take(events)
                 answer.check()
                 inference.usage = answer.usage
+                tracing.describe_answer(call, answer.usage)
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise

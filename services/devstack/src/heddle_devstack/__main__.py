@@ -4,6 +4,7 @@ from heddle_gateway.http.server import serving
 from heddle_runtime import logs
 from heddle_runtime.metrics.endpoint import serving_metrics
 from heddle_runtime.server import start, stopped
+from heddle_runtime.telemetry.export import exporting
 
 from heddle_devstack import StackSettings, stack
 from heddle_devstack.examples import prepare
@@ -11,7 +12,7 @@ from heddle_devstack.examples import prepare
 
 async def serve(settings: StackSettings) -> None:
     """Serve everything until stopped."""
-    with serving_metrics(settings.devstack, "devstack"):
+    with serving_metrics(settings.devstack, "devstack"), exporting("devstack"):
         async with stack(settings) as running:
             if settings.devstack.examples:
                 await prepare(settings.tools.files_dir, running.knowledge)

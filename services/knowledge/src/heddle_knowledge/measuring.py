@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import ParamSpec
 
 from heddle_runtime.metrics import table
+from heddle_runtime.telemetry import spans
 
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.records import Ingested, IngestProgress
@@ -25,7 +26,8 @@ def measured_search(engine: str, reason: Callable[[KnowledgeError], str]) -> Ite
     """
     started, failure = perf_counter(), ""
     try:
-        yield
+        with spans.span("retrieval", "CLIENT", lambda: _retrieval(engine)):
+            yield
     except KnowledgeError as error:
         failure = reason(error)
         raise
@@ -60,6 +62,10 @@ def counted_ingestion(ingest: "Ingest[Parameters]") -> "Ingest[Parameters]":
             raise
 
     return counting
+
+
+def _retrieval(engine: str) -> spans.Attributes:
+    return {"gen_ai.operation.name": "retrieval", "db.system.name": engine}
 
 
 def _outcome(event: Ingested) -> str:

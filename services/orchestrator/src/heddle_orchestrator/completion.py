@@ -22,6 +22,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.grants import Grant, GrantSigner
 from heddle_runtime.metrics import table
+from heddle_runtime.telemetry import spans
 
 from heddle_orchestrator.agent import Agents, Route
 from heddle_orchestrator.agent.state import initial_state
@@ -170,6 +171,7 @@ class Completions:
                 raise InvalidRequestError("The request names no assistant.", [violation])
         has_quota = budget is not None
         _describe(assistant)
+        spans.annotate(partial(_agent, assistant), f"invoke_agent {assistant.id or 'unsaved'}")
         return plan(
             request,
             assistant,
@@ -291,6 +293,16 @@ def _describe(assistant: Assistant) -> None:
     fields, model = log_fields.current(), assistant.model
     fields.assistant = assistant.id or fields.assistant
     fields.model = f"{model.connector}/{model.model}"
+
+
+def _agent(assistant: Assistant) -> spans.Attributes:
+    """Return the attributes of the span of an answer."""
+    return {
+        "gen_ai.request.model": assistant.model.model,
+        "heddle.assistant.id": assistant.id,
+        "heddle.strategy": assistant.strategy,
+        "heddle.organization": assistant.organization,
+    }
 
 
 async def _without_model(text: str) -> AsyncGenerator[pb.RunCompletionResponse]:

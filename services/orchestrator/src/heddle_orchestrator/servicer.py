@@ -8,11 +8,18 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.call_metadata import Context
 from heddle_runtime.paging import page
+from heddle_runtime.telemetry import spans
 
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
 from heddle_orchestrator.validation import TemplateChecker, Validator
+
+_INVOKE = "invoke_agent"
+
+
+def _invocation() -> spans.Attributes:
+    return {"gen_ai.operation.name": _INVOKE}
 
 
 class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
@@ -93,10 +100,12 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Stream the events of a completion."""
-        return self._completions.stream(request, context)
+        events = self._completions.stream(request, context)
+        return spans.traced_stream(events, _INVOKE, attributes=_invocation)
 
     def RunWholeCompletion(
         self, request: pb.RunWholeCompletionRequest, context: Context
     ) -> Coroutine[Any, Any, pb.RunWholeCompletionResponse]:
         """Return the events of a completion."""
-        return self._completions.whole(request.run, context)
+        answer = self._completions.whole(request.run, context)
+        return spans.traced_call(answer, _INVOKE, attributes=_invocation)

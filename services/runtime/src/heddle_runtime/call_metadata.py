@@ -5,7 +5,7 @@ It is set where a request enters a process, and read where a call leaves the pro
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypedDict
@@ -33,6 +33,14 @@ class Caller(msgspec.Struct, frozen=True):
 CALLER: ContextVar[Caller] = ContextVar("heddle_caller")
 _NO_CALLER = Caller("")
 _IDS = random.Random()  # noqa: S311 - an id is not a secret
+
+
+def _unchanged(traceparent: str) -> str:
+    return traceparent
+
+
+trace_of_calls: Callable[[str], str] = _unchanged
+"""Returns the trace context of calls; `heddle_runtime.telemetry` names the current span in it."""
 
 
 class Context(Protocol):
@@ -96,7 +104,7 @@ def new_call_options(timeout: float) -> CallOptions:
     current = caller()
     metadata: tuple[tuple[str, str], ...] = ((REQUEST_ID, current.request_id or new_request_id()),)
     if current.traceparent:
-        metadata += ((TRACE, current.traceparent),)
+        metadata += ((TRACE, trace_of_calls(current.traceparent)),)
     if current.grant:
         metadata += ((GRANT, current.grant),)
     return {"timeout": timeout, "metadata": metadata}

@@ -31,6 +31,7 @@ from heddle_runtime.readiness import CHECK_SECONDS, Check, HealthServicer, Readi
 from heddle_runtime.reflection import enable_reflection
 from heddle_runtime.server_interceptor import ServerInterceptor
 from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.telemetry.export import exporting
 
 log = structlog.get_logger(__name__)
 _YOUNG_OBJECTS = 20_000
@@ -151,7 +152,7 @@ def run(app: App, settings: ServiceSettings, service: str) -> None:
     logs.configure(service, settings.log_level)
 
     async def main() -> None:
-        with serving_metrics(settings, service):
+        with serving_metrics(settings, service), exporting(service):
             async with running(app, settings):
                 await stopped()
 

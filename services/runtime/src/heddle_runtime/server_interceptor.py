@@ -37,6 +37,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.metrics import table
 from heddle_runtime.storage import storage_problem
+from heddle_runtime.telemetry import spans
 from heddle_runtime.validation import impossible_times, missing_fields
 
 if TYPE_CHECKING:  # grpcio's own classes are not generic at run time
@@ -58,24 +59,36 @@ def guarded_unary(method: str, implementation: Any) -> Unary:
         method: The path of the method.
         implementation: The servicer's own handler.
     """
+    rpc = _rpc(method)
 
     async def handle(request: Any, context: Context) -> Any:
         with _CallBoundary(method, request, context):
-            return await implementation(request, context)
+            return await spans.traced_call(
+                implementation(request, context), method[1:], "SERVER", rpc
+            )
 
     return handle
 
 
 def guarded_streaming(method: str, implementation: Any) -> Streaming:
     """Wrap a server-streaming handler, which is an async generator, in the same way."""
+    rpc = _rpc(method)
 
     async def handle(request: Any, context: Context) -> AsyncGenerator[Any]:
         with _CallBoundary(method, request, context):
-            async with aclosing(implementation(request, context)) as responses:
+            answers = spans.traced_stream(
+                implementation(request, context), method[1:], "SERVER", rpc
+            )
+            async with aclosing(answers) as responses:
                 async for response in responses:
                     yield response
 
     return handle
+
+
+def _rpc(method: str) -> Callable[[], spans.Attributes]:
+    attributes = {"rpc.system.name": "grpc", "rpc.method": method[1:]}
+    return lambda: attributes
 
 
 def check(request: Any, *, limited: bool) -> None:

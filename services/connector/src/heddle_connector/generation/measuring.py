@@ -14,6 +14,16 @@ _PICTURES = frozenset({"banana_img"})
 _MAX_CHARACTERS = 100
 
 
+def provider_name(connector: str) -> str:
+    """Return the name of the conventions for the provider of a connector."""
+    return _PROVIDERS.get(connector, connector)
+
+
+def operation(connector: str) -> str:
+    """Return the name of the conventions for what a connector does."""
+    return "generate_content" if connector in _PICTURES else "chat"
+
+
 class Inference:
     """One request to a model, or two if the default model answers. Use as `with inference:`."""
 
@@ -60,11 +70,11 @@ class Inference:
 
     @property
     def _names(self) -> tuple[str, str]:
-        return _PROVIDERS.get(self._connector, self._connector), self._model
+        return provider_name(self._connector), self._model
 
     @property
     def _operation(self) -> str:
-        return "generate_content" if self._connector in _PICTURES else "chat"
+        return operation(self._connector)
 
 
 class _Unmeasured(Inference):

@@ -12,7 +12,9 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from heddle_runtime.errors import HeddleError
+import grpc
+
+from heddle_runtime.errors import HeddleError, from_rpc
 from heddle_runtime.metrics.children import Counter, Histogram
 
 if TYPE_CHECKING:
@@ -182,6 +184,10 @@ def error_type(error: BaseException | None) -> str:
             return ""
         case HeddleError():
             return error.reason
+        case grpc.aio.AioRpcError():  # of a call to another service
+            return from_rpc(error).reason
+        case TimeoutError():
+            return "DEADLINE_EXCEEDED"
         case Exception():
             return "INTERNAL"
         case _:  # of the task, or of a generator whose reader has left

@@ -1,0 +1,247 @@
+"""Spans of the parts of a request.
+
+The gateway draws requests. Whether the current one was drawn is the last flag of its `traceparent`,
+which services pass on anyway. Spans are those of OpenTelemetry, in its own context, so that
+instrumentation of others finds their parents.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from heddle_runtime import call_metadata
+from heddle_runtime.call_metadata import CALLER, caller
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+Value = str | int | float | bool | Sequence[str]
+Attributes = Mapping[str, Value]
+Kind = Literal["INTERNAL", "SERVER", "CLIENT"]
+ResultT = TypeVar("ResultT")
+SAMPLED = "-01"
+_UNSAMPLED = "-00"
+_MAX_CHARACTERS = 256
+_tracer: "Tracer | None" = None
+
+
+def use(tracer: "Tracer | None") -> None:
+    """Make spans with a tracer from now on; None: make none."""
+    global _tracer  # noqa: PLW0603 - one exporter per process
+    _tracer = tracer
+    call_metadata.trace_of_calls = trace_of_calls
+
+
+def is_on() -> bool:
+    """Return whether this process exports spans."""
+    return _tracer is not None
+
+
+def is_drawn() -> bool:
+    """Return whether spans of the current request are exported."""
+    return _tracer is not None and caller().traceparent.endswith(SAMPLED)
+
+
+def _traceparent(current: "Span") -> str:
+    context = current.get_span_context()
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}{SAMPLED}"
+
+
+def drawn(traceparent: str) -> str:
+    """Return a trace context that services export spans for."""
+    return f"{traceparent[:-3]}{SAMPLED}"
+
+
+def undrawn(traceparent: str) -> str:
+    """Return a trace context that services export no spans for."""
+    return f"{traceparent[:-3]}{_UNSAMPLED}" if traceparent else ""
+
+
+def trace_of_calls(traceparent: str) -> str:
+    """Return the trace context of a call that the current span makes.
+
+    Args:
+        traceparent: The trace context of the request.
+    """
+    if _tracer is None or not traceparent.endswith(SAMPLED):
+        return traceparent
+    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
+
+    current = trace.get_current_span()
+    return _traceparent(current) if current.get_span_context().is_valid else traceparent
+
+
+class SpanBlock:
+    """One span. Use as a context manager, or with `call` or `stream`.
+
+    The span is current while its own code runs: during the block or the awaited call, or while a
+    stream makes its next item. A generator must not set a context variable across its `yield`:
+    its reader would see it, and another task may close it.
+    """
+
+    __slots__ = ("_span", "_token")
+
+    def __init__(self, span: "Span") -> None:
+        self._span = span
+        self._token: Any = None
+
+    def __enter__(self) -> None:
+        from opentelemetry import context, trace  # noqa: PLC0415 - only for drawn requests
+
+        self._token = context.attach(trace.set_span_in_context(self._span))
+
+    def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
+        self._detach()
+        self._end(error)
+
+    def context(self) -> str:
+        """Return the trace context of calls that this span makes."""
+        return _traceparent(self._span)
+
+    def _detach(self) -> None:
+        from opentelemetry import context  # noqa: PLC0415 - only for drawn requests
+
+        context.detach(self._token)
+
+    def _end(self, error: BaseException | None) -> None:
+        from heddle_runtime.metrics.table import error_type  # noqa: PLC0415 - it imports callers
+
+        if error is not None and not isinstance(error, GeneratorExit):
+            reason = error_type(error)
+            if reason == "CANCELLED":
+                self._span.set_attribute("heddle.cancelled", value=True)
+            else:
+                _set_failure(self._span, reason)
+        elif error is not None:
+            self._span.set_attribute("heddle.cancelled", value=True)
+        self._span.end()
+
+    async def stream(self, items: AsyncGenerator[ResultT]) -> AsyncGenerator[ResultT]:
+        """Yield the items of a stream. The span ends with it, or when its reader leaves."""
+        try:
+            async with aclosing(items):
+                while True:
+                    self.__enter__()
+                    try:
+                        item = await anext(items)
+                    except StopAsyncIteration:
+                        break
+                    finally:
+                        self._detach()
+                    yield item
+        except BaseException as error:
+            self._end(error)
+            raise
+        self._end(None)
+
+
+_NOTHING: AbstractContextManager[None] = nullcontext()
+
+
+def span(
+    name: str, kind: Kind = "INTERNAL", attributes: Callable[[], Attributes] | None = None
+) -> AbstractContextManager[None]:
+    """Return the span of a block. Nothing if the request was not drawn.
+
+    Args:
+        name: Its name, without texts of users.
+        kind: Its role.
+        attributes: Returns its attributes; called for drawn requests only.
+    """
+    return started(name, kind, attributes) if is_drawn() else _NOTHING
+
+
+def started(
+    name: str, kind: Kind = "INTERNAL", attributes: Callable[[], Attributes] | None = None
+) -> SpanBlock:
+    """Start the span of a drawn request.
+
+    Its parent is the current span, or the span of the process that made this call.
+    """
+    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
+
+    assert _tracer is not None  # noqa: S101 - the request was drawn
+    parent = None if trace.get_current_span().get_span_context().is_valid else _remote_parent()
+    values = cleaned(attributes()) if attributes is not None else None
+    return SpanBlock(_tracer.start_span(name, parent, trace.SpanKind[kind], values))
+
+
+def traced_stream(
+    items: AsyncGenerator[ResultT],
+    name: str,
+    kind: Kind = "INTERNAL",
+    attributes: Callable[[], Attributes] | None = None,
+) -> AsyncGenerator[ResultT]:
+    """Return a stream with a span; the stream itself if the request was not drawn."""
+    return started(name, kind, attributes).stream(items) if is_drawn() else items
+
+
+def traced_call(
+    work: Coroutine[Any, Any, ResultT],
+    name: str,
+    kind: Kind = "INTERNAL",
+    attributes: Callable[[], Attributes] | None = None,
+) -> Coroutine[Any, Any, ResultT]:
+    """Return work with a span; the work itself if the request was not drawn."""
+    return _within(started(name, kind, attributes), work) if is_drawn() else work
+
+
+async def _within(block: SpanBlock, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    with block:
+        return await work
+
+
+def annotate(attributes: Callable[[], Attributes], name: str = "") -> None:
+    """Add attributes to the current span of a drawn request, and rename it if a name is known."""
+    if not is_drawn():
+        return
+    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
+
+    current = trace.get_current_span()
+    current.set_attributes(cleaned(attributes()))
+    if name:
+        current.update_name(name)
+
+
+def fail(reason: str) -> None:
+    """Mark the current span of a drawn request as failed."""
+    if is_drawn():
+        from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
+
+        _set_failure(trace.get_current_span(), reason)
+
+
+def _set_failure(current: "Span", reason: str) -> None:
+    from opentelemetry.trace import StatusCode  # noqa: PLC0415 - only for drawn requests
+
+    current.set_attribute("error.type", reason)
+    current.set_status(StatusCode.ERROR)
+
+
+def cleaned(attributes: Attributes) -> dict[str, Value]:
+    """Return the attributes that have a value, shortened and without secrets and addresses."""
+    from heddle_runtime.redaction import redact_personal  # noqa: PLC0415 - only for drawn requests
+
+    return {
+        name: str(redact_personal(value))[:_MAX_CHARACTERS] if isinstance(value, str) else value
+        for name, value in attributes.items()
+        if value not in ("", None)
+    }
+
+
+def _remote_parent() -> Any:  # noqa: ANN401 - a context of OpenTelemetry
+    """Return the context of the span that is the parent of this process's first one."""
+    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
+
+    traceparent = CALLER.get().traceparent
+    if not traceparent:  # the first span of all: the gateway's
+        return None
+    _, trace_id, span_id, _ = traceparent.split("-")
+    remote = trace.SpanContext(
+        int(trace_id, 16),
+        int(span_id, 16),
+        is_remote=True,
+        trace_flags=trace.TraceFlags(trace.TraceFlags.SAMPLED),
+    )
+    return trace.set_span_in_context(trace.NonRecordingSpan(remote))
