@@ -21,6 +21,7 @@ from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.uploads.ingestion_queue import DEFAULT_LIMITS, IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_knowledge.uploads.sources import Sources
+from heddle_knowledge.uploads.stores import FileStores
 from heddle_knowledge.web.fetching import WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts
 from heddle_runtime.egress import Egress, Network
@@ -89,7 +90,9 @@ async def knowledge_and_files(
     opened = opening(store)
     async with (
         new_client(5.0, Egress(web.networks)) as guarded,
-        IngestionQueue(uploads, opened, web.sources(guarded), limits) as queue,
+        IngestionQueue(
+            FileStores.in_folder(uploads), opened, web.sources(guarded), limits
+        ) as queue,
         browser() as http,
         aclosing(QueryWorkers()) as queries,
     ):

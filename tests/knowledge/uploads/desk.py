@@ -110,7 +110,7 @@ async def serving(
     async def app() -> AsyncIterator[list[Binding]]:
         async with (
             open_store(root, embedder) as store,
-            knowledge_and_files(store, root / "uploads", limits, web) as services,
+            knowledge_and_files(store, root / "uploads", limits, web=web) as services,
         ):
             yield services
 

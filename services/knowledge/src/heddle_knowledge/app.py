@@ -39,6 +39,7 @@ from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue, QueueLimits
+from heddle_knowledge.uploads.opening import open_file_stores
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.web.fetching import WebDocuments
@@ -79,9 +80,16 @@ async def app(
                 ),
             )
         )
+        stores = await resources.enter_async_context(
+            open_file_stores(
+                str(get_vectordb(settings).place),
+                settings.data_dir / "uploads",
+                settings.object_store(),
+            )
+        )
         queue = await resources.enter_async_context(
             IngestionQueue(
-                settings.data_dir / "uploads",
+                stores,
                 store.get,
                 Sources(web, Transcripts(web, settings.youtube_url)),
                 QueueLimits(settings.max_queued_files, settings.max_queued_files_per_organization),

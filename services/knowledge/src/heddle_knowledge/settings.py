@@ -5,6 +5,7 @@ from typing import Literal, Self
 
 from heddle_runtime import addresses
 from heddle_runtime.egress import EgressSettings, server_address
+from heddle_runtime.object_store import ObjectStoreSettings
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
@@ -13,7 +14,7 @@ Place = Literal["local", "cloud"]
 Provider = Literal["embeddings", "reranker", "vectordb", "visual_search", "vlm"]
 
 
-class KnowledgeSettings(EgressSettings):
+class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     """Settings of the knowledge service."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_KNOWLEDGE_", populate_by_name=True)
@@ -79,7 +80,8 @@ class KnowledgeSettings(EgressSettings):
     store_url: SecretStr = Field(
         default=SecretStr(""),
         description="Where the knowledge store is instead: s3://BUCKET/PREFIX, or "
-        "postgresql://USER:PASSWORD@HOST:PORT/DATABASE of a server with pgvector.",
+        "postgresql://USER:PASSWORD@HOST:PORT/DATABASE of a server with pgvector. A database holds "
+        "uploaded files and ingestion jobs, too, so that all replicas serve them.",
     )
     store_options: dict[str, SecretStr] = Field(
         default={},

@@ -2,14 +2,15 @@
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
 import msgspec
 from heddle_runtime.durable_files import sync, write
 from heddle_runtime.errors import NotFoundError
 
+from heddle_knowledge.locks import exclusive
 from heddle_knowledge.uploads.records import BATCH, FILE, Attachment, Batch, is_id
 
 _decode = msgspec.json.Decoder(Attachment).decode
@@ -20,6 +21,9 @@ _decode_batch = msgspec.json.Decoder(Batch).decode
 
 class Attachments:
     """Reads and writes the folder. Blocks: call it from a thread."""
+
+    shared = False
+    """Whether replicas take over each other's work, and so look for it."""
 
     def __init__(self, root: Path) -> None:
         """Take the folder, which is created when something is stored."""
@@ -65,10 +69,7 @@ class Attachments:
         if is_id(identifier, BATCH):
             with suppress(FileNotFoundError):
                 return _decode_batch(self._path(collection, identifier).read_bytes())
-        raise NotFoundError(
-            f"The collection has no batch of files {identifier[:80]!r}. Make one, or list the "
-            "files of the collection."
-        )
+        raise no_batch(identifier)
 
     def get(self, collection: str, identifier: str) -> Attachment:
         """Return a file of a collection.
@@ -78,9 +79,7 @@ class Attachments:
         """
         attachment = self.find(collection, identifier)
         if attachment is None:
-            raise NotFoundError(
-                f"The collection has no file {identifier[:80]!r}. List its files, or attach it."
-            )
+            raise no_attachment(identifier)
         return attachment
 
     def find(self, collection: str, identifier: str) -> Attachment | None:
@@ -144,6 +143,22 @@ class Attachments:
         """Return the file whose lock is held while a file of a collection is worked on."""
         return self._root / collection / f"{identifier}.lock"
 
+    @asynccontextmanager
+    async def locked(self, collection: str, identifier: str) -> AsyncGenerator[None]:
+        """Exclude all others that work on a file of a collection; wait for them."""
+        async with exclusive(self.lock(collection, identifier)):
+            yield
+
+    @asynccontextmanager
+    async def claimed(self, collection: str, identifier: str) -> AsyncGenerator[bool]:
+        """Do the same, for the ingestion of a file. Yields True: it may begin."""
+        async with exclusive(self.lock(collection, identifier)):
+            yield True
+
+    def naming(self, collection: str) -> AbstractAsyncContextManager[None]:
+        """Exclude nobody: one process has this folder, but while it is replaced."""
+        return nullcontext()
+
     def attempts(self, collection: str, identifier: str) -> int:
         """Return how often the service died while it read a file."""
         try:
@@ -178,6 +193,21 @@ class Attachments:
                 yield self.shown(stored.collection, stored.file_id) or stored
             except FileNotFoundError:  # detached meanwhile
                 continue
+
+
+def no_batch(identifier: str) -> NotFoundError:
+    """Return the error for a batch that a collection does not have."""
+    return NotFoundError(
+        f"The collection has no batch of files {identifier[:80]!r}. Make one, or list the files of "
+        "the collection."
+    )
+
+
+def no_attachment(identifier: str) -> NotFoundError:
+    """Return the error for a file that a collection does not have."""
+    return NotFoundError(
+        f"The collection has no file {identifier[:80]!r}. List its files, or attach it."
+    )
 
 
 def _versions(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
@@ -61,9 +62,14 @@ class FileCalls(CollectionAccess):
         """
         return await asyncio.to_thread(self._uploads.get, person(), identifier)
 
-    def _naming(self, collection: "Collection") -> asyncio.Lock:
-        """Return the lock for naming documents of a collection."""
-        return self._locks.setdefault(collection.id, asyncio.Lock())
+    @asynccontextmanager
+    async def _naming(self, collection: "Collection") -> AsyncGenerator[None]:
+        """Hold the lock for naming documents of a collection."""
+        async with (
+            self._locks.setdefault(collection.id, asyncio.Lock()),
+            self._attachments.naming(collection.id),
+        ):
+            yield
 
     async def _new_attachments(
         self,

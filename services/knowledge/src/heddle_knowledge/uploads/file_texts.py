@@ -12,7 +12,8 @@ from heddle_runtime.grants import GrantVerifier
 from heddle_runtime.ttl_cache import TTLCache
 
 from heddle_knowledge.access import reader_of
-from heddle_knowledge.uploads.folder import Uploads, person_key
+from heddle_knowledge.uploads.folder import person_key
+from heddle_knowledge.uploads.stores import UploadStore
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.reading.parsing import TextReply
@@ -43,7 +44,7 @@ class FileTexts:
     def __init__(
         self,
         store: "Callable[[], Awaitable[KnowledgeStore]]",
-        uploads: Uploads,
+        uploads: UploadStore,
         grants: GrantVerifier,
     ) -> None:
         """Read `uploads` with the parsers of the store, as callers or their grants may."""

@@ -3,7 +3,6 @@
 import hashlib
 import shutil
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from heddle.knowledge.v1 import files_pb2 as pb
@@ -25,9 +24,9 @@ def person_key(person: Person) -> str:
     return hashlib.sha256(f"{person.organization}\0{person.name}".encode()).hexdigest()[:32]
 
 
-def _check_room(uploads: Sequence[pb.File]) -> None:
+def check_room(files: int, size: int) -> None:
     """Refuse a person's files, the new one among them, if they are too many or too large."""
-    if len(uploads) > MAX_FILES or sum(upload.size for upload in uploads) > MAX_BYTES:
+    if files > MAX_FILES or size > MAX_BYTES:
         raise ResourceExhaustedError(
             f"A person may keep {MAX_FILES:,} files and {MAX_BYTES >> 20:,} MiB in all. "
             "Delete files that are in their collections already."
@@ -47,7 +46,8 @@ class Uploads:
         Raises:
             ResourceExhaustedError: The person has too many, or too much.
         """
-        _check_room([*self.all(person), upload])
+        uploads = [*self.all(person), upload]
+        check_room(len(uploads), sum(each.size for each in uploads))
         unfinished = self._root / person / f".{upload.id}"
         unfinished.mkdir(parents=True)
         try:
@@ -78,9 +78,7 @@ class Uploads:
         except NotFoundError:
             return None
         if stored != data:
-            raise AlreadyExistsError(
-                "The key of this upload belongs to another content. Upload it with another key."
-            )
+            raise other_content()
         return upload
 
     def content(self, person: str, identifier: str) -> bytes:
@@ -112,7 +110,7 @@ class Uploads:
         try:
             place.rename(gone)
         except FileNotFoundError:
-            raise _no_file(identifier) from None
+            raise no_file(identifier) from None
         sync(place.parent)
         shutil.rmtree(gone, ignore_errors=True)
 
@@ -130,15 +128,22 @@ class Uploads:
         try:
             return (self._place(person, identifier) / name).read_bytes()
         except FileNotFoundError:
-            raise _no_file(identifier) from None
+            raise no_file(identifier) from None
 
     def _place(self, person: str, identifier: str) -> Path:
         if not is_id(identifier):
-            raise _no_file(identifier)
+            raise no_file(identifier)
         return self._root / person / identifier
 
 
-def _no_file(identifier: str) -> NotFoundError:
+def other_content() -> AlreadyExistsError:
+    """Return the error for an upload that repeats the key of another content."""
+    return AlreadyExistsError(
+        "The key of this upload belongs to another content. Upload it with another key."
+    )
+
+
+def no_file(identifier: str) -> NotFoundError:
     """Return the error for a file that is not there, or another person's."""
     return NotFoundError(
         f"There is no file {identifier[:80]!r}. List the files, or upload it first."

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -26,12 +25,10 @@ from heddle_knowledge.errors import (
     KnowledgeError,
     UnreadableDocumentError,
 )
-from heddle_knowledge.locks import exclusive
 from heddle_knowledge.records import IngestProgress
-from heddle_knowledge.uploads.attachments import Attachments
-from heddle_knowledge.uploads.folder import Uploads
 from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, State
 from heddle_knowledge.uploads.sources import Sources
+from heddle_knowledge.uploads.stores import FileStores
 from heddle_knowledge.web.fetching import FetchedDocument
 
 if TYPE_CHECKING:  # loads the engine
@@ -46,10 +43,14 @@ _MAX_ATTEMPTS = 2
 _RETRY_SECONDS = 30.0
 _FETCHING = IngestProgress("fetching", 0, 1)
 _READING, _READ = IngestProgress("parsing", 0, 1), IngestProgress("parsing", 1, 1)
+_ADOPT_SECONDS = 2.0
+"""Seconds between looks for files that a replica which died has left."""
 _MAX_LOCKS = 32
 """Locks of attached files that are held at the same time, each of which is an open file."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 """Seconds between attempts to store the state of a file."""
+_NOT_STORABLE = (OSError, StorageError, ConflictError)
+"""Failures of a disk, of a database, and of a lease that another replica has."""
 _NOT_STORED = "The service cannot store data at the moment. Attach the file again later."
 _INTERRUPTED = (
     "The service stopped twice while it read the file. Convert it to plain text and attach that."
@@ -77,21 +78,21 @@ class IngestionQueue:
 
     def __init__(
         self,
-        root: "Path",
+        stores: FileStores,
         store: "Callable[[], Awaitable[KnowledgeStore]]",
         sources: Sources,
         limits: QueueLimits = DEFAULT_LIMITS,
     ) -> None:
-        """Take the folder that keeps files and attachments, and the way to the store and sources.
+        """Take what keeps files and attachments, and the way to the store and sources.
 
         Args:
-            root: The folder.
+            stores: What keeps files and attachments.
             store: Returns the store.
             sources: Reads what attached files stand for.
             limits: How many files may be on their way.
         """
-        self.uploads = Uploads(root)
-        self.attachments = Attachments(root)
+        self.uploads = stores.uploads
+        self.attachments = stores.attachments
         self._store = store
         self._sources = sources
         self._limits = limits
@@ -103,15 +104,19 @@ class IngestionQueue:
         """When ingestions began that have not ended, in microseconds since 1970."""
         self._queued: Counter[str] = Counter()
         """Files on their way, by organisation."""
+        self._adopting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
+        if self.attachments.shared:
+            self._adopting = asyncio.create_task(self._adopt())
+            return self
         await asyncio.to_thread(self.uploads.sweep)
         for attachment in await asyncio.to_thread(self.attachments.unfinished):
             self._begin(attachment)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        running = list(self._running.values())
+        running = [*self._running.values(), *filter(None, [self._adopting])]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
@@ -131,7 +136,7 @@ class IngestionQueue:
         await self._stop(collection, identifier)
         try:
             await asyncio.to_thread(self.attachments.prepare, collection)
-            async with self._locking, exclusive(self.attachments.lock(collection, identifier)):
+            async with self._locking, self.attachments.locked(collection, identifier):
                 await asyncio.to_thread(self.attachments.note_attempts, collection, identifier, 0)
                 await asyncio.to_thread(self.attachments.keep, attachment)
         except FileNotFoundError:
@@ -198,7 +203,7 @@ class IngestionQueue:
             KnowledgeError: It is not possible.
         """
         await asyncio.to_thread(self._settled, collection, identifier)
-        async with exclusive(self.attachments.lock(collection, identifier)):
+        async with self.attachments.locked(collection, identifier):
             # Again: whoever held the lock before may have taken it out, or begun it anew.
             existing = await asyncio.to_thread(self._settled, collection, identifier)
             changed = msgspec.structs.replace(existing, attributes=attributes)
@@ -215,7 +220,7 @@ class IngestionQueue:
         """
         collection, identifier = attachment.collection, attachment.file_id
         await self._stop(collection, identifier)
-        async with exclusive(self.attachments.lock(collection, identifier)):
+        async with self.attachments.locked(collection, identifier):
             with suppress(DocumentNotFoundError):
                 await (await self._store()).documents.delete(collection, attachment.document)
             await asyncio.to_thread(self.attachments.forget, collection, identifier)
@@ -239,7 +244,7 @@ class IngestionQueue:
         collection, identifier = attachment.collection, attachment.file_id
         await self._stop(collection, identifier)
         with suppress(FileNotFoundError):  # the collection was deleted meanwhile
-            async with self._locking, exclusive(self.attachments.lock(collection, identifier)):
+            async with self._locking, self.attachments.locked(collection, identifier):
                 now = await asyncio.to_thread(self.attachments.find, collection, identifier)
                 if now is not None and now.state == "in_progress":
                     state: State = "completed" if await self._is_in(now) else "cancelled"
@@ -269,6 +274,21 @@ class IngestionQueue:
                 "are done.",
                 retry_after=_RETRY_SECONDS,
             )
+
+    async def _adopt(self) -> None:
+        """Begin what no replica works on, again and again: its replica may have died."""
+        is_swept = False
+        while True:
+            try:
+                if not is_swept:
+                    await asyncio.to_thread(self.uploads.sweep)
+                    is_swept = True
+                for attachment in await asyncio.to_thread(self.attachments.unfinished):
+                    if (attachment.collection, attachment.file_id) not in self._running:
+                        self._begin(attachment)
+            except StorageError as error:
+                log.warning("attached files not looked for", diagnosis=error.diagnosis)
+            await asyncio.sleep(_ADOPT_SECONDS)
 
     def _begin(self, attachment: Attachment) -> None:
         key = attachment.collection, attachment.file_id
@@ -303,11 +323,13 @@ class IngestionQueue:
         while True:
             try:
                 await self._bring_once(collection, identifier, tenant)
-            except OSError as error:
+            except _NOT_STORABLE as error:
                 if pause == _FIRST_PAUSE:
                     log.warning(
                         "state of an attached file not stored", file=identifier, cause=str(error)
                     )
+                if self.attachments.shared:
+                    return  # `_adopt` finds it again
                 await asyncio.to_thread(self._show_failure, collection, identifier)
             else:
                 return
@@ -324,17 +346,20 @@ class IngestionQueue:
         if unstored is not None:
             await asyncio.to_thread(self.attachments.keep, unstored)
             return
-        async with self._slots.slot(tenant):
-            lock = self.attachments.lock(collection, identifier)
-            async with exclusive(lock):  # another process may be at it
-                now = await asyncio.to_thread(self.attachments.find, collection, identifier)
-                if now is not None and now.state == "in_progress":
-                    ended = await self._timed(now)
-                    try:
-                        await asyncio.to_thread(self.attachments.keep, ended)
-                    except OSError:
-                        self.attachments.show(ended)
-                        raise
+        async with (
+            self._slots.slot(tenant),
+            self.attachments.claimed(collection, identifier) as is_ours,
+        ):
+            if not is_ours:  # another process is at it
+                return
+            now = await asyncio.to_thread(self.attachments.find, collection, identifier)
+            if now is not None and now.state == "in_progress":
+                ended = await self._timed(now)
+                try:
+                    await asyncio.to_thread(self.attachments.keep, ended)
+                except _NOT_STORABLE:
+                    self.attachments.show(ended)
+                    raise
 
     async def _timed(self, attachment: Attachment) -> Attachment:
         """Ingest a file, and return it as it is then, with the times of the ingestion."""

@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
-from heddle_knowledge.uploads.folder import Uploads
 from heddle_knowledge.uploads.records import Attachment
+from heddle_knowledge.uploads.stores import UploadStore
 from heddle_knowledge.web.fetching import FetchedDocument, WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts
 
@@ -21,7 +21,7 @@ class Sources:
     web: WebDocuments
     transcripts: Transcripts
 
-    async def read(self, attachment: Attachment, uploads: Uploads) -> FetchedDocument:
+    async def read(self, attachment: Attachment, uploads: UploadStore) -> FetchedDocument:
         """Return the document of a file.
 
         Raises:
