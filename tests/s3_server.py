@@ -1,5 +1,6 @@
 """A server that speaks S3 and stores objects on disk, with a bucket: SeaweedFS from a wheel."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
+import pytest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from runtime.ports import free_port
@@ -25,6 +27,13 @@ class S3Server:
     """Where the server is."""
 
     url: str
+
+    def settings(self, prefix: str) -> dict[str, str]:
+        """Return the settings of services that use the bucket."""
+        return {
+            "HEDDLE_OBJECTS_URL": f"s3://{BUCKET}/{prefix}",
+            "HEDDLE_OBJECTS_OPTIONS": json.dumps(self.options),
+        }
 
     @property
     def options(self) -> dict[str, str]:
@@ -86,6 +95,13 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def object_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server for the tests of a module that imports this name."""
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
 
 
 def _wait_for(server: S3Server, process: "subprocess.Popen[bytes]") -> None:

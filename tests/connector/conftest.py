@@ -4,8 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from s3_server import object_server
 
 from connector.tls import Authority
+
+__all__ = ["authority", "clean_environment", "object_server"]
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
-import msgspec
 import pytest
 from assistants.postgres import Postgres
 from heddle.knowledge.v1 import files_pb2 as pb
@@ -21,7 +20,7 @@ from knowledge.replicas.service import (
     two_replicas,
 )
 from patience import until
-from s3_server import BUCKET, S3Server
+from s3_server import S3Server
 
 pytestmark = pytest.mark.timeout(200)
 PREFIX = "uni/heddle"
@@ -42,10 +41,7 @@ def settings(request: pytest.FixtureRequest) -> dict[str, str]:
     if getattr(request, "param", "rows") == "rows":
         return {}
     server: S3Server = request.getfixturevalue("object_server")
-    return {
-        "HEDDLE_OBJECTS_URL": f"s3://{BUCKET}/{PREFIX}",
-        "HEDDLE_OBJECTS_OPTIONS": msgspec.json.encode(server.options).decode(),
-    }
+    return server.settings(PREFIX)
 
 
 @pytest.fixture

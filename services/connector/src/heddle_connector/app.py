@@ -8,6 +8,7 @@ from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress, EgressSettings
+from heddle_runtime.object_store import ObjectStoreSettings, object_store_check
 from heddle_runtime.organization_settings import (
     ACCOUNTS,
     Channel,
@@ -24,6 +25,7 @@ from pydantic_settings import SettingsConfigDict
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.generation.model_text import ToolCallParser, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools, PromptFormatName
+from heddle_connector.generation.shared_images import SharedImages
 from heddle_connector.http import http_client
 from heddle_connector.http.errors import DEFAULT_STALL_SECONDS
 from heddle_connector.routing.model_catalogue import ModelCatalogue
@@ -33,7 +35,7 @@ from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.servicer import ConnectorServicer
 
 
-class ConnectorSettings(EgressSettings):
+class ConnectorSettings(ObjectStoreSettings, EgressSettings):
     """Settings of the connector service. Connectors have settings of their own as well."""
 
     # An empty folder name would mean the working directory, and plugins are code.
@@ -66,7 +68,7 @@ class ConnectorSettings(EgressSettings):
     images_dir: Path = Field(
         default=Path(".heddle/images"),
         description="Folder for generated images, with a folder for each organisation and in it "
-        "one for each user. Several replicas must share it.",
+        "one for each user. Several replicas must share it, or use HEDDLE_OBJECTS_URL instead.",
     )
     images_quota_bytes: int = Field(
         default=1024 * 1024 * 1024,
@@ -100,7 +102,7 @@ async def app(
         accounts: The in-process channel to the account service, if it runs in this process. By
             default the address in the settings is used.
     """
-    make_private(settings.images_dir)
+    images, images_check = _images(settings)
     plugins = installed(settings.plugins_dir)
     async with AsyncExitStack() as resources:
         enter = resources.enter_async_context
@@ -137,12 +139,21 @@ async def app(
             tenants,
             ToolCallParsers(settings.tool_call_parsers),
             PromptedTools(settings.prompted_tools),
-            GeneratedImages(settings.images_dir, settings.images_quota_bytes),
+            images,
             settings.stall_seconds,
         )
         checks: dict[str, Check] = {
-            "images": folder_check(settings.images_dir),
+            "images": images_check,
             "plugins": plugins_check(registry.plugins.problems),
             "providers": ProviderCheck(registry.connectors, tenants),
         }
         yield [bind(pb_grpc.add_ConnectorServiceServicer_to_server, servicer, checks)]
+
+
+def _images(settings: ConnectorSettings) -> tuple[GeneratedImages, Check]:
+    """Return the store of generated images, and the check whether it works."""
+    quota = settings.images_quota_bytes
+    if objects := settings.object_store():
+        return SharedImages(Path("images"), quota, objects=objects), object_store_check(objects)
+    make_private(settings.images_dir)
+    return GeneratedImages(settings.images_dir, quota), folder_check(settings.images_dir)

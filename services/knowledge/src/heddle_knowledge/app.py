@@ -8,6 +8,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.grants import GrantVerifier
 from heddle_runtime.guarded_http import new_client
+from heddle_runtime.object_store import object_store_check
 from heddle_runtime.organization_settings import (
     ACCOUNTS,
     Channel,
@@ -80,11 +81,10 @@ async def app(
                 ),
             )
         )
+        objects = settings.object_store()
         stores = await resources.enter_async_context(
             open_file_stores(
-                str(get_vectordb(settings).place),
-                settings.data_dir / "uploads",
-                settings.object_store(),
+                str(get_vectordb(settings).place), settings.data_dir / "uploads", objects
             )
         )
         queue = await resources.enter_async_context(
@@ -149,6 +149,7 @@ async def app(
             bind(
                 files_pb2_grpc.add_FileServiceServicer_to_server,
                 TranslatedFailures(FileServicer(store.get, queue, audit, backends.grants, shares)),
+                {"objects": object_store_check(objects)} if objects else None,
             ),
         ]
 

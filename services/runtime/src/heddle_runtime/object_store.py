@@ -1,5 +1,6 @@
 """A bucket of a server that speaks S3, for bytes that every replica must be able to read."""
 
+import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from heddle_runtime.errors import StorageError
+from heddle_runtime.readiness import Check, Condition
 from heddle_runtime.storage import storage_error
 
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 _URL = "HEDDLE_OBJECTS_URL"
 _PLACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/([^?#]*))?")
 _TIMEOUT_SECONDS = 20
+_PROBE = "probe"
+"""A key under which there is no object."""
 _OF_CLIENT = ("allow_http",)
 """Options that concern connections; the others concern S3."""
 
@@ -144,3 +149,16 @@ class ObjectStore:
         except (BaseError, OSError) as error:
             cause = str(error).partition("\n")[0]
             raise storage_error(f"The object store at {self._url} fails: {cause}") from error
+
+
+def object_store_check(store: ObjectStore) -> Check:
+    """Return the check whether a store can be read. A service works without it as far as it can."""
+
+    async def check() -> Condition | None:
+        try:
+            await asyncio.to_thread(store.get, _PROBE)
+        except StorageError as error:
+            return Condition(error.diagnosis, external=True)
+        return None
+
+    return check

@@ -31,7 +31,7 @@ _TEMPORARY_SECONDS = 3600.0
 """The age at which a temporary file is left over from a killed process."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GeneratedImages:
     """Stores images and returns them to the user they belong to."""
 
@@ -46,7 +46,7 @@ class GeneratedImages:
             ProviderGarbledError: The format is not supported.
         """
         name = f"{secrets.token_hex(16)}.{_extension(data)}"
-        await asyncio.to_thread(_write, self._folder(user), name, data, self.quota_bytes)
+        await asyncio.to_thread(self._write, self._folder(user), name, data)
         return _image(name, data)
 
     async def get(self, user: Identity, name: str) -> GeneratedImage:
@@ -57,7 +57,7 @@ class GeneratedImages:
         """
         try:
             if _NAME.fullmatch(name):
-                data = await asyncio.to_thread((self._folder(user) / name).read_bytes)
+                data = await asyncio.to_thread(self._read, self._folder(user), name)
                 return _image(name, data)
         except FileNotFoundError:
             pass
@@ -65,6 +65,12 @@ class GeneratedImages:
 
     def _folder(self, user: Identity) -> Path:
         return self.root / _folder_name(home(user)) / _folder_name(user.subject)
+
+    def _read(self, folder: Path, name: str) -> bytes:
+        return (folder / name).read_bytes()
+
+    def _write(self, folder: Path, name: str, data: bytes) -> None:
+        _write(folder, name, data, self.quota_bytes)
 
 
 def _image(name: str, data: bytes) -> GeneratedImage:

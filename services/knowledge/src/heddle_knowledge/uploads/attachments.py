@@ -156,7 +156,7 @@ class Attachments:
             yield True
 
     def naming(self, collection: str) -> AbstractAsyncContextManager[None]:
-        """Exclude nobody: one process has this folder, but while it is replaced."""
+        """Do nothing: the locks of the process suffice, as one process serves a folder."""
         return nullcontext()
 
     def attempts(self, collection: str, identifier: str) -> int:

@@ -34,7 +34,7 @@ class DatabaseUploads:
         """Keep a file.
 
         Raises:
-            AlreadyExistsError: Another replica has just kept a file of this identifier with
+            AlreadyExistsError: Another replica has kept a file of this identifier with
                 another content.
             ResourceExhaustedError: The person has too many, or too much.
         """

@@ -134,10 +134,10 @@ class Leases:
                 log.warning("leases not renewed", leases=len(held), cause=str(error))
                 self._end_late(held, begin)
                 continue
-            wanted = {row["holder"]: row["wanted"] for row in rows}
+            requests = {row["holder"]: row["wanted"] for row in rows}
             for holder, lease in held.items():
                 lease.renewed = begin
-                if holder not in wanted or (wanted[holder] and lease.gives_way):
+                if holder not in requests or (requests[holder] and lease.gives_way):
                     self._end(holder, lease)
 
     def _end_late(self, held: dict[str, _Lease], now: float) -> None:
