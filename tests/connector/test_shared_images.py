@@ -21,6 +21,7 @@ from heddle_runtime.client import channel
 from heddle_runtime.errors import NotFoundError, StorageError
 from heddle_runtime.identity import Identity
 from heddle_runtime.object_store import ObjectStore
+from patience import until
 from runtime.ports import free_port
 from s3_server import BUCKET, S3Server
 
@@ -53,7 +54,7 @@ class Replica:
 @asynccontextmanager
 async def replica(parent: Path, name: str, **settings: str) -> AsyncIterator[Replica]:
     """Run a replica with a folder of its own."""
-    (folder := parent / name).mkdir()  # noqa: ASYNC240 - once
+    (folder := parent / name).mkdir()
     address = f"127.0.0.1:{free_port()}"
     own = {"HEDDLE_CONNECTOR_LISTEN": address, "HEDDLE_ALLOW_ANONYMOUS": "1", **settings}
     with ExitStack() as stack:
@@ -72,6 +73,12 @@ async def replica(parent: Path, name: str, **settings: str) -> AsyncIterator[Rep
                 while connection.get_state(True) != grpc.ChannelConnectivity.READY:  # noqa: FBT003 - grpc's own
                     await asyncio.sleep(0.05)
             yield Replica(process, pb_grpc.ConnectorServiceStub(connection))
+
+
+async def next_second() -> None:
+    """Wait until the clock shows another second."""
+    second = int(time.time())
+    await until(lambda: int(time.time()) > second)
 
 
 async def test_an_image_of_a_replica_that_was_killed_is_served_by_the_other_one(
@@ -105,7 +112,7 @@ async def test_the_oldest_images_of_a_user_make_room(objects: ObjectStore) -> No
     stored = []
     for _ in range(4):
         stored.append(await images.store(ANN, PNG.ljust(300, b"-")))
-        await asyncio.sleep(1.1)  # a server tells the second in which an object was stored
+        await next_second()  # a server tells the second in which an object was stored
     other = await images.store(Identity("bob", "uni"), PNG.ljust(LIMIT, b"-"))
 
     with pytest.raises(NotFoundError):

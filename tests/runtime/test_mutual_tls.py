@@ -15,6 +15,7 @@ from heddle_runtime.mutual_tls import TlsFiles, TlsSettings
 from heddle_runtime.settings import ServiceSettings, read
 from runtime.certificates import Authority
 from runtime.greeting import CONTRACT, Greeter, ask, greeting
+from runtime.replicas.counting import counting
 
 
 def files(settings: Mapping[str, str]) -> TlsFiles | None:
@@ -95,6 +96,25 @@ async def test_a_replica_that_shows_another_authority_gets_no_calls(tmp_path: Pa
                 await stub.ListStrategies(pb.ListStrategiesRequest(), **new_call_options(5))
 
     assert stranger.asked == []
+
+
+async def test_replicas_behind_names_show_certificates_of_their_names(tmp_path: Path) -> None:
+    own = Authority(tmp_path)
+    named, other = served(own.issue("localhost")), served(own.issue("knowledge.example"))
+    async with (
+        greeting(first := counting(), named) as one,
+        greeting(second := counting(), named) as two,
+        greeting(third := counting(), other) as three,
+    ):
+        ports = [each.address.rpartition(":")[2] for each in (one, two, three)]
+        addresses = ",".join(f"localhost:{port}" for port in ports)
+        async with channel(addresses, CONTRACT, tls=files(own.issue())) as to:
+            await to.channel_ready()
+            stub = pb_grpc.OrchestratorServiceStub(to)
+            for _ in range(20):
+                await stub.ListStrategies(pb.ListStrategiesRequest(), **new_call_options(5))
+
+    assert (first.calls, second.calls, third.calls) == (10, 10, 0)
 
 
 async def test_health_checks_use_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

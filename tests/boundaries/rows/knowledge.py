@@ -173,7 +173,7 @@ async def _waiting(documents: int, organization: str = "a") -> bool:
 
 
 def _room(*sizes: int) -> None:
-    folder._check_room([files_pb2.File(size=size) for size in sizes])
+    folder.check_room(len(sizes), sum(sizes))
 
 
 _KNOWLEDGE = "heddle_knowledge"

@@ -5,27 +5,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context
 from heddle_runtime.client import channel
 from heddle_runtime.errors import StorageError
 from heddle_runtime.server import Binding, Running, bind, running
-from runtime.greeting import CONTRACT, Greeter
+from runtime.greeting import CONTRACT
 from runtime.multiplex.calling import AT_ONCE, Channel, listed
-
-
-@dataclass
-class Counting(Greeter):
-    """Counts its calls."""
-
-    calls: int = 0
-
-    async def ListStrategies(
-        self, request: pb.ListStrategiesRequest, context: Context
-    ) -> pb.ListStrategiesResponse:
-        self.calls += 1
-        return await super().ListStrategies(request, context)
+from runtime.replicas.counting import Counting
 
 
 @dataclass
@@ -33,7 +19,7 @@ class Replica:
     """A server with a component that may fail."""
 
     broken: bool = False
-    servicer: "Counting" = field(default_factory=Counting)
+    servicer: Counting = field(default_factory=Counting)
 
     async def check(self) -> None:
         """Check the component."""

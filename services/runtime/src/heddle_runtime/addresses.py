@@ -24,7 +24,7 @@ def _checked(address: str) -> str:
     return address
 
 
-_Text = Annotated[str, AfterValidator(_checked)]
+_VALID = AfterValidator(_checked)
 
 
 def _address(service: str, title: str) -> Any:  # noqa: ANN401 - as `Field` itself
@@ -36,9 +36,9 @@ def _address(service: str, title: str) -> Any:  # noqa: ANN401 - as `Field` itse
     )
 
 
-OrchestratorAddress = Annotated[_Text, _address("ORCHESTRATOR", "the orchestrator")]
-ToolsAddress = Annotated[_Text, _address("TOOLS", "the tools service")]
-ConnectorAddress = Annotated[_Text, _address("CONNECTOR", "the connector service")]
-AssistantsAddress = Annotated[_Text, _address("ASSISTANTS", "the assistants service")]
-KnowledgeAddress = Annotated[_Text, _address("KNOWLEDGE", "the knowledge service")]
-MigrationAddress = Annotated[_Text, _address("MIGRATION", "the migration service")]
+OrchestratorAddress = Annotated[str, _address("ORCHESTRATOR", "the orchestrator"), _VALID]
+ToolsAddress = Annotated[str, _address("TOOLS", "the tools service"), _VALID]
+ConnectorAddress = Annotated[str, _address("CONNECTOR", "the connector service"), _VALID]
+AssistantsAddress = Annotated[str, _address("ASSISTANTS", "the assistants service"), _VALID]
+KnowledgeAddress = Annotated[str, _address("KNOWLEDGE", "the knowledge service"), _VALID]
+MigrationAddress = Annotated[str, _address("MIGRATION", "the migration service"), _VALID]

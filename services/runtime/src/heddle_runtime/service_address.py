@@ -10,7 +10,7 @@ from dataclasses import dataclass
 _LISTS = ("ipv4:", "ipv6:")
 _NAME = "dns:"
 _UNIX = "unix:"
-_MAX_PORT = 65_535
+_PORTS = range(1, 65_536)
 _ABSENT = (socket.EAI_NONAME, socket.EAI_NODATA)
 """Errors of lookups that say that a name has no address, and not that DNS does not answer."""
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+\]?")
@@ -139,7 +139,7 @@ def single_location(address: str) -> Location:
 
 def _host(entry: str) -> Host:
     name, _, port = entry.rpartition(":")
-    is_port = port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= _MAX_PORT
+    is_port = port.isascii() and port.isdecimal() and int(port[:6]) in _PORTS
     if not is_port or not _HOST.fullmatch(name):
         message = (
             f"{entry!r} is no address: write HOST:PORT, HOST:PORT,HOST:PORT, dns:///NAME:PORT or "

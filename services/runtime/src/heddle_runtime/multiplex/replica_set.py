@@ -64,20 +64,16 @@ class ReplicaSet:
         return iter(self._replicas.values())
 
     def pick(self) -> ClientStream | None:
-        """Return a stream to the replica whose turn it is, or to the next one that has a stream.
+        """Return a stream to the replica whose turn it is, of those that have streams.
 
         Replicas that report that they cannot work get calls only if no other one is there.
         """
         self._watch()
         self._turn += 1
-        replicas = list(self)
-        picked: ClientStream | None = None
-        for number in range(len(replicas)):
-            # All are asked, so that they open streams.
-            stream = replicas[(self._turn + number) % len(replicas)].pick_stream()
-            if stream is not None and (picked is None or (stream.serving and not picked.serving)):
-                picked = stream
-        return picked
+        # All are asked, so that they open streams.
+        streams = [stream for replica in self if (stream := replica.pick_stream())]
+        usable = [stream for stream in streams if stream.serving] or streams
+        return usable[self._turn % len(usable)] if usable else None
 
     def connection(self, stream: ClientStream | None = None) -> grpc.aio.Channel:
         """Return the connection for a plain call: of a stream, because its replica works."""
