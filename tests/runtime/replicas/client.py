@@ -17,7 +17,8 @@ from heddle_runtime.multiplex.channel import MAX_REQUEST_BYTES
 from runtime.greeting import CONTRACT, ask, ask_whole
 from runtime.replicas.replica import MESSAGES
 
-_TASKS = 3
+TASKS = 3
+"""The calls of each kind that are open at once."""
 _SECONDS = 20.0
 _LARGE = "x" * (MAX_REQUEST_BYTES + 1)
 
@@ -49,7 +50,7 @@ async def main(address: str) -> None:
         kinds = {"safe": safe, "large": large, "unsafe": unsafe, "stream": stream}
         async with asyncio.TaskGroup() as group:
             for kind, call in kinds.items():
-                for _ in range(_TASKS):
+                for _ in range(TASKS):
                     group.create_task(_repeat(kind, call))
 
 
