@@ -49,8 +49,8 @@ async def ended(shelf: Shelves, jobs: list[str]) -> list[dict[str, Any]]:
 async def results(shelf: Shelves, path: str, query: str = "shed") -> list[dict[str, Any]]:
     response = await shelf["ana"].post(f"{path}/query", json={"query_text": query, "top_k": 50})
     assert response.status_code == 200, response.text
-    found: list[dict[str, Any]] = response.json()["results"]
-    return found
+    matches: list[dict[str, Any]] = response.json()["results"]
+    return matches
 
 
 async def test_a_web_page_is_ingested_and_its_address_is_the_source(
@@ -121,9 +121,9 @@ async def test_a_page_that_failed_is_fetched_again_by_a_retry(shelf: Shelves, si
     assert (await shelf["ana"].post(f"{address}/retry")).status_code == 200
     [job] = await ended(shelf, [address])
     assert (job["status"], job["plugin_params"]) == ("completed", parameters)
-    found = await results(shelf, path)
-    assert len(found) > 2
-    assert max(len(each["data"]) for each in found) <= 200
+    matches = await results(shelf, path)
+    assert len(matches) > 2
+    assert max(len(each["data"]) for each in matches) <= 200
 
 
 @pytest.mark.parametrize(
@@ -193,20 +193,20 @@ async def test_a_transcript_is_fetched_or_supplied(shelf: Shelves) -> None:
         [job] = await ended(shelf, await started(shelf, f"{path}/ingest-base", body))
         assert job["status"] == "completed", job
         assert job["plugin_params"]["video_url"] == WATCH
-    found = {
+    matches = {
         (each["metadata"].get("start_time"), each["data"]): each["metadata"]
         for each in await results(shelf, path)
     }
-    assert set(found) == {
+    assert set(matches) == {
         (1, "Welcome to weaving."),
         (65, "A shed is a gap & opens."),
         (1, "Welcome to weaving. A shed is a gap & opens."),
         (None, "A shed, without times."),
     }
-    timed = found[65, "A shed is a gap & opens."]
+    timed = matches[65, "A shed is a gap & opens."]
     assert (timed["source_url"], timed["video_id"]) == (f"{SHORT}?t=65", VIDEO)
     assert timed["start_timestamp"] == "00:01:05,000"
-    assert found[None, "A shed, without times."]["source_url"] == SHORT
+    assert matches[None, "A shed, without times."]["source_url"] == SHORT
     missing = {"video_url": "https://youtu.be/AAAAAAAAAAA"}
     body = {"plugin_name": "youtube_transcript_ingest", "plugin_params": missing}
     [job] = await ended(shelf, await started(shelf, f"{path}/ingest-base", body))
@@ -224,7 +224,7 @@ async def test_a_text_is_ingested_with_base_ingest(shelf: Shelves) -> None:
     assert (result["data"], result["metadata"]["source_url"]) == ("A shed is a gap.", source)
 
 
-async def test_documents_are_added_and_found_at_once(shelf: Shelves) -> None:
+async def test_searches_return_added_documents_at_once(shelf: Shelves) -> None:
     path = await new_collection(shelf)
     documents = [
         {
@@ -247,8 +247,8 @@ async def test_documents_are_added_and_found_at_once(shelf: Shelves) -> None:
         assert (answer["documents_added"], answer["success"]) == (20, True)
         data = [each["data"] for each in await results(shelf, path)]
         assert sorted(data) == sorted(str(each["text"]) for each in documents)
-    found = await results(shelf, path)
-    metadata = next(each["metadata"] for each in found if each["data"] == "Shed number 7.")
+    matches = await results(shelf, path)
+    metadata = next(each["metadata"] for each in matches if each["data"] == "Shed number 7.")
     assert metadata["filename"] == "sheds.txt"
     assert metadata["source_url"] == "https://example.org/sheds"
     assert metadata["chunk_index"] == "7"

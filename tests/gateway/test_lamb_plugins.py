@@ -39,8 +39,8 @@ async def passages(
     assert (job["plugin_name"], job["plugin_params"]) == (plugin, parameters)
     query = {"query_text": "sheds", "top_k": 100, "plugin_params": {"return_parent_context": False}}
     address = f"{path}/query?plugin_name=parent_child_query"
-    found: list[dict[str, Any]] = (await shelf["ana"].post(address, json=query)).json()["results"]
-    return sorted(found, key=lambda each: each["metadata"]["chunk_index"])
+    matches: list[dict[str, Any]] = (await shelf["ana"].post(address, json=query)).json()["results"]
+    return sorted(matches, key=lambda each: each["metadata"]["chunk_index"])
 
 
 def lengths(results: list[dict[str, Any]]) -> list[int]:
@@ -77,8 +77,8 @@ async def test_each_splitter_takes_effect(shelf: Shelves) -> None:
         "TokenTextSplitter",
     ):
         parameters = {"chunk_size": 100, "splitter_type": splitter}
-        found = await passages(shelf, "simple_ingest", parameters)
-        chunks[splitter] = [each["data"] for each in found]
+        matches = await passages(shelf, "simple_ingest", parameters)
+        chunks[splitter] = [each["data"] for each in matches]
     recursive, paragraphs, tokens = chunks.values()
     assert max(map(len, recursive)) <= 200
     assert paragraphs == PARAGRAPHS
@@ -91,9 +91,9 @@ async def test_sizes_of_parents_and_children_take_effect(shelf: Shelves) -> None
     large = {"parent_chunk_size": 6_000, "child_chunk_size": 600, "split_by_headers": True}
     parents = {}
     for name, parameters in (("small", small), ("large", large)):
-        found = await passages(shelf, "hierarchical_ingest", parameters)
-        assert max(lengths(found)) <= 2 * parameters["child_chunk_size"]
-        parents[name] = max(len(each["metadata"]["parent_text"]) for each in found)
+        matches = await passages(shelf, "hierarchical_ingest", parameters)
+        assert max(lengths(matches)) <= 2 * parameters["child_chunk_size"]
+        parents[name] = max(len(each["metadata"]["parent_text"]) for each in matches)
         assert parents[name] <= parameters["parent_chunk_size"]
     assert parents["large"] > 2 * parents["small"]
 
@@ -224,8 +224,8 @@ async def test_listed_defaults_are_those_of_files_without_parameters(shelf: Shel
             if parameter["default"] != ""
         }
         explicit, plain = [
-            [(each["data"], each["metadata"]["parent_text"]) for each in found]
-            for found in (
+            [(each["data"], each["metadata"]["parent_text"]) for each in matches]
+            for matches in (
                 await passages(shelf, plugin["name"], defaults),
                 await passages(shelf, plugin["name"], {}),
             )

@@ -12,9 +12,12 @@ from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import multipart
 from heddle_gateway.http.json_text import Place
-from heddle_gateway.lamb import lamb_server, user_tokens
+from heddle_gateway.lamb import ingestion, lamb_server, user_tokens
+from heddle_gateway.lamb.ingestion_parameters import ChunkParameters
+from heddle_gateway.lamb.ingestion_sources import UrlParameters
 from heddle_gateway.lamb.proxy.connection import LambConnection
 from heddle_gateway.lamb.proxy.failures import GarbledError
+from heddle_gateway.lamb.results import PARAMETERS
 from heddle_gateway.login.pages import is_place_here
 from heddle_gateway.openai import search_filters, served_images
 from heddle_gateway.openai.chat import content_parts, request
@@ -115,7 +118,24 @@ def _version(number: int) -> None:
     versions._number(str(number))
 
 
+def _noted(size: int) -> bool:
+    """Return whether parameters whose JSON has this size are left out."""
+    values = {"a": "x" * 200, "b": "x" * 200, "c": ""}
+    values["c"] = "x" * (size - len(json.dumps(values)))
+    return ingestion._noted("url_ingest", values)[PARAMETERS] == "{}"
+
+
+def _urls(count: int) -> None:
+    [*UrlParameters.model_construct(urls=["http://a"] * count).sources(None)]
+
+
 ROWS: dict[str, Check] = {
+    "heddle_gateway.lamb.ingestion._MAX_NOTE": _noted,
+    "heddle_gateway.lamb.ingestion._MAX_VALUE": lambda n: not ingestion._is_short("x" * n),
+    "heddle_gateway.lamb.ingestion_parameters.MAX_CHARACTERS": lambda n: (
+        ChunkParameters.model_construct({"chunk_size"}, chunk_size=n).splitting() and None
+    ),
+    "heddle_gateway.lamb.ingestion_sources.MAX_URLS": _urls,
     "heddle_gateway.login.pages.MAX_RETURN_CHARACTERS": lambda n: (
         not is_place_here("/" + "a" * (n - 1))
     ),

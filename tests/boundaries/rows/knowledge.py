@@ -7,6 +7,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import apsw
+import httpx
 import numpy as np
 import sqlglot
 from boundaries.rows.forms import Check, entries
@@ -34,6 +35,8 @@ from heddle_knowledge.service import (
 )
 from heddle_knowledge.service import limits as requests
 from heddle_knowledge.uploads import checks, file_texts, folder
+from heddle_knowledge.uploads.readings import reading_of
+from heddle_knowledge.web import fetching
 from heddle_runtime.fair_slots import QueueFullError, Tenant
 from heddle_runtime.struct_codec import to_struct
 
@@ -176,11 +179,23 @@ def _room(*sizes: int) -> None:
     folder.check_room(len(sizes), sum(sizes))
 
 
+def _attaching(**fields: Any) -> None:
+    reading_of(files_pb2.AttachFileRequest(**fields))
+
+
+async def _fetched(size: int) -> None:
+    await fetching._document(httpx.Response(200, stream=httpx.ByteStream(bytes(size))), "http://a/")
+
+
 _KNOWLEDGE = "heddle_knowledge"
 _UPLOADS, _REQUESTS = f"{_KNOWLEDGE}.uploads.checks", f"{_KNOWLEDGE}.service.limits"
 _FORMATS, _SERVICE = f"{_KNOWLEDGE}.formats", f"{_KNOWLEDGE}.service"
 _QUERIES, _READING = f"{_KNOWLEDGE}.document_queries", f"{_KNOWLEDGE}.reading"
 ROWS: dict[str, Check] = {
+    f"{_KNOWLEDGE}.uploads.readings._MAX_LANGUAGE_CHARACTERS": lambda n: _attaching(
+        transcript_language="x" * n
+    ),
+    f"{_KNOWLEDGE}.web.fetching.MAX_BYTES": _fetched,
     f"{_UPLOADS}._MAX_NAME_CHARACTERS": lambda n: (
         checks.filename(_upload(filename="x" * n)) and None
     ),

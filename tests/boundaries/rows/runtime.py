@@ -20,6 +20,7 @@ from heddle_orchestrator.validation.installed import Installed
 from heddle_runtime import (
     bounded_regex,
     client,
+    egress,
     errors,
     frontend_payloads,
     host_lists,
@@ -128,6 +129,9 @@ _RUNTIME, _ORCHESTRATOR = "heddle_runtime", "heddle_orchestrator"
 ROWS: dict[str, Check] = {
     f"{_RUNTIME}.bounded_regex._MAX_PATTERNS": _patterns,
     f"{_RUNTIME}.client.MAX_MESSAGE_BYTES": _message,
+    f"{_RUNTIME}.egress.MAX_ADDRESS_CHARACTERS": lambda n: egress.document_address_problem(
+        "http://a/".ljust(n, "x")
+    ),
     f"{_RUNTIME}.errors._MAX_VIOLATIONS_BYTES": _violations,
     f"{_RUNTIME}.frontend_payloads._MAX_OBJECTS_CHARACTERS": lambda n: frontend_payloads._within(
         ["x" * (n - 2)]

@@ -285,6 +285,13 @@ ROUTES: dict[str, Route] = {
     "POST /collections/{id}/ingest-file": Route(
         CHANGE_SHARED, lambda it: {**_store()(it), "files": {"file": ("a.txt", "A shed.")}}
     ),
+    "POST /collections/{id}/ingest-url": Route(CHANGE_SHARED, _store(urls=["http://web.invalid/"])),
+    "POST /collections/{id}/ingest-base": Route(
+        CHANGE_SHARED, _store(plugin_name="base_ingest", plugin_params={"text": "A shed."})
+    ),
+    "POST /collections/{id}/documents": Route(
+        CHANGE_SHARED, _store(documents=[{"text": "A shed."}])
+    ),
     "GET /collections/{id}/files": Route(READ, lambda it: {"path": {"id": _full(it)}}),
     "GET /collections/{id}/ingestion-jobs": Route(READ, _store()),
     "GET /collections/{id}/ingestion-status": Route(READ, _store()),

@@ -34,17 +34,23 @@ async def attached(desk: Desk, file: str, **fields: Any) -> Any:
     return await desk.done("looms", file)
 
 
+async def matches(desk: Desk) -> list[Any]:
+    fields = {"collections": ["looms"], "query": "threads", "top_k": 50}
+    (result,) = (await desk("ana", "SearchCollections", **fields)).results
+    return list(result.passages)
+
+
 async def test_a_file_is_split_in_its_own_way(desk: Desk) -> None:
     await desk.collection("ana")
     file = await desk.upload("ana", "threads.txt", SENTENCES)
     await attached(desk, file)
-    plain = await desk.found("looms")
+    plain = await matches(desk)
     small = knowledge_pb2.Chunking(
         target_characters=100, overlap_characters=40, parent_characters=300
     )
     done = await attached(desk, file, chunking=small)
     assert done.chunking == small
-    passages = await desk.found("looms")
+    passages = await matches(desk)
     assert max(len(each.text) for each in passages) <= 200 < max(len(each.text) for each in plain)
     assert max(len(each.parent_text) for each in passages) <= 300
     listed = await desk("ana", "ListPassages", collection="looms", document="threads.txt")
@@ -55,7 +61,7 @@ async def test_a_file_is_split_in_its_own_way(desk: Desk) -> None:
     assert (await attached(desk, file)).chunking == small
     whole = await attached(desk, file, chunking=small, whole_paragraphs=True)
     assert whole.status == pb.ATTACHMENT_STATUS_COMPLETED
-    [passage] = await desk.found("looms")
+    [passage] = await matches(desk)
     assert passage.text == SENTENCES
 
 
@@ -65,15 +71,15 @@ async def test_a_web_page_is_fetched_at_each_ingestion(online: Desk, site: Site)
     url = f"{site.url}/page"
     done = await attached(online, file, uri=url, source=pb.FILE_SOURCE_WEB)
     assert (done.error, done.uri, done.source) == ("", url, pb.FILE_SOURCE_WEB)
-    [passage] = await online.found("looms")
+    [passage] = await matches(online)
     assert (passage.text, passage.title, passage.uri) == ("A shed is a gap.", "Looms", url)
     site.page = site.page.replace("gap", "space")
     assert (await attached(online, file)).error == ""
-    [passage] = await online.found("looms")
+    [passage] = await matches(online)
     assert (passage.text, passage.uri) == ("A shed is a space.", url)
     changed = {"collection": "looms", "file_id": file, "attributes": to_struct({"year": 2027})}
     await online("ana", "UpdateAttachedFile", **changed)
-    [passage] = await online.found("looms")
+    [passage] = await matches(online)
     assert (passage.metadata["year"], passage.uri) == ("2027", url)
 
 
@@ -87,7 +93,7 @@ async def test_a_page_that_cannot_be_fetched_fails_and_leaves_the_document(
     assert done.status == pb.ATTACHMENT_STATUS_FAILED
     assert "private network" in done.error
     assert not done.unreadable
-    assert [each.text for each in await online.found("looms")] == ["A shed is a gap."]
+    assert [each.text for each in await matches(online)] == ["A shed is a gap."]
     image = await attached(online, file, uri=f"{site.url}/image", source=pb.FILE_SOURCE_WEB)
     assert (image.unreadable, "image/png" in image.error) == (True, True)
 
@@ -98,10 +104,10 @@ async def test_a_transcript_is_fetched(online: Desk) -> None:
     uri = f"https://youtu.be/{VIDEO}"
     fields = {"uri": uri, "source": pb.FILE_SOURCE_TRANSCRIPT}
     assert (await attached(online, file, **fields)).error == ""
-    passages = {each.headings[0]: each.text for each in await online.found("looms")}
+    passages = {each.headings[0]: each.text for each in await matches(online)}
     assert passages == {"0:00:01": "Welcome to weaving.", "0:01:05": "A shed is a gap & opens."}
     assert (await attached(online, file, transcript_seconds=300, **fields)).error == ""
-    assert len(await online.found("looms")) == 1
+    assert len(await matches(online)) == 1
 
 
 @pytest.mark.parametrize(

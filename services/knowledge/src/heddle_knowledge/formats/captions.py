@@ -1,4 +1,4 @@
-"""WebVTT and SubRip: what is said, cut into sections of time."""
+"""WebVTT and SubRip: the words of a video, cut into sections of time."""
 
 import html
 import re

@@ -64,9 +64,9 @@ def _best(tracks: Sequence[Mapping[str, Any]], language: str) -> Mapping[str, An
     if not tracks:
         raise FetchError(_NONE)
     written_first = sorted(tracks, key=lambda each: each.get("kind") == "asr")
-    for wanted in (language, _SPARE_LANGUAGE):
+    for preferred in (language.lower(), _SPARE_LANGUAGE):
         for track in written_first:
             code = str(track.get("languageCode", "")).lower()
-            if wanted and (code == wanted.lower() or code.startswith(f"{wanted.lower()}-")):
+            if preferred and (code == preferred or code.startswith(f"{preferred}-")):
                 return track
     return written_first[0]
