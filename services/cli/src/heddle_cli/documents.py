@@ -16,9 +16,11 @@ MEDIA_TYPES = {
     ".md": "text/markdown",
     ".pdf": "application/pdf",
     ".rst": "text/plain",
+    ".srt": "application/x-subrip",
     ".text": "text/plain",
     ".tsv": "text/tab-separated-values",
     ".txt": "text/plain",
+    ".vtt": "text/vtt",
 }
 
 

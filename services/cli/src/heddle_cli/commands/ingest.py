@@ -44,7 +44,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         typer.Argument(
             exists=True,
             help="Files, and folders of Markdown, text, reStructuredText, HTML, PDF, Word's .docx, "
-            "CSV and TSV.",
+            "CSV, TSV, WebVTT and SubRip.",
         ),
     ],
     *,
