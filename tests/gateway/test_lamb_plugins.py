@@ -192,6 +192,27 @@ async def test_a_parameter_that_has_no_effect_is_refused_by_name(
     assert (await shelf["ana"].get(f"{path}/files")).json() == []
 
 
+async def test_half_characters_do_no_harm(shelf: Shelves) -> None:
+    path = await new_collection(shelf)
+    form = {"plugin_name": "base_ingest", "plugin_params": '{"text": "A shed \\ud800."}'}
+    file = {"file": ("sheds.md", b"x")}
+    response = await shelf["ana"].post(f"{path}/ingest-file", data=form, files=file)
+    assert response.status_code == 200, response.text
+    body = '{"documents": [{"text": "\\ud800", "metadata": {"\\udfff": "\\ud800"}}]}'
+    added = await shelf["ana"].post(f"{path}/documents", content=body)
+    assert added.status_code == 200, added.text
+    store = path.rpartition("/")[2]
+    attributes = {"lamb_plugin_params": '{"a": "\\ud800"}'}
+    for value in (attributes, {"lamb_plugin_params": "[["}, {"lamb_plugin_params": 1}):
+        [job] = (await shelf["ana"].get(f"{path}/ingestion-jobs")).json()["items"]
+        await jobs_until(shelf, f"{path}/ingestion-jobs/{job['id']}", "completed")
+        changed = await shelf["ana"].post(
+            f"/v1/vector_stores/{store}/files/{job['id']}", json={"attributes": value}
+        )
+        assert changed.status_code == 200, changed.text
+        assert (await shelf["ana"].get(f"{path}/ingestion-jobs")).status_code == 200
+
+
 @pytest.mark.parametrize("text", ["[1]", "{", '"a"', "[" * 100_000, "NaN"])
 async def test_parameters_that_are_no_object_are_refused(shelf: Shelves, text: str) -> None:
     path = await new_collection(shelf)

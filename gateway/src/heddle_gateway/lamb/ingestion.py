@@ -6,11 +6,12 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.struct_codec import to_struct
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.multipart import EmptyableFile, UploadedFile
 from heddle_gateway.lamb.ingestion_parameters import PATH, Source, read_parameters
@@ -160,12 +161,10 @@ def _members(text: str) -> dict[str, Any]:
         InvalidRequestError: It is none.
     """
     try:
-        values = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict):
-        raise invalid(PATH, "must be a JSON object", "The field")
-    return values
+        members, _ = parse((text or "{}").encode())
+    except InvalidRequestError:
+        raise invalid(PATH, "must be a JSON object", "The field") from None
+    return members
 
 
 def _noted(plugin: str, values: Mapping[str, Any]) -> dict[str, str]:

@@ -1,12 +1,14 @@
 """`/collections/{id}/files`: files in the form of LAMB's own knowledge-base server."""
 
-import json
+from contextlib import suppress
 from typing import Any
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.struct_codec import from_struct
 from starlette.responses import Response
 
+from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import Deleted, Model, Name
 from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, delete_unattached
 from heddle_gateway.lamb.results import PARAMETERS, content_path
@@ -100,11 +102,9 @@ def plugin_of(file: pb.AttachedFile) -> str:
 def parameters_of(file: pb.AttachedFile) -> dict[str, Any]:
     """Return the parameters that LAMB has sent for a file, without long ones."""
     text = from_struct(file.attributes).get(PARAMETERS)
-    try:
-        values = json.loads(text) if isinstance(text, str) else {}
-    except (ValueError, RecursionError):  # others can write attributes too
-        return {}
-    return values if isinstance(values, dict) else {}
+    with suppress(InvalidRequestError):  # others can write attributes too
+        return parse(text.encode())[0] if isinstance(text, str) else {}
+    return {}
 
 
 def file_address(file: pb.AttachedFile) -> str:
