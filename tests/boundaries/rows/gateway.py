@@ -129,12 +129,14 @@ def _urls(count: int) -> None:
     [*UrlParameters.model_construct(urls=["http://a"] * count).sources(None)]
 
 
+def _chunk_size(size: int) -> None:
+    ChunkParameters.model_construct({"chunk_size"}, chunk_size=size).splitting()
+
+
 ROWS: dict[str, Check] = {
     "heddle_gateway.lamb.ingestion._MAX_NOTE": _noted,
     "heddle_gateway.lamb.ingestion._MAX_VALUE": lambda n: not ingestion._is_short("x" * n),
-    "heddle_gateway.lamb.ingestion_parameters.MAX_CHARACTERS": lambda n: (
-        ChunkParameters.model_construct({"chunk_size"}, chunk_size=n).splitting() and None
-    ),
+    "heddle_gateway.lamb.ingestion_parameters.MAX_CHARACTERS": _chunk_size,
     "heddle_gateway.lamb.ingestion_sources.MAX_URLS": _urls,
     "heddle_gateway.login.pages.MAX_RETURN_CHARACTERS": lambda n: (
         not is_place_here("/" + "a" * (n - 1))
