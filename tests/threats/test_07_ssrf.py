@@ -1,7 +1,8 @@
 """Threat 7: a URL of an author or an organisation leads into the network of the operator.
 
 For each place that takes a URL, see `tests/connector/test_egress.py` and
-`tests/tools_service/{test_owner_servers,test_web_search,test_moodle,test_mcp_strangers}.py`.
+`tests/tools_service/{test_owner_servers,test_web_search,test_moodle,test_mcp_strangers}.py` and
+`tests/knowledge/web/test_fetching.py`.
 """
 
 import socket

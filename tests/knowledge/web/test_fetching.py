@@ -5,12 +5,19 @@ from collections.abc import AsyncIterator
 
 import pytest
 from heddle_knowledge.errors import FetchError
+from heddle_knowledge.settings import KnowledgeSettings
 from heddle_knowledge.web.fetching import MAX_BYTES, FetchedDocument, WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts
 from heddle_knowledge.web.videos import video_of
-from heddle_runtime.egress import MAX_ADDRESS_CHARACTERS, Egress, document_address_problem
+from heddle_runtime.egress import (
+    MAX_ADDRESS_CHARACTERS,
+    SETTING,
+    Egress,
+    document_address_problem,
+)
 from heddle_runtime.guarded_http import new_client
 from knowledge.web.site import ALLOWED, FORBIDDEN, VIDEO, Site, running_site
+from pydantic import ValidationError
 
 
 @pytest.fixture
@@ -136,3 +143,13 @@ def test_an_address_of_a_page_is_accepted(url: str) -> None:
 )
 def test_videos_are_recognised_by_their_addresses(url: str, video: str) -> None:
     assert video_of(url) == video
+
+
+def test_networks_of_administrators_are_not_those_of_users() -> None:
+    networks = {SETTING: "10.0.0.0/8", "web_networks": "127.0.0.1, 192.168.0.0/16"}
+    settings = KnowledgeSettings.model_validate(networks)
+    assert [str(each) for each in settings.web_networks] == ["127.0.0.1/32", "192.168.0.0/16"]
+    assert not Egress(settings.web_networks).permits("10.1.2.3")
+    assert not Egress(KnowledgeSettings.model_validate({}).web_networks).permits("192.168.1.1")
+    with pytest.raises(ValidationError, match="is no network such as"):
+        KnowledgeSettings.model_validate({"web_networks": "intranet"})

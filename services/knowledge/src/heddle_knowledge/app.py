@@ -66,7 +66,9 @@ async def app(
         guarded_http = await resources.enter_async_context(
             new_client(seconds, Egress(settings.private_networks))
         )
-        web = WebDocuments(guarded_http)
+        web = WebDocuments(
+            await resources.enter_async_context(new_client(seconds, Egress(settings.web_networks)))
+        )
         store = await resources.enter_async_context(
             LazyStore(
                 get_vectordb(settings),

@@ -1,13 +1,13 @@
 """Settings of the knowledge service."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from heddle_runtime import addresses
-from heddle_runtime.egress import EgressSettings, server_address
+from heddle_runtime.egress import EgressSettings, Network, server_address, split_networks
 from heddle_runtime.object_store import ObjectStoreSettings
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 NOWHERE = "none"  # not empty: an empty variable counts as not set
 Place = Literal["local", "cloud"]
@@ -121,6 +121,12 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     max_queued_files_per_organization: int = Field(
         default=5_000, ge=1, description="Such files of one organisation."
     )
+    web_networks: Annotated[tuple[Network, ...], NoDecode] = Field(
+        default=(),
+        description="Private networks, separated by commas, from which every user may add "
+        "documents to collections by their addresses. If empty, only public addresses are allowed. "
+        "HEDDLE_ALLOWED_PRIVATE_NETWORKS has no effect on this, because it is for administrators.",
+    )
     youtube_url: str = Field(
         default="https://www.youtube.com",
         description="Address of the server that transcripts of YouTube videos come from: YouTube, "
@@ -215,6 +221,11 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         default=SecretStr(""), description="The key of that server. Sent to no other."
     )
     vlm_model: str = Field(default="", description="The model, as its server calls it.")
+
+    @field_validator("web_networks", mode="before")
+    @classmethod
+    def _split_networks(cls, value: object) -> object:
+        return split_networks(value)
 
     @field_validator(
         *("embeddings_url", "kb_url", "lamb_stores_url", "youtube_url"),

@@ -128,9 +128,7 @@ class EgressSettings(ServiceSettings):
     @field_validator("private_networks", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        return tuple(_network(text.strip()) for text in value.split(",") if text.strip())
+        return split_networks(value)
 
 
 class Egress:
@@ -161,6 +159,17 @@ class Egress:
         if not permitted:
             raise ForbiddenAddressError
         return permitted
+
+
+def split_networks(value: object) -> object:
+    """Return the networks of a setting, which are separated by commas.
+
+    Raises:
+        ValueError: Names a text that is none.
+    """
+    if not isinstance(value, str):
+        return value
+    return tuple(_network(text.strip()) for text in value.split(",") if text.strip())
 
 
 def _network(text: str) -> Network:

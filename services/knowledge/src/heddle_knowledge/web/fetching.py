@@ -10,12 +10,13 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import httpx
-from heddle_runtime.egress import SETTING, ForbiddenAddressError, document_address_problem
+from heddle_runtime.egress import ForbiddenAddressError, document_address_problem
 from heddle_runtime.remote_json import RemoteError, refuse_compressed, request_uncompressed
 
 from heddle_knowledge.errors import FetchError
 from heddle_knowledge.reading.documents import UNKNOWN, media_type_of
 
+SETTING = "HEDDLE_KNOWLEDGE_WEB_NETWORKS"
 MAX_BYTES = 30 * 1024**2
 """As of an uploaded file."""
 MAX_REDIRECTIONS = 5
