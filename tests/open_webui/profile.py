@@ -24,6 +24,8 @@ def gateway_settings() -> dict[str, str]:
     """Return the settings of the gateway without its addresses."""
     environment = compose_environment("gateway")
     own = {key: value for key, value in environment.items() if key.startswith("HEDDLE_GATEWAY_")}
+    del own["HEDDLE_GATEWAY_API_KEY_FILE"]  # a file in the container
+    own["HEDDLE_GATEWAY_API_KEY"] = OPERATOR_KEY
     del own["HEDDLE_GATEWAY_LISTEN"]
     return {"HEDDLE_GATEWAY_DEVELOPMENT": "false", **own}
 

@@ -47,7 +47,7 @@ def test_a_call_without_a_token_is_the_operators_until_keys_are_used(tmp_path: P
 def test_settings_of_a_process_have_the_secret_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HEDDLE_IDENTITY_SECRET_FILE", str(tmp_path / "secret"))
+    monkeypatch.setenv("HEDDLE_LOCAL_SECRET_FILE", str(tmp_path / "secret"))
     assert isinstance(read(ServiceSettings, []).identity_secret, LocalSecret)
     monkeypatch.setenv("HEDDLE_ALLOW_ANONYMOUS", "true")
     assert read(ServiceSettings, []).identity_secret is None

@@ -82,7 +82,7 @@ async def tool_service(
     for name, text in plugins.items():
         (folder / "plugins" / name).write_text(text)
     environment = {
-        "HEDDLE_IDENTITY_SECRET_FILE": "",
+        "HEDDLE_LOCAL_SECRET_FILE": "",
         "HEDDLE_TOOLS_PLUGINS_DIR": str(folder / "plugins"),
         "HEDDLE_TOOLS_WORKSPACE_DIR": str(folder / "workspaces"),
         **settings,

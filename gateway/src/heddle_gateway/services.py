@@ -58,7 +58,7 @@ LIST_SECONDS = 8.0
 """Open WebUI waits ten seconds for a list of models."""
 CHECK_SECONDS = 2.0
 _SECRETS_DIFFER = (
-    "All services need the same HEDDLE_IDENTITY_SECRET or HEDDLE_IDENTITY_SECRET_FILE, and clocks "
+    "All services need the same HEDDLE_IDENTITY_SECRET or HEDDLE_LOCAL_SECRET_FILE, and clocks "
     "that agree."
 )
 _UNREACHED = "Check that it runs, and that either all services or none have HEDDLE_TLS_CA."

@@ -189,7 +189,7 @@ async def deployed(form: Form, folder: Path) -> AsyncIterator[Deployment]:
         "HEDDLE_GATEWAY_DEVELOPMENT": "",
         "HEDDLE_GATEWAY_API_KEYS": str(keys),
         "HEDDLE_IDENTITY_SECRET": SECRET if form == "separate with a secret" else "",
-        "HEDDLE_IDENTITY_SECRET_FILE": str(file),
+        "HEDDLE_LOCAL_SECRET_FILE": str(file),
         "HEDDLE_CONNECTOR_SHARE_PROVIDERS": "true",
         "HEDDLE_CONNECTOR_BANANA_IMG_API_KEY": "AIza-of-the-operator",
         "HEDDLE_CONNECTOR_IMAGES_DIR": str(folder / "images"),

@@ -12,10 +12,11 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import OPERATOR, Identity, TokenSigner
 from heddle_runtime.multiplex.methods import service_of
 from heddle_runtime.secret_file import read_secret
+from heddle_runtime.secret_settings import SecretFileError, secret_in_file
 from heddle_runtime.settings import MIN_SECRET_CHARACTERS, ServiceSettings
 
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
-SECRET_FILE = "HEDDLE_IDENTITY_SECRET_FILE"  # noqa: S105 - likewise
+SECRET_FILE = "HEDDLE_LOCAL_SECRET_FILE"  # noqa: S105 - likewise
 
 
 def authorized(channel: grpc.Channel, identity: Identity = OPERATOR) -> grpc.Channel:
@@ -32,11 +33,14 @@ def services_secret() -> str:
     """Return the secret of the environment, else that of the services' file; empty without both.
 
     Raises:
-        InvalidRequestError: The file cannot be read.
+        InvalidRequestError: A file cannot be read.
     """
-    if secret := os.environ.get(SECRET):
-        return secret
-    default = ServiceSettings.model_fields["identity_secret_file"].default
+    try:
+        if secret := secret_in_file(SECRET) or os.environ.get(SECRET):
+            return secret
+    except SecretFileError as error:
+        raise InvalidRequestError(str(error)) from None
+    default = ServiceSettings.model_fields["local_secret_file"].default
     try:
         return read_secret(Path(os.environ.get(SECRET_FILE) or default))
     except FileNotFoundError:

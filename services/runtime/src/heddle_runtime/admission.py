@@ -92,7 +92,7 @@ class AdmissionControl:
             if token:
                 log.warning(
                     "a token was refused. All services need the same HEDDLE_IDENTITY_SECRET or "
-                    "HEDDLE_IDENTITY_SECRET_FILE, and clocks that agree"
+                    "HEDDLE_LOCAL_SECRET_FILE, and clocks that agree"
                 )
             raise
 

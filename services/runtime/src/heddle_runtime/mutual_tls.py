@@ -6,9 +6,10 @@ from typing import Any, Self
 
 import grpc
 from pydantic import Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.secret_settings import SecretFileSettings
 from heddle_runtime.service_address import single_location
 
 _CERTIFICATE = "HEDDLE_TLS_CERTIFICATE"
@@ -16,7 +17,7 @@ _KEY = "HEDDLE_TLS_KEY"
 _CA = "HEDDLE_TLS_CA"
 
 
-class TlsSettings(BaseSettings):
+class TlsSettings(SecretFileSettings):
     """The files of mutual TLS, the same settings for services and commands."""
 
     model_config = SettingsConfigDict(

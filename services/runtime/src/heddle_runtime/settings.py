@@ -22,6 +22,13 @@ from heddle_runtime.metrics.endpoint import MetricsSettings
 from heddle_runtime.mutual_tls import TlsSettings
 from heddle_runtime.redaction import register_secrets
 from heddle_runtime.secret_file import split_secrets
+from heddle_runtime.secret_settings import (
+    SUFFIX,
+    SecretFileError,
+    SecretFileSettings,
+    is_secret,
+    variables,
+)
 
 MIN_SECRET_CHARACTERS = 32
 
@@ -82,9 +89,9 @@ class ServiceSettings(TlsSettings, MetricsSettings):
         "while Heddle runs, restart each service with FORMER,NEW, then each with NEW,FORMER, and "
         "then each with NEW: the first one signs, and all are accepted.",
     )
-    identity_secret_file: Path = Field(
+    local_secret_file: Path = Field(
         default=Path(".heddle/identity-secret"),
-        validation_alias="HEDDLE_IDENTITY_SECRET_FILE",
+        validation_alias="HEDDLE_LOCAL_SECRET_FILE",
         description="Without HEDDLE_IDENTITY_SECRET, the services of one machine share the secret "
         "in this file. The first one that starts creates it. Only its user may read it.",
     )
@@ -180,7 +187,7 @@ def _problems(
             problem = (
                 f"The services of this machine cannot share a secret: {error} Set "
                 "HEDDLE_IDENTITY_SECRET to the same 32 characters or more for all services, or "
-                "HEDDLE_IDENTITY_SECRET_FILE to a file that their user can write."
+                "HEDDLE_LOCAL_SECRET_FILE to a file that their user can write."
             )
             return [{"problem": problem}]
         case ValidationError():
@@ -188,6 +195,8 @@ def _problems(
                 _problem(_variable(kind, item["loc"]), item["msg"].removeprefix("Value error, "))
                 for item in error.errors()
             ]
+        case SecretFileError():
+            return [{"problem": str(error)}]
         case SettingsError():  # its text names the field in quotes
             field = str(error).partition('"')[2].partition('"')[0]
             return [_problem(_variable(kind, (field,)), "Input should be JSON")]
@@ -213,7 +222,7 @@ def _with_secret(settings: SettingsT) -> SettingsT:
         return settings
     if settings.identity_secret or settings.allow_anonymous:
         return settings
-    secret = LocalSecret.in_file(settings.identity_secret_file)
+    secret = LocalSecret.in_file(settings.local_secret_file)
     return settings.model_copy(update={"identity_secret": secret})
 
 
@@ -224,7 +233,15 @@ def describe(kind: type[BaseSettings]) -> str:
         shown = ",".join(field.default) if isinstance(field.default, tuple) else field.default
         default = "" if shown in (None, "", {}) else f" [{shown}]"
         lines.append(f"  {_variable(kind, (name,))}{default}\n      {field.description}")
+        if issubclass(kind, SecretFileSettings) and is_secret(field):
+            variable = variables(kind, name)[0]
+            lines.append(f"  {variable}{SUFFIX}\n      {file_description(variable)}")
     return "\n".join(lines) + "\n"
+
+
+def file_description(variable: str) -> str:
+    """Return the description of the setting that names the file of a secret."""
+    return f"A file with the value of {variable}. The line break at its end is left out."
 
 
 def _variable(kind: type[BaseSettings], location: tuple[int | str, ...]) -> str:

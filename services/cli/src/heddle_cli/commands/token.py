@@ -24,7 +24,7 @@ def token(
 
     It is valid at one gRPC service.
 
-    The secret is HEDDLE_IDENTITY_SECRET, or else the one in HEDDLE_IDENTITY_SECRET_FILE.
+    The secret is HEDDLE_IDENTITY_SECRET, or else the one in HEDDLE_LOCAL_SECRET_FILE.
 
     grpcurl -H "authorization: Bearer $(heddle token knowledge)" …
     """

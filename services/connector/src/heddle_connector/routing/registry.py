@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.plugins import Plugins, discover
+from heddle_runtime.secret_settings import SecretFileError
 from pydantic import ValidationError
 
 from heddle_connector import connectors
@@ -56,6 +57,8 @@ async def opened(plugins: Plugins[Plugin], http: HttpClient) -> AsyncGenerator[R
             ready[name] = plugin.open(plugin.settings(), http)
         except ValidationError as error:
             plugins.report(name, _invalid_settings(plugin, error))
+        except SecretFileError as error:
+            plugins.report(name, str(error))
         except Exception as error:  # third-party code, which must not stop other connectors
             log.exception("connector does not start", connector=name)
             plugins.report(name, f"The connector does not start: {type(error).__name__}.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from heddle_runtime.egress import server_address
 from heddle_runtime.redaction import register_secrets
+from heddle_runtime.secret_settings import SecretFileSettings
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -53,10 +54,11 @@ class FromOrganization:
     value: OrganizationValue
 
 
-class Settings(BaseSettings):
+class Settings(SecretFileSettings):
     """A connector's settings in the environment: `class MySettings(Settings, env_prefix=...)`.
 
-    Declare keys and passwords as `SecretStr`: their values are removed from errors and logs.
+    Declare keys and passwords as `SecretStr`: their values are removed from errors and logs, and
+    can be in files.
     """
 
     model_config = SettingsConfigDict(env_ignore_empty=True, frozen=True)
