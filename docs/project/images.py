@@ -75,7 +75,7 @@ def install(arguments: dict[str, str], folder: Path) -> Path:
 
 
 def _run(line: str, folder: Path, variables: dict[str, str]) -> None:
-    programs = [str(Path(_uv()).parent), str(Path(sys.executable).parent), variables["PATH"]]
+    programs = [str(Path(uv()).parent), str(Path(sys.executable).parent), variables["PATH"]]
     variables = variables | {"PATH": os.pathsep.join(programs)}
     variables.pop("VIRTUAL_ENV", None)
     ran = subprocess.run(  # noqa: S603 - the Dockerfile's own command
@@ -91,12 +91,13 @@ def _run(line: str, folder: Path, variables: dict[str, str]) -> None:
         raise RuntimeError(f"{line}: {ran.stderr}")
 
 
-def _uv() -> str:
+def uv() -> str:
+    """Return the path of uv."""
     ours = ROOT / ".heddle" / "uv" / "bin" / "uv"
-    uv = str(ours) if ours.exists() else shutil.which("uv")
-    if uv is None:
+    path = str(ours) if ours.exists() else shutil.which("uv")
+    if path is None:
         raise RuntimeError("uv is missing: run `make install`")
-    return uv
+    return path
 
 
 def _copy(text: str, target: Path) -> None:
