@@ -2,11 +2,15 @@
 
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from docs.project.images import read_compose
+import yaml
+
+from docs.project.images import ROOT, read_compose
 
 SERVICES = (
     "gateway",
@@ -36,3 +40,24 @@ def command(name: str) -> str:
     path = shutil.which(name, path=beside)
     assert path is not None, f"{name} is not installed"
     return path
+
+
+def compose(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Compose itself, which checks the file with its schema before it does anything."""
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("HEDDLE_")}
+    return subprocess.run(  # noqa: S603 - our own arguments
+        [command("docker-compose"), "--file", str(ROOT / "docker-compose.yml"), *arguments],
+        capture_output=True,
+        check=False,
+        env=outside | environment,
+        text=True,
+        timeout=60,
+    )
+
+
+def accepted_by_compose(override: object) -> None:
+    """Make sure that Compose accepts what is written into a file beside its own."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+        yaml.safe_dump(override, file)
+        ran = compose("--file", file.name, "--profile", "*", "config", "--quiet")
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from containers.files import REQUIRED, SERVICES, command, service
+from containers.files import REQUIRED, SERVICES, command, compose, service
 from open_webui.profile import OPERATOR_KEY, TRUSTED_KEY, compose_environment, gateway_settings
 
 from docs.project.compose import FILE, completed, settings_of
@@ -23,19 +23,6 @@ WATCHING = ("prometheus", "grafana")
 REQUIRED_FILES = {f"{name}_FILE" for name in REQUIRED}
 PINNED = re.compile(r"@sha256:[0-9a-f]{64}\b")
 DATABASE_FOLDER = re.compile(r"sqlite:///(/.+)/")
-
-
-def compose(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run Compose itself, which checks the file with its schema before it does anything."""
-    outside = {name: value for name, value in os.environ.items() if not name.startswith("HEDDLE_")}
-    return subprocess.run(  # noqa: S603 - our own arguments
-        [command("docker-compose"), "--file", str(ROOT / "docker-compose.yml"), *arguments],
-        capture_output=True,
-        check=False,
-        env=outside | environment,
-        text=True,
-        timeout=60,
-    )
 
 
 def test_compose_accepts_the_file_with_every_profile() -> None:

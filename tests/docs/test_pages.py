@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from containers.files import accepted_by_compose
 from docs.blocks import Block, blocks
 from docs.console import agrees, pieces, steps
 from docs.reader_pages import GUIDES
@@ -30,6 +31,7 @@ RUN = ("sh", "python", "console")
 NOT_RUN_AT_MOST = 3
 SCHEMAS: dict[str, Callable[[Any], object]] = {
     "assistant": read_assistant,
+    "compose": accepted_by_compose,
     "identity-providers": lambda entries: [ProviderConfiguration.of(each) for each in entries],
 }
 GUIDE = ROOT / "docs/lamb.md"
