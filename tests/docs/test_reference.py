@@ -25,6 +25,7 @@ GENERATORS = ("zensical",) if PROFILE == "reduced" else ("mkdocs", "zensical")
 CONTAINERS_ONLY = {
     *("HEDDLE_MEMORY_LIMIT", "HEDDLE_KNOWLEDGE_EXTRA", "HEDDLE_CONNECTOR_EXTRA"),
     *("HEDDLE_SECRETS_DIR", "HEDDLE_OPENWEBUI_IMAGE", "HEDDLE_OLLAMA_IMAGE"),
+    *("HEDDLE_PROMETHEUS_IMAGE", "HEDDLE_GRAFANA_IMAGE"),
 }
 """Read by docker-compose.yml only, and explained there."""
 
