@@ -106,7 +106,7 @@ def _addresses() -> Iterator[Setting]:
     """Return where clients, the command `heddle` included, find each service."""
     for name, kind in vars(addresses).items():
         if name.endswith("Address"):
-            field = get_args(kind)[-1]
+            field = get_args(kind)[1]
             default = getattr(addresses, name.removesuffix("Address").upper())
             yield Setting(SHARED, field.validation_alias, "text", default, field.description)
 
