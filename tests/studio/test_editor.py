@@ -134,9 +134,10 @@ def test_each_control_changes_its_member(development: Studio) -> None:
         page.get_by_label("Connector").select_option("local")
         page.get_by_label("System prompt").fill("Be brief.")
         template(page).fill("{user_input} {words}")
+        page.get_by_label("Slots in the template").select_option("lamb")
         page.get_by_role("button", name="Word count", expanded=False).click()
         page.get_by_label("When it runs").select_option("function")
-        expect(page.get_by_label("Slot", exact=False)).to_have_count(0)
+        expect(page.get_by_label("Slot (optional)")).to_have_count(0)
         page.get_by_label("When it runs").select_option("augment")
         page.get_by_label("Slot (optional)").fill("words")
         page.get_by_label("If it fails").select_option("fail")
@@ -157,6 +158,7 @@ def test_each_control_changes_its_member(development: Studio) -> None:
             "model": {"connector": "local", "model": "smollm2-135m-instruct"},
             "system_prompt": "Be brief.",
             "prompt_template": "{user_input} {words}",
+            "template_syntax": "lamb",
             "strategy": "sequential",
             "max_tool_rounds": 3,
             "empty_response": "Nothing.",
