@@ -1,6 +1,7 @@
 """`ImportLamb` with `knowledge`: collections of a LAMB knowledge-base server, copied."""
 
 import hashlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -46,7 +47,10 @@ async def test_collections_are_copied_with_files_owners_and_identifiers(
 
     assert report.counts[COLLECTIONS] == (3, 2, 0, 1)
     assert report.counts[FILES] == (5, 5, 0, 0)
-    assert report.error(COLLECTIONS, 9) == "Its owner '999' is no user of LAMB."
+    assert (
+        report.error(COLLECTIONS, 9)
+        == "Its owner '999' is no user of the organisations of this server."
+    )
     assert report.left_behind[FILES] == (1, "Files that LAMB could not read.")
     assert "5 of 5" not in report.notes(COLLECTIONS, 17)
     assert report.notes(COLLECTIONS, 17).startswith("4 of 4 files are in the collection, with 4 ")
@@ -182,3 +186,27 @@ async def test_language_and_model_of_new_collections_are_chosen(heddle: Import) 
     await heddle.run(knowledge=pb.KnowledgeImport(language="es", embedding_model="hashed-words"))
     optics = await collection(heddle, "17")
     assert (optics.language, optics.embedding_model) == ("es", "hashed-words")
+
+
+async def test_a_server_of_an_organisation_is_read_with_its_key_where_that_is_allowed(
+    tmp_path: Path, lamb: Lamb, kb: LambKbServer
+) -> None:
+    config = json.dumps({"kb_server": {"url": f"{kb.url}/", "api_key": TOKEN}})
+    with lamb.open() as connection:
+        connection.execute("UPDATE LAMB_organizations SET config = ? WHERE id = 7", (config,))
+        connection.commit()
+    async with importing(tmp_path, lamb, "") as heddle:
+        report = await heddle.run()
+    reasons = {each.error.message for each in report.findings[COLLECTIONS].values()}
+    assert any("HEDDLE_ALLOWED_PRIVATE_NETWORKS" in reason for reason in reasons)
+    assert kb.requests == []
+    network = {"HEDDLE_ALLOWED_PRIVATE_NETWORKS": "127.0.0.0/8"}
+    async with importing(tmp_path, lamb, "", **network) as heddle:
+        report = await heddle.run()
+        assert (await collection(heddle, "17")).owner == BO.subject
+    assert report.counts[FILES] == (4, 4, 0, 0)
+    reason = "Its organisation has no knowledge-base server."
+    assert report.error(COLLECTIONS, 2) in {
+        reason,
+        "Its owner '1' is no user of the organisations of this server.",
+    }

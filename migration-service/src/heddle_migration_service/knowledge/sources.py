@@ -56,7 +56,8 @@ class Sources:
                     if owner is not None:
                         sources.append(Source(server, each, owner, _title(each, entry)))
                         continue
-                    reason = f"Its owner {(each.owner or '')[:100]!r} is no user of LAMB."
+                    number = (each.owner or "")[:100]
+                    reason = f"Its owner {number!r} is no user of the organisations of this server."
                     self._progress.refused += 1
                     findings.append(refusal(each.id, each.name, InvalidRequestError(reason)))
         except HeddleError as error:
