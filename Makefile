@@ -139,6 +139,9 @@ sizes: $(SYNCED) ## Install the environment of each image as the Dockerfile does
 chart: $(SYNCED) ## Render the Helm chart with each set of values, and check it against Kubernetes' schemas
 	@$(BIN)/python -m docs.project.chart
 
+images: $(SYNCED) ## Build images without a container engine, and run each one (as root)
+	@$(BIN)/python -m docs.project.bare_images $(IMAGES)
+
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
@@ -210,4 +213,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent graph fresh check

@@ -1,0 +1,168 @@
+"""`make images`: builds images without a container engine, and runs each one as Compose would.
+
+    make images                                # all of them
+    make images IMAGES="gateway knowledge"
+
+Debian's buildah follows the Dockerfile on a bare Debian instead of python:3.11-slim. Each image's
+command then runs with its environment and its user in namespaces of its own: a read-only root, /tmp
+and the volume in memory, no capabilities, no network but its own loopback, and limits on memory and
+processes. Needs Linux, root, and Debian's buildah, mmdebstrap and iproute2. Takes three minutes for
+the first image.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from docs.project.images import ROOT, build_arguments, read_compose
+
+BASE = "localhost/heddle-base"
+PACKAGES = "python3,python3-venv,ca-certificates,passwd"
+RUN = Path(__file__).with_name("run_image.sh")
+BUILD_SECONDS, RUN_SECONDS = 1800, 240
+# Settings of package clients: the bare Debian reaches the same registries as this machine.
+CLIENTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
+CERTIFICATES = CLIENTS[0]
+PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+SECRETS = {
+    "HEDDLE_IDENTITY_SECRET_FILE": "a-secret-of-at-least-32-characters",
+    "HEDDLE_GATEWAY_API_KEY_FILE": "lamb_a-key-for-the-gateway",
+}
+# As the compose file: a run with the limits of Compose shows that they suffice.
+MEMORY_BYTES, PROCESSES = 4 * 1024**3, 512
+
+
+def main(names: list[str]) -> int:
+    """Build and run the images, print what happened, and return the exit code."""
+    for program in ("buildah", "mmdebstrap", "unshare", "setpriv", "ip"):
+        if shutil.which(program) is None:
+            sys.stdout.write(f"{program} is missing: apt-get install buildah mmdebstrap iproute2\n")
+            return 1
+    if os.geteuid() != 0:
+        sys.stdout.write("`make images` needs root: it mounts file systems.\n")
+        return 1
+    services = read_compose()["services"]
+    failed = 0
+    build_base()
+    for name in names or [each for each in services if "build" in services[each]]:
+        build(name)
+        with mounted(name) as root:
+            failed += run(name, root)
+    return 1 if failed else 0
+
+
+def build_base() -> None:
+    """Make the image that stands for python:3.11-slim, if there is none."""
+    if _buildah("images", "--quiet", BASE, check=False).strip():
+        return
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        root = Path(folder) / "root"
+        bootstrap = ["mmdebstrap", "--quiet", "--variant=apt", f"--include={PACKAGES}"]
+        bootstrap += ["bookworm", str(root)]
+        subprocess.run(bootstrap, check=True, timeout=BUILD_SECONDS)  # noqa: S603 - fixed
+        for client in filter(os.path.exists, CLIENTS):
+            shutil.copy(client, root / client.lstrip("/"))
+        # pip of Debian refuses to install beside Debian's packages.
+        virtual = ["chroot", str(root), "python3", "-m", "venv", "/usr/local"]
+        subprocess.run(virtual, check=True, timeout=BUILD_SECONDS)  # noqa: S603 - fixed
+        container = _buildah("from", "scratch").strip()
+        _buildah("add", "--quiet", container, str(root), "/")
+        variables = (f"PATH={PATH}", f"SSL_CERT_FILE={CERTIFICATES}")
+        _buildah("config", *(f"--env={each}" for each in variables), container)
+        _buildah("commit", "--quiet", container, BASE)
+        _buildah("rm", container)
+
+
+def build(name: str) -> None:
+    """Follow the Dockerfile with the arguments of a service."""
+    arguments = build_arguments(name) | {"PYTHON": BASE}
+    options = [f"--build-arg={key}={value}" for key, value in arguments.items()]
+    # Docker's format has health checks; OCI's has none.
+    image = ("--format=docker", "--layers", "--quiet", f"--tag={_image(name)}")
+    _buildah("build", *image, *options, str(ROOT))
+
+
+@contextmanager
+def mounted(name: str) -> Iterator[Path]:
+    """Yield the root folder of a new container."""
+    container = _buildah("from", _image(name)).strip()
+    try:
+        yield Path(_buildah("mount", container).strip())
+    finally:
+        _buildah("rm", container)
+
+
+def run(name: str, root: Path) -> int:
+    """Run an image's command and its checks, print the outcome, and return the exit code."""
+    config = _config(name)
+    service = read_compose()["services"][name]
+    variables = dict(each.split("=", 1) for each in config["Env"])
+    variables |= {
+        variable: value
+        for variable, value in service["environment"].items()
+        if value is not None and not value.startswith("${")
+    }
+    command = config["Cmd"]
+    if "entrypoint" in service:
+        command = [*service["entrypoint"], *service["command"]]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        for variable, secret in SECRETS.items():
+            if variable in variables:
+                file = Path(folder) / Path(variables[variable]).name
+                file.write_text(f"{secret}\n")
+                file.chmod(0o444)
+        arguments = {
+            "ROOT": str(root),
+            "SECRETS": folder,
+            "OWNER": config["User"],
+            "DIRECTORY": config["WorkingDir"],
+            "HEALTH_COMMAND": "" if "entrypoint" in service else config["Healthcheck"]["Test"][1],
+            "MEMORY_BYTES": str(MEMORY_BYTES),
+            "PROCESSES": str(PROCESSES),
+            "NAME": name,
+        }
+        pairs = [f"{key}={value}" for key, value in variables.items()]
+        enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "--net"]
+        ran = subprocess.run(  # noqa: S603 - our own script
+            [*enter, "/bin/sh", str(RUN), str(len(pairs)), *pairs, *command],
+            check=False,
+            env={"PATH": os.environ["PATH"]} | arguments,
+            timeout=RUN_SECONDS,
+        )
+    return ran.returncode
+
+
+def _image(name: str) -> str:
+    return f"localhost/heddle-{name}"
+
+
+def _config(name: str) -> dict[str, Any]:
+    content = json.loads(_buildah("inspect", "--type=image", _image(name)))
+    config: dict[str, Any] = content["Docker"]["config"]
+    return config
+
+
+def _buildah(*arguments: str, check: bool = True) -> str:
+    ran = subprocess.run(  # noqa: S603 - our own arguments
+        ["/usr/bin/buildah", *arguments],
+        capture_output=True,
+        check=False,
+        env=os.environ | {"BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "vfs"},
+        text=True,
+        timeout=BUILD_SECONDS,
+    )
+    if check and ran.returncode:
+        raise RuntimeError(f"buildah {arguments[0]}: {ran.stderr[-4000:]}")
+    return ran.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
