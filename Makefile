@@ -142,6 +142,9 @@ chart: $(SYNCED) ## Render the Helm chart with each set of values, and check it 
 images: $(SYNCED) ## Build images without a container engine, and run each one (as root)
 	@$(BIN)/python -m docs.project.bare_images $(IMAGES)
 
+publish: $(SYNCED) ## Write built images, their parts lists and signatures: make publish FOLDER=dist/images KEY=FINGERPRINT
+	@FOLDER="$(FOLDER)" KEY="$(KEY)" $(BIN)/python -m docs.project.publish $(IMAGES)
+
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
@@ -213,4 +216,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images publish licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent graph fresh check

@@ -60,7 +60,7 @@ def main(names: list[str]) -> int:
 
 def build_base() -> None:
     """Make the image that stands for python:3.11-slim, if there is none."""
-    if _buildah("images", "--quiet", BASE, check=False).strip():
+    if buildah("images", "--quiet", BASE, check=False).strip():
         return
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         root = Path(folder) / "root"
@@ -72,12 +72,12 @@ def build_base() -> None:
         # pip of Debian refuses to install beside Debian's packages.
         virtual = ["chroot", str(root), "python3", "-m", "venv", "/usr/local"]
         subprocess.run(virtual, check=True, timeout=BUILD_SECONDS)  # noqa: S603 - fixed
-        container = _buildah("from", "scratch").strip()
-        _buildah("add", "--quiet", container, str(root), "/")
+        container = buildah("from", "scratch").strip()
+        buildah("add", "--quiet", container, str(root), "/")
         variables = (f"PATH={PATH}", f"SSL_CERT_FILE={CERTIFICATES}")
-        _buildah("config", *(f"--env={each}" for each in variables), container)
-        _buildah("commit", "--quiet", container, BASE)
-        _buildah("rm", container)
+        buildah("config", *(f"--env={each}" for each in variables), container)
+        buildah("commit", "--quiet", container, BASE)
+        buildah("rm", container)
 
 
 def build(name: str) -> None:
@@ -85,18 +85,18 @@ def build(name: str) -> None:
     arguments = build_arguments(name) | {"PYTHON": BASE}
     options = [f"--build-arg={key}={value}" for key, value in arguments.items()]
     # Docker's format has health checks; OCI's has none.
-    image = ("--format=docker", "--layers", "--quiet", f"--tag={_image(name)}")
-    _buildah("build", *image, *options, str(ROOT))
+    options += ["--format=docker", "--layers", "--quiet", f"--tag={image(name)}"]
+    buildah("build", *options, str(ROOT))
 
 
 @contextmanager
 def mounted(name: str) -> Iterator[Path]:
     """Yield the root folder of a new container."""
-    container = _buildah("from", _image(name)).strip()
+    container = buildah("from", image(name)).strip()
     try:
-        yield Path(_buildah("mount", container).strip())
+        yield Path(buildah("mount", container).strip())
     finally:
-        _buildah("rm", container)
+        buildah("rm", container)
 
 
 def run(name: str, root: Path) -> int:
@@ -140,17 +140,19 @@ def run(name: str, root: Path) -> int:
     return ran.returncode
 
 
-def _image(name: str) -> str:
+def image(name: str) -> str:
+    """Return the name of a service's image in the storage of buildah."""
     return f"localhost/heddle-{name}"
 
 
 def _config(name: str) -> dict[str, Any]:
-    content = json.loads(_buildah("inspect", "--type=image", _image(name)))
+    content = json.loads(buildah("inspect", "--type=image", image(name)))
     config: dict[str, Any] = content["Docker"]["config"]
     return config
 
 
-def _buildah(*arguments: str, check: bool = True) -> str:
+def buildah(*arguments: str, check: bool = True) -> str:
+    """Run buildah, and return what it prints."""
     ran = subprocess.run(  # noqa: S603 - our own arguments
         ["/usr/bin/buildah", *arguments],
         capture_output=True,
