@@ -2,18 +2,13 @@
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from functools import wraps
 from time import perf_counter
-from typing import ParamSpec
 
 from heddle_runtime.metrics import table
 from heddle_runtime.telemetry import spans
 
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.records import Ingested, IngestProgress
-
-Parameters = ParamSpec("Parameters")
-Ingest = Callable[Parameters, AsyncGenerator[IngestProgress | Ingested]]
 
 
 @contextmanager
@@ -44,24 +39,19 @@ def count_if_empty(engine: str, results: Sequence[object]) -> None:
         table.EMPTY_RETRIEVALS.add(1, engine)
 
 
-def counted_ingestion(ingest: "Ingest[Parameters]") -> "Ingest[Parameters]":
-    """Count the documents that a method ingests, by outcome."""
-
-    @wraps(ingest)
-    async def counting(
-        *args: Parameters.args, **kwargs: Parameters.kwargs
-    ) -> AsyncGenerator[IngestProgress | Ingested]:
-        try:
-            async with aclosing(ingest(*args, **kwargs)) as events:
-                async for event in events:
-                    if isinstance(event, Ingested):
-                        table.INGESTED_DOCUMENTS.add(1, _outcome(event))
-                    yield event
-        except Exception:
-            table.INGESTED_DOCUMENTS.add(1, "failed")
-            raise
-
-    return counting
+async def counted_ingestion(
+    events: AsyncGenerator[IngestProgress | Ingested],
+) -> AsyncGenerator[IngestProgress | Ingested]:
+    """Yield the events of an ingestion, and count the document by its outcome."""
+    try:
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Ingested):
+                    table.INGESTED_DOCUMENTS.add(1, _outcome(event))
+                yield event
+    except Exception:
+        table.INGESTED_DOCUMENTS.add(1, "failed")
+        raise
 
 
 def _retrieval(engine: str) -> spans.Attributes:

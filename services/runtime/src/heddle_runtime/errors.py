@@ -229,6 +229,19 @@ def from_rpc(error: grpc.aio.AioRpcError) -> HeddleError:
     )
 
 
+def reason_of(error: Exception) -> str:
+    """Return the reason of a failure, also of a call to another service."""
+    match error:
+        case HeddleError():
+            return error.reason
+        case grpc.aio.AioRpcError():
+            return from_rpc(error).reason
+        case TimeoutError():
+            return DeadlineError.reason
+        case _:
+            return HeddleError.reason
+
+
 def to_rpc(error: HeddleError) -> grpc.aio.AioRpcError:
     """Return the exception that a call which failed with `error` raises, inverse to `from_rpc`."""
     return failed_rpc(to_status(error))

@@ -11,6 +11,7 @@ from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_knowledge.audit import content_change
+from heddle_knowledge.measuring import counted_ingestion
 from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import ingestion_violations
@@ -38,8 +39,8 @@ class DocumentCalls(Calls):
             metadata=dict(request.metadata),
             document_time=document_time(request),
         )
-        async with aclosing(events):
-            async for event in events:
+        async with aclosing(counted_ingestion(events)) as counted:
+            async for event in counted:
                 if not isinstance(event, IngestProgress):
                     stored = await store.documents.get(collection.id, request.name)
                     if not event.unchanged:

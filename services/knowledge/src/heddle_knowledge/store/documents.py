@@ -16,7 +16,6 @@ from heddle_knowledge.ingestion import ingestion
 from heddle_knowledge.ingestion.commits import Commits
 from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.ingestion.lookups import Lookups
-from heddle_knowledge.measuring import counted_ingestion
 from heddle_knowledge.names import check_document_name, is_document_id
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.reading.parsing import TextReply
@@ -50,7 +49,6 @@ class Documents:
         self._committed = committed
         self._shared = ingestion.Shared(Lookups(), Batches(), Commits(committed))
 
-    @counted_ingestion
     async def ingest(  # noqa: PLR0913 - a document has so many properties
         self,
         collection: str,

@@ -25,6 +25,7 @@ from heddle_knowledge.errors import (
     KnowledgeError,
     UnreadableDocumentError,
 )
+from heddle_knowledge.measuring import counted_ingestion
 from heddle_knowledge.records import IngestProgress
 from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, State
 from heddle_knowledge.uploads.sources import Sources
@@ -401,8 +402,8 @@ class IngestionQueue:
         )
         ended = attempts  # if this process is stopped in an orderly way
         try:
-            async with aclosing(events):
-                async for event in events:
+            async with aclosing(counted_ingestion(events)) as counted:
+                async for event in counted:
                     if isinstance(event, IngestProgress):
                         self._progress[collection, identifier] = event
                     if event == _READING:

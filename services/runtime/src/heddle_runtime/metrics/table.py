@@ -12,9 +12,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import grpc
-
-from heddle_runtime.errors import HeddleError, from_rpc
+from heddle_runtime.errors import reason_of
 from heddle_runtime.metrics.children import Counter, Histogram
 
 if TYPE_CHECKING:
@@ -179,16 +177,8 @@ def duration(histogram: Histogram, *labels: str) -> AbstractContextManager[None]
 
 def error_type(error: BaseException | None) -> str:
     """Return the label of a failure: its reason, `INTERNAL`, or `CANCELLED`; empty without one."""
-    match error:
-        case None:
-            return ""
-        case HeddleError():
-            return error.reason
-        case grpc.aio.AioRpcError():  # of a call to another service
-            return from_rpc(error).reason
-        case TimeoutError():
-            return "DEADLINE_EXCEEDED"
-        case Exception():
-            return "INTERNAL"
-        case _:  # of the task, or of a generator whose reader has left
-            return "CANCELLED"
+    if error is None:
+        return ""
+    if not isinstance(error, Exception):
+        return "CANCELLED"  # of the task, or of a generator whose reader has left
+    return reason_of(error)
