@@ -94,11 +94,11 @@ class DatabaseUploads:
             raise no_file(identifier)
         self._drop(rows[0]["object_key"])
 
-    def sweep(self) -> None:
-        """Remove the objects of uploads and deletions that a crash broke off."""
+    def sweep(self, age: timedelta = _WRITE_TIME) -> None:
+        """Remove the objects of uploads and deletions that a crash broke off, from an age on."""
         if self._objects is None:
             return
-        latest = datetime.now(UTC) - _WRITE_TIME
+        latest = datetime.now(UTC) - age
         keys = [each.key for each in self._objects.all(_FOLDER) if each.modified < latest]
         used = self._database.rows(
             "SELECT object_key FROM uploads WHERE object_key = ANY($1)", keys
