@@ -19,6 +19,7 @@ from runtime.ports import free_port
 BUCKET = "heddle"
 _KEY, _SECRET = "tester", "a-secret-of-tests"
 _PATIENCE = 60.0
+_ATTEMPTS = 3
 _PARTS = ("master", "volume", "filer", "s3")
 
 
@@ -74,6 +75,21 @@ class S3Server:
 @contextmanager
 def s3_server(folder: Path) -> Iterator[S3Server]:
     """Run a server until the block is left."""
+    for attempt in range(_ATTEMPTS):
+        server, process = _started(folder / str(attempt))
+        try:
+            if _is_ready(server, process):
+                yield server
+                return
+        finally:
+            process.kill()
+            process.wait()
+    raise AssertionError("the S3 server does not start")
+
+
+def _started(folder: Path) -> tuple[S3Server, "subprocess.Popen[bytes]"]:
+    """Start a server. It ends at once if another process has taken one of its ports."""
+    folder.mkdir()
     ports = {part: free_port() for part in _PARTS}
     options = [f"-{part}.port={port}" for part, port in ports.items()]
     options += [f"-{part}.port.grpc={free_port()}" for part in _PARTS]
@@ -88,13 +104,7 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
             stdout=log,
             stderr=log,
         )
-    try:
-        server = S3Server(f"http://127.0.0.1:{ports['s3']}")
-        _wait_for(server, process)
-        yield server
-    finally:
-        process.kill()
-        process.wait()
+    return S3Server(f"http://127.0.0.1:{ports['s3']}"), process
 
 
 @pytest.fixture(scope="session")
@@ -104,14 +114,14 @@ def object_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server
         yield server
 
 
-def _wait_for(server: S3Server, process: "subprocess.Popen[bytes]") -> None:
+def _is_ready(server: S3Server, process: "subprocess.Popen[bytes]") -> bool:
+    """Wait until a server is ready. Return False if it has ended."""
     end = time.monotonic() + _PATIENCE
-    while True:
+    while process.poll() is None and time.monotonic() < end:
         try:
             server.create_bucket()
-        except (BotoCoreError, ClientError) as error:
-            if process.poll() is not None or time.monotonic() > end:
-                raise AssertionError("the S3 server does not start") from error
+        except (BotoCoreError, ClientError):
             time.sleep(0.1)
         else:
-            return
+            return True
+    return False
