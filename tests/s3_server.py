@@ -97,7 +97,8 @@ def _started(folder: Path) -> tuple[S3Server, "subprocess.Popen[bytes]"]:
         process = subprocess.Popen(  # noqa: S603 - a program of our environment
             [
                 *(str(Path(sys.executable).with_name("weed")), "server", f"-dir={folder}"),
-                *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3", "-s3.port.iceberg=0"),
+                *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"),
+                *("-s3.port.iceberg=0", "-s3.port.lance=0"),
                 *("-volume.max=20", "-master.volumeSizeLimitMB=64", *options),
             ],
             env={**os.environ, "AWS_ACCESS_KEY_ID": _KEY, "AWS_SECRET_ACCESS_KEY": _SECRET},
