@@ -16,7 +16,7 @@ from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import Model
-from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId
+from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, lamb_id
 from heddle_gateway.openai.vector_stores import get_collection
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import CALL_SECONDS, ServiceClients
@@ -82,7 +82,7 @@ async def add(api: Call, id_: CollectionId, body: NewDocuments) -> AddedDocument
         if isinstance(outcome, BaseException):
             raise outcome
     return AddedDocuments(
-        collection_id=collection.id,
+        collection_id=lamb_id(collection),
         collection_name=collection.title or collection.name,
         documents_added=len(outcomes),
     )

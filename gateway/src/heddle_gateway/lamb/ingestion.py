@@ -17,7 +17,7 @@ from heddle_gateway.http.multipart import EmptyableFile, UploadedFile
 from heddle_gateway.lamb.ingestion_parameters import PATH, Source, read_parameters
 from heddle_gateway.lamb.ingestion_plugins import DEFAULT, PLUGINS, PluginName
 from heddle_gateway.lamb.knowledge_base_files import PLUGIN, file_address
-from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, delete_unattached
+from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, delete_unattached, lamb_id
 from heddle_gateway.lamb.results import PARAMETERS
 from heddle_gateway.openai.files import store
 from heddle_gateway.openai.vector_stores import get_collection
@@ -123,7 +123,7 @@ async def _ingest(
         await _detach(api, attached)
         raise
     return Ingestion(
-        collection_id=collection.id,
+        collection_id=lamb_id(collection),
         collection_name=collection.title or collection.name,
         original_filename=attached[0].filename,
         file_url=file_address(attached[0]),
