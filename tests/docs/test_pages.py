@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from integration.whole import Whole, whole
 from lamb_stand_in.rows import hashed, new_database
 from lamb_stand_in.school import METADATA
 from lamb_stand_in.server import lamb
+from migration.knowledge.lamb_kb_server import lamb_kb_server
 from migration.lamb.lamb_database import Lamb
 
 ROOT = Path(__file__).parents[2]
@@ -83,10 +85,15 @@ async def test_the_guide_leads_from_a_lamb_to_a_heddle_without_it(
     beside = [block for block in listed if block.line < last]
     tables = lamb_of_the_guide(tmp_path)
 
-    async with (
-        lamb(database=tables.path) as behind,
-        whole(tmp_path, lamb_url=behind.url, lamb_database=tables.path, follows=True) as running,
-    ):
+    async with AsyncExitStack() as exits:
+        knowledge = await exits.enter_async_context(lamb_kb_server())
+        knowledge.add(17, "looms", "1").add_file(17, "looms.md", b"A shed opens between threads.")
+        monkeypatch.setenv("HEDDLE_MIGRATION_LAMB_KB_URL", knowledge.url)
+        monkeypatch.setenv("HEDDLE_MIGRATION_LAMB_KB_TOKEN", knowledge.token)
+        behind = await exits.enter_async_context(lamb(database=tables.path))
+        running = await exits.enter_async_context(
+            whole(tmp_path, lamb_url=behind.url, lamb_database=tables.path, follows=True)
+        )
         await run_blocks(running, tmp_path, beside, [])
     forget_addresses(tmp_path / ".exports")
     async with whole(tmp_path, lamb_database=tables.path) as running:
@@ -126,6 +133,7 @@ def lamb_of_the_guide(folder: Path) -> Lamb:
         tables.add("assistants", {**assistant, **prompts, "api_callback": json.dumps(METADATA)})
         consumer = {"oauth_consumer_name": f"consumer_{identifier}"}
         tables.add("assistant_publish", {"assistant_id": identifier, **consumer})
+    tables.add("kb_registry", {"id": 1, "kb_id": "17", "kb_name": "looms", "owner_user_id": 1})
     return tables.add("chats", {"id": "a-chat", "chat": "[]"})
 
 

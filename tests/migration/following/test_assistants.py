@@ -67,6 +67,13 @@ async def test_a_table_that_was_emptied_deletes_nothing_and_is_reported(both: Fo
     assert (await both.stored())[3]["owner"] == "ana@example.org"
 
 
+async def test_the_last_rubric_can_be_deleted_in_lamb(both: Followed) -> None:
+    both.execute('DELETE FROM "LAMB_rubrics"')
+    both.edit("assistants", 3, name="1_renamed")
+    await both.until(lambda rows: rows[3]["name"] == "1_renamed")
+    assert not (await both.status()).report.problem
+
+
 async def test_a_tool_added_in_heddle_stays_when_lamb_changes_the_model(both: Followed) -> None:
     await both.assistant(3)
     await both.add_tool(3)

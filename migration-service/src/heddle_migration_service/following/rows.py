@@ -46,7 +46,7 @@ class Source:
     number: Callable[[Value], int | None] = _own_number
     """Returns the number that a row is known by, for its `id`; None if it cannot be followed."""
     may_be_empty: bool = False
-    """Whether all rows may go at once while LAMB goes on."""
+    """Whether all rows may go at once while LAMB goes on: an installation may have one of them."""
 
 
 SOURCES = (
@@ -72,12 +72,15 @@ SOURCES = (
             (SHARES, "assistant_id", ("shared_with_user_id",)),
         ],
     ),
-    Source(pb.FOLLOWED_TABLE_RUBRICS, RUBRICS.source, RUBRICS.columns, RUBRICS),
+    Source(
+        pb.FOLLOWED_TABLE_RUBRICS, RUBRICS.source, RUBRICS.columns, RUBRICS, may_be_empty=True
+    ),
     Source(
         pb.FOLLOWED_TABLE_KNOWLEDGE_BASES,
         KNOWLEDGE_BASES.source,
         KNOWLEDGE_BASES.columns,
         KNOWLEDGE_BASES,
+        may_be_empty=True,
     ),
     Source(
         pb.FOLLOWED_TABLE_KNOWLEDGE_STORES,
@@ -85,7 +88,7 @@ SOURCES = (
         KNOWLEDGE_STORES.columns,
         KNOWLEDGE_STORES,
         number=store_number,
-        may_be_empty=True,  # an installation has few of them
+        may_be_empty=True,
     ),
     Source(pb.FOLLOWED_TABLE_USAGE, USAGE.source, USAGE.columns, USAGE),
 )
