@@ -137,7 +137,16 @@ def run(name: str, root: Path) -> int:
             env={"PATH": os.environ["PATH"]} | arguments,
             timeout=RUN_SECONDS,
         )
+    remove_groups(name)
     return ran.returncode
+
+
+def remove_groups(name: str) -> None:
+    """Remove the control groups of a run that has ended."""
+    for parent in ("memory", "pids", "."):
+        group = Path("/sys/fs/cgroup", parent, f"heddle-{name}")
+        if group.is_dir():
+            group.rmdir()
 
 
 def image(name: str) -> str:
