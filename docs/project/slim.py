@@ -1,7 +1,7 @@
 """`python slim.py ENVIRONMENT`: removes from an installed environment what no service reads.
 
 The Dockerfile runs it with the interpreter of the builder, so it imports the standard library
-alone. ADR 139 tells why, and `tests/containers/test_sizes.py` checks that all modules still load.
+alone. ADR 142 tells why, and `tests/containers/test_sizes.py` checks that all modules still load.
 It needs the command `strip` of Debian's binutils.
 """
 

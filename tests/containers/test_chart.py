@@ -144,7 +144,7 @@ def test_autoscaling_follows_the_calls_in_flight() -> None:
     assert scalers.keys() == {"gateway", "orchestrator", "tools", "connector", "assistants"}
     for scaler in scalers.values():
         (metric,) = scaler["metrics"]
-        assert metric["pods"]["metric"]["name"] == "heddle_calls_in_flight"
+        assert metric["pods"]["metric"]["name"] == "heddle_calls_in_progress"
         assert metric["pods"]["target"] == {"type": "AverageValue", "averageValue": "20"}
 
 
