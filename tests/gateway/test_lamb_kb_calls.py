@@ -70,6 +70,8 @@ INGESTED: dict[str, Any] = {
     "collection_name": str,
     "success": True,
 }
+PAGE = "https://page.example/looms"
+VIDEO = "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
 NUMBERS = ("pending", "processing", "completed", "failed", "cancelled", "deleted")
 
 
@@ -215,6 +217,74 @@ CALLS = [
                 "plugin_params": json.dumps({"chunk_size": 1000, "chunk_overlap": 200}),
             }
         },
+    ),
+    KbCall(
+        "uploads a file to a plugin with parameters of another one",
+        "POST",
+        "/collections/{id}/ingest-file",
+        {"detail": str},
+        UPLOAD
+        | {
+            "data": {
+                "collection_id": "{id}",
+                "plugin_name": "simple_ingest",
+                "plugin_params": json.dumps({"video_url": VIDEO}),
+            }
+        },
+        400,
+    ),
+    KbCall(
+        "adds texts",
+        "POST",
+        "/collections/{id}/documents",
+        {"collection_id": str, "collection_name": str, "documents_added": 2, "success": True},
+        {
+            "json": {
+                "documents": [
+                    {"text": "A reed.", "metadata": {"source": "reed.md", "chunk_index": 0}},
+                    {"text": "A shed.", "metadata": {}},
+                ]
+            }
+        },
+    ),
+    KbCall(
+        "adds web pages",
+        "POST",
+        "/collections/{id}/ingest-url",
+        INGESTED | {"original_filename": PAGE, "file_url": PAGE, "plugin_name": "url_ingest"},
+        {
+            "json": {
+                "urls": [PAGE],
+                "plugin_name": "url_ingest",
+                "plugin_params": {"chunk_size": 1000, "chunk_overlap": 200},
+            }
+        },
+    ),
+    KbCall(
+        "adds a video without a file",
+        "POST",
+        "/collections/{id}/ingest-base",
+        INGESTED | {"original_filename": str, "plugin_name": "youtube_transcript_ingest"},
+        {
+            "json": {
+                "plugin_name": "youtube_transcript_ingest",
+                "plugin_params": {"video_url": VIDEO, "language": "en", "chunk_duration": 60},
+            }
+        },
+    ),
+    KbCall(
+        "adds web pages without a file",
+        "POST",
+        "/collections/{id}/ingest-base",
+        INGESTED | {"original_filename": PAGE, "plugin_name": "url_ingest"},
+        {"json": {"plugin_name": "url_ingest", "plugin_params": {"urls": [PAGE]}}},
+    ),
+    KbCall(
+        "lists files that have a status",
+        "GET",
+        "/collections/{id}/files",
+        [FILE | {"status": "failed"}],
+        {"params": {"status": "failed"}},
     ),
     KbCall("deletes a file", "DELETE", "/collections/{id}/files/{file}", {"id": str}),
     KbCall(

@@ -16,7 +16,7 @@ from heddle_gateway.http.models import Model
 from heddle_gateway.http.multipart import EmptyableFile, UploadedFile
 from heddle_gateway.lamb.ingestion_parameters import PATH, Source, read_parameters
 from heddle_gateway.lamb.ingestion_plugins import DEFAULT, PLUGINS, PluginName
-from heddle_gateway.lamb.knowledge_base_files import PLUGIN, file_address
+from heddle_gateway.lamb.knowledge_base_files import PLUGIN, file_address, shown_name
 from heddle_gateway.lamb.knowledge_bases import TAG, CollectionId, delete_unattached, lamb_id
 from heddle_gateway.lamb.results import PARAMETERS
 from heddle_gateway.openai.files import store
@@ -125,7 +125,7 @@ async def _ingest(
     return Ingestion(
         collection_id=lamb_id(collection),
         collection_name=collection.title or collection.name,
-        original_filename=attached[0].filename,
+        original_filename=shown_name(attached[0]),
         file_url=file_address(attached[0]),
         plugin_name=plugin,
         file_registry_id=attached[0].file_id,

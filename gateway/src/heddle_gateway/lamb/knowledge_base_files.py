@@ -1,11 +1,12 @@
 """`/collections/{id}/files`: files in the form of LAMB's own knowledge-base server."""
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.struct_codec import from_struct
+from pydantic import Field
 from starlette.responses import Response
 
 from heddle_gateway.http.json_text import parse
@@ -39,6 +40,14 @@ class CollectionFile(Model):
     created_at: int
 
 
+class FileQuery(Model):
+    """Which files to list."""
+
+    status: Literal["processing", "completed", "failed", "cancelled", "deleted"] | None = Field(
+        default=None, description="Only files with this status. No file of a list is deleted."
+    )
+
+
 class DeletedCollectionFile(Deleted):
     """The file is deleted."""
 
@@ -59,11 +68,14 @@ class NotedOrganization(Organization):
 
 
 @routes.get("/collections/{id}/files", errors=(400, 404))
-async def list_collection_files(api: Call, id_: CollectionId) -> list[CollectionFile]:
+async def list_collection_files(
+    api: Call, id_: CollectionId, query: FileQuery
+) -> list[CollectionFile]:
     """List the files of a collection and their status."""
     collection = await get_collection(api.services, id_)
     files = await attached_files(api.services, collection.id)
-    return [_view(each) for each in files]
+    views = [_view(each) for each in files]
+    return [each for each in views if query.status in (None, each.status)]
 
 
 @routes.get(
