@@ -89,7 +89,7 @@ def start(module: str, folder: Path, **environment: str) -> list[dict[str, Any]]
         env={
             **os.environ,
             "HEDDLE_GATEWAY_DEVELOPMENT": "1",
-            "HEDDLE_IDENTITY_SECRET_FILE": str(folder / "secret"),
+            "HEDDLE_LOCAL_SECRET_FILE": str(folder / "secret"),
             "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",
             **environment,
         },

@@ -264,7 +264,7 @@ async def test_a_collection_of_a_server_is_only_registered(
     [
         ("a", {"backend": "elsewhere"}, "collection.backend"),
         ("a", {"backend": "lamb-kb", "settings": {"token": "x"}}, "collection.settings.token"),
-        ("a", {"settings": {"collection_id": "x"}}, "collection.settings.collection_id"),
+        ("a", {"settings": {"token": "x"}}, "collection.settings.token"),
         ("a", {"title": "x" * 301}, "collection.title"),
         ("", {}, "collection.name"),
     ],

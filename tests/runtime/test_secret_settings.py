@@ -1,5 +1,6 @@
 """Secrets of settings in files."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,9 +78,9 @@ def test_a_file_that_cannot_be_read_is_named(
 
     with pytest.raises(SystemExit) as stopped:
         read(ServiceSettings, [])
-    message = f"{IDENTITY_FILE}: {secret} cannot be read: No such file or directory\n"
+    message = f"{IDENTITY_FILE}: {secret} cannot be read: No such file or directory"
     assert stopped.value.code == 2
-    assert capsys.readouterr().err == message
+    assert json.loads(capsys.readouterr().err)["problem"] == message
 
 
 def test_a_secret_that_is_set_twice_is_refused(
@@ -91,8 +92,8 @@ def test_a_secret_that_is_set_twice_is_refused(
 
     with pytest.raises(SystemExit):
         read(ServiceSettings, [])
-    assert capsys.readouterr().err == (
-        f"{IDENTITY} and {IDENTITY_FILE} are both set. Set one of them.\n"
+    assert json.loads(capsys.readouterr().err)["problem"] == (
+        f"{IDENTITY} and {IDENTITY_FILE} are both set. Set one of them."
     )
 
 

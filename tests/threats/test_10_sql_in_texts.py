@@ -30,6 +30,8 @@ REVIEWED = {
     "services/knowledge/src/heddle_knowledge/document_queries/database.py",
     "services/knowledge/src/heddle_knowledge/engines/postgres_full_text.py",
     "services/knowledge/src/heddle_knowledge/engines/postgres_table.py",
+    "services/knowledge/src/heddle_knowledge/uploads/database_attachments.py",
+    "services/knowledge/src/heddle_knowledge/uploads/database_uploads.py",
 }
 """The files that put names of Heddle's own into the text of a query."""
 

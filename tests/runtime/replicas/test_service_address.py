@@ -1,5 +1,7 @@
 """Addresses of services: single ones, lists and names."""
 
+import json
+
 import pytest
 from heddle_runtime.addresses import KnowledgeAddress
 from heddle_runtime.service_address import Location, list_target, parse, single_location
@@ -84,9 +86,9 @@ def test_a_setting_that_is_no_address_is_named(
     with pytest.raises(SystemExit):
         read(ClientSettings, [])
 
-    assert capsys.readouterr().err.startswith(
-        "HEDDLE_KNOWLEDGE_ADDRESS: '10.0.0.2' is no address: write HOST:PORT"
-    )
+    line = json.loads(capsys.readouterr().err)
+    assert line["setting"] == "HEDDLE_KNOWLEDGE_ADDRESS"
+    assert line["problem"].startswith("'10.0.0.2' is no address: write HOST:PORT")
 
 
 @pytest.mark.parametrize(
