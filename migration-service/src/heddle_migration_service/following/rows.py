@@ -72,9 +72,7 @@ SOURCES = (
             (SHARES, "assistant_id", ("shared_with_user_id",)),
         ],
     ),
-    Source(
-        pb.FOLLOWED_TABLE_RUBRICS, RUBRICS.source, RUBRICS.columns, RUBRICS, may_be_empty=True
-    ),
+    Source(pb.FOLLOWED_TABLE_RUBRICS, RUBRICS.source, RUBRICS.columns, RUBRICS, may_be_empty=True),
     Source(
         pb.FOLLOWED_TABLE_KNOWLEDGE_BASES,
         KNOWLEDGE_BASES.source,
