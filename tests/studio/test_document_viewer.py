@@ -97,6 +97,9 @@ def test_the_passages_are_paged_as_the_server_split_them(looms: Looms) -> None:
         expect(passages.last).to_contain_text(f"Passage {stored['total']}")
         page.go_back()
         expect(page.get_by_text(re.compile(rf"of {stored['total']}$"))).to_be_visible()
+        # The former page is pale while the next one is fetched.
+        pale = re.compile("opacity-60")
+        expect(page.get_by_role("list", name="Passages")).not_to_have_class(pale)
         screen.check()
 
 

@@ -1,6 +1,7 @@
 """Rubrics in the studio: made, changed, shared and deleted; a conflict loses nothing."""
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -59,6 +60,7 @@ def test_a_new_rubric_is_stored(development: Studio) -> None:
             level.get_by_label("Level", exact=True).fill(label)
         levels.first.get_by_label("Score").fill("2,5")
         save(page)
+        page.wait_for_url(re.compile(r"/rubrics/(?!new)"))
         identifier = page.url.rpartition("/")[2].removesuffix("?saved")
         screen.check()
     rubric = stored(development, identifier)
