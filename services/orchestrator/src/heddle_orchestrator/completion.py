@@ -116,9 +116,8 @@ class Completions:
             warnings = plan_.warnings()
             async with aclosing(answer) as responses:
                 async for response in responses:
-                    if (
-                        warnings
-                    ):  # not before the model answers: its failure would come after an event
+                    # Not before the model answers: its failure would come after an event.
+                    if warnings:
                         yield pb.RunCompletionResponse(events=warnings)
                         warnings = []
                     if output is None:  # without a call for each piece of text
@@ -171,7 +170,8 @@ class Completions:
                 raise InvalidRequestError("The request names no assistant.", [violation])
         has_quota = budget is not None
         _describe(assistant)
-        spans.annotate(partial(_agent, assistant), f"invoke_agent {assistant.id or 'unsaved'}")
+        if spans.is_drawn():
+            spans.annotate(partial(_agent, assistant), f"invoke_agent {assistant.id or 'unsaved'}")
         return plan(
             request,
             assistant,
