@@ -4,15 +4,14 @@ from collections.abc import Iterable
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.email_address import canonical_email
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import select
 
 from heddle_assistants.accounts.knowledge_stores import KnowledgeStores
 from heddle_assistants.accounts.organizations import COLUMNS, Organization
+from heddle_assistants.accounts.registries import registered
 from heddle_assistants.accounts.resolution import knowledge_server
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import knowledge_bases, organizations
-from heddle_assistants.repository.organizations import organization_of
 
 _REGISTERED = select(
     knowledge_bases.c.kb_id, knowledge_bases.c.owner_email, knowledge_bases.c.is_shared, *COLUMNS
@@ -37,13 +36,9 @@ class Collections:
             organization: The slug of the assistant's organisation; if empty, the owner's.
         """
         owner = canonical_email(owner)
-        known = {each for each in ids if "\0" not in each}  # which PostgreSQL does not compare
-        query = _REGISTERED.where(knowledge_bases.c.kb_id.in_(known))
-        async with self._database.reading() as connection:
-            rows = (await connection.execute(query.order_by(knowledge_bases.c.kb_id))).all()
-            if rows and not organization:
-                organization = await organization_of(connection, owner) or ""
-        home = organization or DEFAULT_ORGANIZATION
+        rows, home = await registered(
+            self._database, _REGISTERED, knowledge_bases.c.kb_id, ids, owner, organization
+        )
         response = pb.ResolveCollectionsResponse()
         for identifier, whose, shared, *columns in rows:
             of = Organization(*columns)

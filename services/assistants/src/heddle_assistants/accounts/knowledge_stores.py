@@ -4,12 +4,11 @@ from collections.abc import Iterable
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.email_address import canonical_email
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
 from sqlalchemy import select
 
+from heddle_assistants.accounts.registries import registered
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import knowledge_stores, organizations
-from heddle_assistants.repository.organizations import organization_of
 
 _REGISTERED = select(
     knowledge_stores.c.store_id,
@@ -36,13 +35,9 @@ class KnowledgeStores:
         collections. Without a slug, the organisation is the owner's.
         """
         owner = canonical_email(owner)
-        known = {each for each in ids if "\0" not in each}  # which PostgreSQL does not compare
-        query = _REGISTERED.where(knowledge_stores.c.store_id.in_(known))
-        async with self._database.reading() as connection:
-            rows = (await connection.execute(query.order_by(knowledge_stores.c.store_id))).all()
-            if rows and not organization:
-                organization = await organization_of(connection, owner) or ""
-        home = organization or DEFAULT_ORGANIZATION
+        rows, home = await registered(
+            self._database, _REGISTERED, knowledge_stores.c.store_id, ids, owner, organization
+        )
         return [
             pb.RegisteredStore(
                 id=identifier,
