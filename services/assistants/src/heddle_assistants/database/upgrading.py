@@ -51,8 +51,7 @@ def _upgrade(connection: Connection, name: str) -> None:
         for setting in ("statement_timeout", "lock_timeout"):
             connection.execute(text(f"SET LOCAL {setting} = 0"))
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(_REVISIONS).replace("%", "%%"))
+    config = _config(connection=connection)
     known = ScriptDirectory.from_config(config)
     heads = MigrationContext.configure(connection).get_current_heads()
     if set(heads) == set(known.get_heads()):
@@ -63,6 +62,17 @@ def _upgrade(connection: Connection, name: str) -> None:
     else:
         metadata.create_all(connection)
         command.stamp(config, "head")
+
+
+def newest_revision() -> str:
+    """Return the revision of the tables of this version."""
+    return str(ScriptDirectory.from_config(_config()).get_current_head())
+
+
+def _config(**attributes: Connection) -> Config:
+    config = Config(attributes=attributes)
+    config.set_main_option("script_location", str(_REVISIONS).replace("%", "%%"))
+    return config
 
 
 def _refuse_strangers(
