@@ -48,6 +48,10 @@ class Uploads:
         """
         uploads = [*self.all(person), upload]
         check_room(len(uploads), sum(each.size for each in uploads))
+        self.put(person, upload, data)
+
+    def put(self, person: str, upload: pb.File, data: bytes) -> None:
+        """Keep a file for which there is room."""
         unfinished = self._root / person / f".{upload.id}"
         unfinished.mkdir(parents=True)
         try:
