@@ -5,6 +5,7 @@ import typer
 from heddle_cli.commands import (
     assistants,
     audit,
+    backup,
     chat,
     collections,
     compare_lamb,
@@ -34,6 +35,8 @@ app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
 app.command("health")(health.health)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
 app.command("import-lamb")(import_lamb.import_lamb)
 app.command("compare-lamb")(compare_lamb.compare_lamb)
 app.command("migrate")(migrate.migrate)
