@@ -5,7 +5,7 @@ that brings in the rows of the database is the last step, and removes it. Until 
 command with the same archive begins anew.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
@@ -42,11 +42,13 @@ async def restore(stores: Stores, manifest: Manifest, folder: Path) -> None:
     async with _opened(stores) as database:
         begun = await _begun(database)
         if begun != header.id:
-            await _require_empty(stores, begun)
+            await _require_empty(stores, header.contents, begun)
         if SECRETS in header.contents:
             await secret_rows.install(stores, unpacked_rows(folder, "settings/secrets"))
         await _begin(database, header.id)
         await _clear(stores)
+        if WORKSPACES in header.contents:
+            folder_rows.clear(stores.tools.workspace_dir)
         await _add_knowledge(stores, manifest, folder)
         await _add_files(stores, folder)
         await _add_rows(database, folder)
@@ -75,8 +77,8 @@ async def _begin(database: Database, backup: str) -> None:
         await connection.execute(insert, {"backup": backup})
 
 
-async def _require_empty(stores: Stores, begun: str) -> None:
-    async with aclosing(parts(stores, [WORKSPACES])) as found:
+async def _require_empty(stores: Stores, contents: Collection[str], begun: str) -> None:
+    async with aclosing(parts(stores, [each for each in contents if each == WORKSPACES])) as found:
         async for part in found:
             async for _ in part.rows:
                 other = " The restore of another backup did not end here." if begun else ""
@@ -104,7 +106,6 @@ async def _clear(stores: Stores) -> None:
         await folder_rows.clear_objects(images, IMAGES)
     else:
         folder_rows.clear(stores.connector.images_dir)
-    folder_rows.clear(stores.tools.workspace_dir)
 
 
 async def _add_knowledge(stores: Stores, manifest: Manifest, folder: Path) -> None:
