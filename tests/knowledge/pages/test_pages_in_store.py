@@ -106,7 +106,7 @@ async def test_pages_go_with_their_document_and_their_collection(
 
 
 def documents_in(page_database: Path) -> list[str]:
-    return PageDatabase(page_database).documents()
+    return list(PageDatabase(page_database).documents())
 
 
 async def test_what_a_crash_left_is_swept(store: KnowledgeStore, tmp_path: Path) -> None:
