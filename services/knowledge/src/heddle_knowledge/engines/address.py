@@ -7,6 +7,13 @@ from pathlib import Path
 from heddle_knowledge.engines.interface import Engine
 from heddle_knowledge.errors import StorageError
 
+_DATABASES = ("postgresql", "postgres")
+
+
+def is_database(place: str) -> bool:
+    """Return whether an address is that of a database."""
+    return place.partition("://")[0] in _DATABASES
+
 
 @asynccontextmanager
 async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[Engine]:
@@ -30,7 +37,7 @@ async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[
 
         async with open_bucket(place, options) as bucket:
             yield bucket
-    elif scheme in {"postgresql", "postgres"}:
+    elif is_database(place):
         from heddle_knowledge.engines.postgres import open_database  # noqa: PLC0415
 
         async with open_database(place) as database:

@@ -1,13 +1,17 @@
 """The pages of all collections of a store: made at ingestion, shown, searched, and put away."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import numpy as np
+import structlog
+from heddle_runtime.errors import HeddleError
 
 from heddle_knowledge.errors import (
     EmbedderMismatchError,
+    KnowledgeError,
     StorageError,
     UnsuitableCollectionError,
 )
@@ -25,6 +29,8 @@ from heddle_knowledge.records import IngestProgress
 MAX_PAGES = 5_000
 """Pages of one document that are drawn; a PDF with more is refused when its text is taken."""
 _PAGES_PER_REQUEST = 8
+_SWEEP_SECONDS = 3600.0
+log = structlog.get_logger(__name__)
 ResultT = TypeVar("ResultT")
 
 
@@ -177,6 +183,20 @@ class PageStore:
         ids = await in_thread(self._place.collections)
         for gone in ids - set(await known()):
             await self.drop(gone)
+
+    async def keep_swept(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
+        """Delete what crashes left behind and what deletions could not reach.
+
+        Args:
+            known: See `sweep_collections`.
+        """
+        while True:
+            try:
+                await self.sweep_collections(known)
+                await in_thread(self._place.sweep)
+            except (HeddleError, KnowledgeError) as error:
+                log.warning("pages not swept", cause=str(error))
+            await asyncio.sleep(_SWEEP_SECONDS)
 
     def _maker(self, collection: Record) -> str:
         """Return all that pages depend on besides the document."""

@@ -1,5 +1,6 @@
 """How the store is opened, and what an open store offers."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -109,10 +110,13 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             )
             store = KnowledgeStore(context, ann_rows, quiet_seconds, version_seconds)
             await page_store.sweep_collections(store.collections.all)
+            sweeping = asyncio.create_task(page_store.keep_swept(store.collections.all))
             await store.revisit()
             try:
                 yield store
             finally:
+                sweeping.cancel()
+                await asyncio.gather(sweeping, return_exceptions=True)
                 await store.aclose()
     finally:
         await drawn.aclose()
