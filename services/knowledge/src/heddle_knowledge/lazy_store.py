@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 from heddle_runtime.multiplex.server import loading
+from heddle_runtime.object_store import ObjectStore
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.embedders.embedding import Embedder
@@ -55,6 +56,7 @@ class LazyStore:
         reranker: "Callable[[], Reranker | None]" = lambda: None,
         beside: Path | None = None,
         parser_limits: "ParserLimits | None" = None,
+        objects: ObjectStore | None = None,
     ) -> None:
         """Prepare. The models are made when they are first needed.
 
@@ -66,6 +68,7 @@ class LazyStore:
             beside: The folder of what stays on this machine, wherever the store is: pages and
                 graphs. Without it, the store's own folder.
             parser_limits: What the processes that read documents may use; None: the defaults.
+            objects: For bytes that a database need not hold.
         """
         self._storage = storage
         self._embeddings = embeddings
@@ -73,6 +76,7 @@ class LazyStore:
         self._reranker = reranker
         self._beside = beside
         self._parser_limits = parser_limits
+        self._objects = objects
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
         self._embedders: Sequence[Embedder] = ()
@@ -141,6 +145,7 @@ class LazyStore:
             others=others,
             reranker=self._reranker(),
             options=self._storage.options,
+            objects=self._objects,
             version_seconds=self._storage.version_seconds,
             pages=beside and beside / "pages",
             graphs=beside and beside / "graphs",

@@ -1,11 +1,14 @@
 """How the store is opened, and what an open store offers."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+
+from heddle_runtime.object_store import ObjectStore
 
 from heddle_knowledge.collection_handle import optimize
 from heddle_knowledge.collection_store import open_collection_store
@@ -16,6 +19,7 @@ from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.maintenance import Maintenance
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
+from heddle_knowledge.pages.opening import open_pages
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import DEFAULT_LIMITS, Parser, ParserLimits
@@ -43,6 +47,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     others: Sequence[Embedder] = (),
     reranker: Reranker | None = None,
     options: Mapping[str, str] = _NOTHING,
+    objects: ObjectStore | None = None,
     graphs: Path | None = None,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
@@ -61,6 +66,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         others: Embedders that a collection may name instead, by their models; likewise.
         reranker: The model of searches that ask for one; likewise.
         options: What an object store needs besides.
+        objects: For pictures of pages, if the store is a database. Without: they are rows.
         graphs: The directory of graphs, on a local file system. Without it they are beside the
             collections if these are in a directory, and otherwise none are drawn.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
@@ -68,8 +74,9 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         version_seconds: How long files of earlier versions of a collection stay for searches that
             still read them.
         page_model: Makes what ranks pages.
-        pages: The folder for pages, on a local file system, of this store alone. Without: beside
-            the collections; of a store on a server they last as long as it is open.
+        pages: The folder for pages, on a local file system, of this store alone; not used if the
+            store is a database. Without: beside the collections; of a store in a bucket they last
+            as long as it is open.
         parser_limits: What the processes that read documents may use.
 
     Yields:
@@ -90,7 +97,8 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             collection_store = await opened.enter_async_context(open_collection_store(engine))
             await drawn.sweep(await collection_store.registry.all())
             folder = _pages_folder(pages, place, opened)
-            page_store = PageStore(folder, reader, model)
+            page_place = await opened.enter_async_context(open_pages(str(place), folder, objects))
+            page_store = PageStore(page_place, reader, model)
             context = StoreContext(
                 collection_store=collection_store,
                 embedders={each.info().model: each for each in (embedder, *others)},
@@ -102,10 +110,13 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             )
             store = KnowledgeStore(context, ann_rows, quiet_seconds, version_seconds)
             await page_store.sweep_collections(store.collections.all)
+            sweeping = asyncio.create_task(page_store.keep_swept(store.collections.all))
             await store.revisit()
             try:
                 yield store
             finally:
+                sweeping.cancel()
+                await asyncio.gather(sweeping, return_exceptions=True)
                 await store.aclose()
     finally:
         await drawn.aclose()
