@@ -172,7 +172,7 @@ def test_a_restore_that_is_killed_begins_anew(
     made: str, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = environment(tmp_path)
-    command = [Path(sys.executable).with_name("heddle"), "restore", archive]
+    command = [str(Path(sys.executable).with_name("heddle")), "restore", str(archive)]
     with subprocess.Popen(command, env=os.environ | settings) as restoring:  # noqa: S603 - ours
         while not (tmp_path / "knowledge" / made).exists():
             assert restoring.poll() is None

@@ -22,6 +22,8 @@ _VARIABLES = (
 )
 
 
+@pytest.mark.exhaustive
+@pytest.mark.timeout(400)  # three commands, each of which loads all services
 def test_the_page_moves_an_installation_that_then_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from heddle_assistants.database.upgrading import newest_revision
 from heddle_knowledge.backup import graph_rows, outbox_rows, page_rows
 from heddle_knowledge.backup.collection_rows import open_collection_rows, record
 from heddle_knowledge.backup.file_rows import open_file_rows
+from heddle_knowledge.pages.opening import open_pages
 from heddle_runtime.errors import InvalidRequestError
 from sqlalchemy import inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -115,7 +116,8 @@ async def _knowledge(stores: Stores) -> AsyncGenerator[Part]:
                     yield Part("knowledge/collections", _each(map(record, there)))
             yield Part("knowledge/attached", _attached(attached, known))
         yield Part("knowledge/uploads", stored.uploads())
-    yield Part("knowledge/pages", page_rows.rows(folder / "pages"))
+    async with open_pages(place, folder / "pages", knowledge.object_store()) as pages:
+        yield Part("knowledge/pages", page_rows.rows(pages))
     yield Part("knowledge/graphs", graph_rows.rows(folder / "graphs"))
 
 

@@ -14,6 +14,7 @@ from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.upgrading import newest_revision, upgrade
 from heddle_knowledge.backup import collection_rows, graph_rows, outbox_rows, page_rows
 from heddle_knowledge.backup.file_rows import open_file_rows
+from heddle_knowledge.pages.opening import open_pages
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.private_files import private_folder
 from sqlalchemy import inspect, text
@@ -99,7 +100,8 @@ async def _clear(stores: Stores) -> None:
     objects = stores.knowledge.object_store()
     async with open_file_rows(place, folder / "uploads", objects) as files:
         await files.clear()
-    page_rows.clear(folder / "pages")
+    async with open_pages(place, folder / "pages", objects) as pages:
+        await page_rows.clear(pages)
     graph_rows.clear(folder / "graphs")
     outbox_rows.clear(folder / "audit.db")
     if images := stores.connector.object_store():
@@ -124,7 +126,8 @@ async def _add_knowledge(stores: Stores, manifest: Manifest, folder: Path) -> No
     async with open_file_rows(place, data_dir / "uploads", objects) as files:
         await files.add_uploads(unpacked_rows(folder, "knowledge/uploads"))
         await files.add_attached(unpacked_rows(folder, "knowledge/attached"))
-    await page_rows.add(data_dir / "pages", unpacked_rows(folder, "knowledge/pages"))
+    async with open_pages(place, data_dir / "pages", objects) as pages:
+        await page_rows.add(pages, unpacked_rows(folder, "knowledge/pages"))
     await graph_rows.add(data_dir / "graphs", unpacked_rows(folder, "knowledge/graphs"))
     await outbox_rows.add(data_dir / "audit.db", unpacked_rows(folder, "knowledge/outbox"))
 

@@ -1,63 +1,73 @@
-"""Pages of documents with their pictures, which are in files beside the collections."""
+"""Pages of documents with their pictures."""
 
+import asyncio
 import base64
-import sqlite3
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from typing import Any
 
-from heddle_knowledge.pages.page_database import PageDatabase
-from heddle_knowledge.sqlite_files import remove, snapshot, writing
+import msgspec
+
+from heddle_knowledge.pages.encoding import read_words, written_words
+from heddle_knowledge.pages.places import PagePlace
+from heddle_knowledge.pages.shapes import DrawnPage, Figure, WholePage
 
 Row = Mapping[str, Any]
-_ENDING = ".pages"
-_DOCUMENTS = "SELECT sha256, maker, pages, whole FROM documents ORDER BY sha256"
-_COLUMNS = "sha256, page, summary, text, figures, scanned, picture_sha256, words, picture"
-_BINARY = ("summary", "words", "picture")
-_PAGES = f"SELECT {_COLUMNS} FROM pages ORDER BY sha256, page"  # noqa: S608 - constants
-_PART = 50
-_INSERT = f"INSERT INTO pages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
 
 
-async def rows(folder: Path) -> AsyncIterator[dict[str, Any]]:
-    """Yield the pages of all collections; those of one as of one moment, documents first."""
-    for path in sorted(folder.glob(f"*{_ENDING}")):
-        same = {"collection": path.name.removesuffix(_ENDING)}
-        with snapshot(path, "pages") as database:
-            if database is None:
-                continue
-            database.row_factory = sqlite3.Row
-            for kind, query in (("document", _DOCUMENTS), ("page", _PAGES)):
-                for row in database.execute(query):
-                    yield same | {"kind": kind} | dict(row)
+async def rows(place: PagePlace) -> AsyncIterator[dict[str, Any]]:
+    """Yield the pages of all collections, and after those of a document what is known of it."""
+    for collection in sorted(await asyncio.to_thread(place.collections)):
+        pages = place.of(collection)
+        documents = await asyncio.to_thread(pages.documents)
+        for sha256, document in sorted(documents.items()):
+            same: dict[str, Any] = {"collection": collection, "sha256": sha256}
+            same |= {"maker": document.maker, "pages": document.pages}
+            deleted = False
+            for number in await asyncio.to_thread(pages.numbers, sha256):
+                page = await asyncio.to_thread(pages.whole_page, sha256, number)
+                if page is None:
+                    deleted = True
+                else:
+                    yield same | _written(page)
+            yield same | {"whole": bool(document.whole) and not deleted}
 
 
-async def add(folder: Path, found: AsyncIterable[Row]) -> None:
+async def add(place: PagePlace, found: AsyncIterable[Row]) -> None:
     """Add pages as `rows` yields them."""
-    part: list[Row] = []
+    expected: tuple[str, str] | None = None
     async for row in found:
-        if part and (len(part) == _PART or row["collection"] != part[0]["collection"]):
-            _add_pages(folder, part)
-            part = []
-        if row["kind"] == "page":
-            part.append(row)
-            continue
-        pages = PageDatabase(folder / f"{row['collection']}{_ENDING}")
-        pages.expect(row["sha256"], row["maker"], row["pages"])
-        if row["whole"]:
-            pages.finish(row["sha256"])
-    if part:
-        _add_pages(folder, part)
+        pages, sha256 = place.of(row["collection"]), row["sha256"]
+        if expected != (row["collection"], sha256):
+            expected = row["collection"], sha256
+            await asyncio.to_thread(pages.expect, sha256, row["maker"], row["pages"])
+        if "drawn" in row:
+            page = _read(row)
+            await asyncio.to_thread(pages.add, sha256, [page.drawn], [page.words])
+        elif row["whole"]:
+            await asyncio.to_thread(pages.finish, sha256)
 
 
-def _add_pages(folder: Path, part: Sequence[Row]) -> None:
-    with writing(folder / f"{part[0]['collection']}{_ENDING}", "") as database:
-        for row in part:
-            values = dict(row) | {name: base64.b64decode(row[name]) for name in _BINARY}
-            database.execute(_INSERT, [values[name] for name in _COLUMNS.split(", ")])
-
-
-def clear(folder: Path) -> None:
+async def clear(place: PagePlace) -> None:
     """Remove all pages."""
-    for path in folder.glob(f"*{_ENDING}"):
-        remove(path)
+    for collection in await asyncio.to_thread(place.collections):
+        await asyncio.to_thread(place.drop, collection)
+
+
+def _written(page: WholePage) -> dict[str, Any]:
+    drawn = page.drawn
+    return {
+        "drawn": drawn.page,
+        "picture": drawn.picture,
+        "text": drawn.text,
+        "figures": msgspec.to_builtins(drawn.figures),
+        "scanned": bool(drawn.scanned),
+        "dim": page.words.shape[-1] if len(page.words) else 0,
+        "words": written_words(page.words),
+    }
+
+
+def _read(row: Row) -> WholePage:
+    figures = msgspec.convert(row["figures"], tuple[Figure, ...])
+    picture = base64.b64decode(row["picture"])
+    drawn = DrawnPage(row["drawn"], picture, row["text"], figures, row["scanned"])
+    return WholePage(drawn, read_words(base64.b64decode(row["words"]), row["dim"]))
