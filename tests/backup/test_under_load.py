@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -130,11 +131,11 @@ async def _write(client: httpx.AsyncClient, name: str, written: Acknowledged) ->
         written.assistants[label] = store
 
 
-def _rows(contents: dict[str, bytes], name: str) -> list[dict[str, object]]:
+def _rows(contents: dict[str, bytes], name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in contents[name].splitlines()]
 
 
-def _parts(contents: dict[str, bytes]) -> list[dict[str, object]]:
+def _parts(contents: dict[str, bytes]) -> list[dict[str, Any]]:
     manifest = json.loads(contents["manifest.json"])
     # The new installation has an identity secret and workspaces of its own.
     own = ("settings/", "files/workspaces")
