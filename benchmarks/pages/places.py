@@ -73,8 +73,8 @@ def measure(pages: CollectionPages) -> tuple[dict[str, float], list[list[int]]]:
         times["by words"].append(milliseconds(lambda: pages.matching(query, 200)))  # noqa: B023 - at once
         times["by meaning"].append(milliseconds(lambda: pages.nearest(vectors[0], 50)))  # noqa: B023
         times["whole"].append(milliseconds(lambda: rank(pages, query, vectors, _MODEL)))  # noqa: B023
-        found = rank(pages, query, vectors, _MODEL)
-        orders.append([page.stored.page for page in found])
+        ranked = rank(pages, query, vectors, _MODEL)
+        orders.append([page.stored.page for page in ranked])
     return {part: median(each) for part, each in times.items()}, orders
 
 

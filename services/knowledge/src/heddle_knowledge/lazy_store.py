@@ -159,7 +159,7 @@ class LazyStore:
             return None
         from heddle_knowledge.pages.opening import open_pages  # noqa: PLC0415 - loads numpy
 
-        folder = self._beside.resolve() / "pages"  # noqa: ASYNC240 - once
+        folder = self._beside.resolve() / "pages"
         pages = open_pages(str(self._storage.place), folder, self._objects)
         return await self._resources.enter_async_context(pages)
 

@@ -198,10 +198,9 @@ class PageDatabase:
         weights = shares(counts, total)
         if not weights:
             return {}
-        rows_of_terms = self._rows(_OCCURRENCES, json.dumps(list(weights)), json.dumps(list(ids)))
+        scores = self._rows(_OCCURRENCES, json.dumps(list(weights)), json.dumps(list(ids)))
         occurrences = (
-            (term, id_, bm25 / _sqlite_weight(counts[term], total))
-            for term, id_, bm25 in rows_of_terms
+            (term, id_, bm25 / _sqlite_weight(counts[term], total)) for term, id_, bm25 in scores
         )
         return matched(occurrences, weights)
 

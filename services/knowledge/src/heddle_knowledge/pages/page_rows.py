@@ -81,7 +81,7 @@ class PageRows:
         tokens = tokens_of([page.text for page in pages])
         for page, vectors, counts in zip(pages, words, tokens, strict=True):
             key = self._put(sha256, page)
-            # If it is not known whether the row is there, the object stays until `DatabasePages.sweep`.
+            # Whether the row is there may stay unknown; then the object stays, for a later look.
             if not self._database.wait(self._add(sha256, page, vectors, counts, key)):
                 self.drop_objects([key])
 

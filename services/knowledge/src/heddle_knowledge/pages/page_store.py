@@ -155,8 +155,8 @@ class PageStore:
         Args:
             collection: Whose.
             current: Returns the SHA-256 of every document of the collection. It is called after the
-                pages were listed, and again while no ingestion can add a document, so that the pages of
-                new documents stay.
+                pages were listed, and again while no ingestion can add a document, so that the
+                pages of new documents stay.
         """
         pages = set(await in_thread(self._place.of(collection.id).documents))
         gone = pages - set(await current()) if pages else pages

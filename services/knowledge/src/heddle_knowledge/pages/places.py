@@ -139,7 +139,8 @@ class PagePlace(Protocol):
         Args:
             collection: Whose.
             sha256: The document.
-            is_gone: Says whether the document is gone, which is certain while no ingestion holds them.
+            is_gone: Says whether the document is gone, which is certain while no other ingestion
+                holds them.
         """
 
     def drop(self, collection: str) -> None:
