@@ -1,4 +1,4 @@
-"""Who may delete pages, among replicas that share a place, and what a sweep deletes."""
+"""Who may delete pages, among replicas that share a place, and which pictures are left over."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from heddle_knowledge.errors import (
     UnsuitableCollectionError,
 )
 from heddle_knowledge.pages.models import OcrPageModel, PageModelInfo
+from heddle_knowledge.pages.opening import open_pages
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
@@ -42,12 +43,15 @@ READ_EVERYWHERE = pytest.mark.parametrize(
 IN_FOLDER = pytest.mark.parametrize("address", ["folder"], indirect=True)
 
 
-def stored_at(address: Address, **more: Any) -> AbstractAsyncContextManager[KnowledgeStore]:
+@asynccontextmanager
+async def stored_at(address: Address, **more: Any) -> AsyncGenerator[KnowledgeStore]:
     """Open a store whose pages are at an address."""
     place = address.place or address.folder.parent
-    return open_store(
-        place, HashingEmbedder(), objects=address.objects, pages=address.folder, **more
-    )
+    async with (
+        open_pages(address.place, address.folder, address.objects) as pages,
+        open_store(place, HashingEmbedder(), pages=pages, **more) as opened,
+    ):
+        yield opened
 
 
 @pytest.fixture

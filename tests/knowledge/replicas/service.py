@@ -49,7 +49,7 @@ class Replica:
     identity: Identity = ANN
 
     def as_user(self, identity: Identity) -> "Replica":
-        """Return the same process, as somebody else uses it."""
+        """Return the same process, as another user calls it."""
         return replace(self, identity=identity)
 
     async def start(self) -> None:

@@ -15,6 +15,7 @@ from heddle_runtime.object_store import ObjectStore
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.pages.models import PageModel
+    from heddle_knowledge.pages.places import PagePlace
     from heddle_knowledge.pages.reader import PageReader
     from heddle_knowledge.reading.parsing import ParserLimits
     from heddle_knowledge.searching.reranking import Reranker
@@ -65,10 +66,10 @@ class LazyStore:
             embeddings: Makes the embedders.
             page_model: Makes what ranks pages; None: what reads them with the service's own models.
             reranker: Makes the reranking model, if there is one.
-            beside: The folder of what stays on this machine, wherever the store is: pages and
-                graphs. Without it, the store's own folder.
+            beside: The folder of what stays on this machine: graphs, and pages unless the store is
+                a database. Without it, the store's own folder.
             parser_limits: What the processes that read documents may use; None: the defaults.
-            objects: For bytes that a database need not hold.
+            objects: For pictures of pages whose records are in a database.
         """
         self._storage = storage
         self._embeddings = embeddings
@@ -145,14 +146,22 @@ class LazyStore:
             others=others,
             reranker=self._reranker(),
             options=self._storage.options,
-            objects=self._objects,
             version_seconds=self._storage.version_seconds,
-            pages=beside and beside / "pages",
+            pages=await self._open_pages(),
             graphs=beside and beside / "graphs",
             **chosen,
         )
         opened: KnowledgeStore = await self._resources.enter_async_context(opening)
         return opened
+
+    async def _open_pages(self) -> "PagePlace | None":
+        if self._beside is None:
+            return None
+        from heddle_knowledge.pages.opening import open_pages  # noqa: PLC0415 - loads numpy
+
+        folder = self._beside.resolve() / "pages"
+        pages = open_pages(str(self._storage.place), folder, self._objects)
+        return await self._resources.enter_async_context(pages)
 
     async def _warm(self) -> None:
         try:

@@ -43,7 +43,7 @@ class DatabasePages:
     async def forget_unheld(
         self, collection: str, sha256: str, is_gone: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Delete the pages of a document, unless somebody holds them."""
+        """Delete the pages of a document, unless another ingestion holds them."""
         pages, keys = self.of(collection), []
         async with (
             self._database.transaction() as connection,

@@ -39,7 +39,7 @@ class FolderPages:
     async def forget_unheld(
         self, collection: str, sha256: str, is_gone: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Delete the pages of a document, unless somebody holds them."""
+        """Delete the pages of a document, unless another ingestion holds them."""
         lock = self._lock(collection, sha256)
         async with exclusive_if_free(lock) as free:
             if free and await is_gone():

@@ -198,9 +198,9 @@ class PageDatabase:
         weights = shares(counts, total)
         if not weights:
             return {}
-        found = self._rows(_OCCURRENCES, json.dumps(list(weights)), json.dumps(list(ids)))
+        scores = self._rows(_OCCURRENCES, json.dumps(list(weights)), json.dumps(list(ids)))
         occurrences = (
-            (term, id_, bm25 / _sqlite_weight(counts[term], total)) for term, id_, bm25 in found
+            (term, id_, bm25 / _sqlite_weight(counts[term], total)) for term, id_, bm25 in scores
         )
         return matched(occurrences, weights)
 

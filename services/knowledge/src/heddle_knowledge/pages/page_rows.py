@@ -81,7 +81,7 @@ class PageRows:
         tokens = tokens_of([page.text for page in pages])
         for page, vectors, counts in zip(pages, words, tokens, strict=True):
             key = self._put(sha256, page)
-            # If it is not known whether the row is there, the object stays. A sweep decides.
+            # Whether the row is there may stay unknown; then the object stays, for a later look.
             if not self._database.wait(self._add(sha256, page, vectors, counts, key)):
                 self.drop_objects([key])
 
@@ -169,8 +169,8 @@ class PageRows:
         weights: dict[str, float] = defaultdict(float)
         for word, weight in shares(counts, total).items():
             weights[tokens[word]] += weight  # words of one stem count each
-        found = self._rows(sql.OCCURRENCES, list(weights), list(ids))
-        return matched((tuple(row) for row in found), weights)
+        occurrences = self._rows(sql.OCCURRENCES, list(weights), list(ids))
+        return matched((tuple(row) for row in occurrences), weights)
 
     def nearest(
         self, mean: Vectors, most: int, only: Collection[str] | None = None
@@ -210,7 +210,7 @@ class PageRows:
         return keys
 
     def drop_objects(self, keys: Iterable[str | None]) -> None:
-        """Delete pictures that no page has any more. A sweep deletes those that stay."""
+        """Delete pictures that no page has any more. Those that stay are deleted later."""
         try:
             for key in keys:
                 if key is not None and self._objects is not None:

@@ -7,11 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 import structlog
-from heddle_runtime.errors import HeddleError
 
 from heddle_knowledge.errors import (
     EmbedderMismatchError,
-    KnowledgeError,
     StorageError,
     UnsuitableCollectionError,
 )
@@ -157,8 +155,8 @@ class PageStore:
         Args:
             collection: Whose.
             current: Returns the SHA-256 of every document of the collection. It is called after the
-                pages were listed, and again while nobody can add a document, so that the pages of
-                new documents stay.
+                pages were listed, and again while no ingestion can add a document, so that the
+                pages of new documents stay.
         """
         pages = set(await in_thread(self._place.of(collection.id).documents))
         gone = pages - set(await current()) if pages else pages
@@ -194,8 +192,8 @@ class PageStore:
             try:
                 await self.sweep_collections(known)
                 await in_thread(self._place.sweep)
-            except (HeddleError, KnowledgeError) as error:
-                log.warning("pages not swept", cause=str(error))
+            except Exception:
+                log.exception("knowledge_pages_not_swept")
             await asyncio.sleep(_SWEEP_SECONDS)
 
     def _maker(self, collection: Record) -> str:

@@ -134,12 +134,13 @@ class PagePlace(Protocol):
     async def forget_unheld(
         self, collection: str, sha256: str, is_gone: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Delete the pages of a document, unless somebody holds them.
+        """Delete the pages of a document, unless another ingestion holds them.
 
         Args:
             collection: Whose.
             sha256: The document.
-            is_gone: Says whether the document is gone, which is certain while nobody holds them.
+            is_gone: Says whether the document is gone, which is certain while no other ingestion
+                holds them.
         """
 
     def drop(self, collection: str) -> None:

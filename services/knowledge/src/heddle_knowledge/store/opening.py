@@ -8,8 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from heddle_runtime.object_store import ObjectStore
-
 from heddle_knowledge.collection_handle import optimize
 from heddle_knowledge.collection_store import open_collection_store
 from heddle_knowledge.embedders.embedding import Embedder
@@ -18,9 +16,10 @@ from heddle_knowledge.engines.interface import VERSION_SECONDS
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.maintenance import Maintenance
+from heddle_knowledge.pages.folder_pages import FolderPages
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
-from heddle_knowledge.pages.opening import open_pages
 from heddle_knowledge.pages.page_store import PageStore
+from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import DEFAULT_LIMITS, Parser, ParserLimits
 from heddle_knowledge.records import EMBEDDED
@@ -47,13 +46,12 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     others: Sequence[Embedder] = (),
     reranker: Reranker | None = None,
     options: Mapping[str, str] = _NOTHING,
-    objects: ObjectStore | None = None,
     graphs: Path | None = None,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
     version_seconds: float = VERSION_SECONDS,
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
-    pages: Path | None = None,
+    pages: PagePlace | None = None,
     parser_limits: ParserLimits = DEFAULT_LIMITS,
 ) -> AsyncGenerator["KnowledgeStore"]:
     """Open the store at a place; a directory is made if it is missing.
@@ -66,7 +64,6 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         others: Embedders that a collection may name instead, by their models; likewise.
         reranker: The model of searches that ask for one; likewise.
         options: What an object store needs besides.
-        objects: For pictures of pages, if the store is a database. Without: they are rows.
         graphs: The directory of graphs, on a local file system. Without it they are beside the
             collections if these are in a directory, and otherwise none are drawn.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
@@ -74,9 +71,8 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         version_seconds: How long files of earlier versions of a collection stay for searches that
             still read them.
         page_model: Makes what ranks pages.
-        pages: The folder for pages, on a local file system, of this store alone; not used if the
-            store is a database. Without: beside the collections; of a store in a bucket they last
-            as long as it is open.
+        pages: Where pages are, of this store alone. Without: in a folder beside the collections; of
+            a store on a server they last as long as it is open.
         parser_limits: What the processes that read documents may use.
 
     Yields:
@@ -96,9 +92,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             engine = await opened.enter_async_context(open_engine(str(place), options))
             collection_store = await opened.enter_async_context(open_collection_store(engine))
             await drawn.sweep(await collection_store.registry.all())
-            folder = _pages_folder(pages, place, opened)
-            page_place = await opened.enter_async_context(open_pages(str(place), folder, objects))
-            page_store = PageStore(page_place, reader, model)
+            page_store = PageStore(pages or _beside(place, opened), reader, model)
             context = StoreContext(
                 collection_store=collection_store,
                 embedders={each.info().model: each for each in (embedder, *others)},
@@ -125,12 +119,10 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         await model.aclose()
 
 
-def _pages_folder(pages: Path | None, place: Path | str, opened: AsyncExitStack) -> Path:
-    if pages is not None:
-        return pages.resolve()
+def _beside(place: Path | str, opened: AsyncExitStack) -> FolderPages:
     if "://" not in str(place):
-        return Path(place).resolve() / "pages"
-    return Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-")))
+        return FolderPages(Path(place).resolve() / "pages")
+    return FolderPages(Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-"))))
 
 
 class KnowledgeStore:
