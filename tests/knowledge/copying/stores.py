@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_knowledge.access import Person
-from heddle_knowledge.copying.side import Place
+from heddle_knowledge.copying.side import Place, open_target
+from heddle_knowledge.graph.records import DrawnPart, Name, NamedPassage, Part
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from heddle_knowledge.uploads.folder import person_key
@@ -41,8 +42,35 @@ async def fill(place: Place) -> None:
         odd = await store.collections.create("odd")
         await _put(store, odd.id, "odd\u00e9.txt", "Väv och 日本語 there.")
         await store.collections.create("empty")
+        await store.collections.create("drawn", graph=True)
         await store.collections.create("far", backend="lamb-kb", settings={"collection_id": "7"})
     await _fill_files(place)
+    await _draw(place)
+
+
+async def _draw(place: Place) -> None:
+    """Put parts into a graph, as the model would."""
+    names = [Name("ed wood", "Ed Wood"), Name("tim burton", "Tim Burton")]
+    passages = [NamedPassage(3, "Ed Wood met Tim Burton.", 2, "Films", names)]
+    async with open_target(place) as side:
+        [record] = [each for each in await side.records() if each.name == "drawn"]
+        graph = side.graphs.of(record)
+        assert graph is not None
+        for number in range(3):
+            part = Part(f"{number}.md", str(number) * 64)
+            await graph.parts.add(
+                DrawnPart(part, english=number > 0, passages=passages if number else [])
+            )
+
+
+async def graphs(place: Place) -> dict[str, Any]:
+    """Read all parts of graphs."""
+    async with open_target(place) as side:
+        [record] = [each for each in await side.records() if each.name == "drawn"]
+        graph = side.graphs.of(record)
+        assert graph is not None
+        every = await graph.parts.all()
+        return {part.document: await graph.parts.get(part) for part in every}
 
 
 async def _put(store: KnowledgeStore, collection: str, name: str, text: str) -> None:
@@ -91,6 +119,7 @@ async def contents(place: Place) -> dict[str, Any]:
             known[record.id] = record
             if record.backend == "embedded":
                 known |= await _documents(store, record.id)
+    known |= await graphs(place)
     async with open_file_stores(place.address, _uploads(place), place.objects) as files:
         uploads, attachments = files.uploads, files.attachments
         for upload in await asyncio.to_thread(uploads.all, ANN):

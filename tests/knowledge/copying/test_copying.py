@@ -25,7 +25,7 @@ from s3_server import BUCKET, S3Server
 
 PREFIX = "uni/copied"
 FILES = 6
-EVENTS = 29
+EVENTS = 34
 """Of a copy of the store: progress and results."""
 
 
@@ -55,8 +55,8 @@ async def test_a_store_goes_from_a_folder_to_a_database_to_another_one_and_back(
     for source, target in pairwise(places):
         results = await copied(source, target)
         assert counts(results) == {
-            "collections": 6, "documents": documents, "uploaded files": FILES,
-            "files of collections": FILES - 1, "batches of files": 1,
+            "collections": 7, "documents": documents, "documents of graphs": 3,
+            "uploaded files": FILES, "files of collections": FILES - 1, "batches of files": 1,
         }  # fmt: skip
         assert differences(results) == []
         assert results[SEARCHES].items == 2 * (5 * len(COLLECTIONS) + 1)

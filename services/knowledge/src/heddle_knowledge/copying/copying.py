@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from heddle_knowledge.copying.attachment_part import AttachmentPart, BatchPart
 from heddle_knowledge.copying.collection_part import CollectionPart
+from heddle_knowledge.copying.graph_part import GraphPart
 from heddle_knowledge.copying.interface import Digests, Key, Part
 from heddle_knowledge.copying.passage_part import PassagePart
 from heddle_knowledge.copying.sample_searches import compare
@@ -15,6 +16,7 @@ from heddle_knowledge.errors import InvalidInputError, KnowledgeError, StorageEr
 PARTS: Sequence[Part] = (
     CollectionPart(),
     PassagePart(),
+    GraphPart(),
     UploadPart(),
     BatchPart(),
     AttachmentPart(),  # last: a service that serves the target begins what is unfinished

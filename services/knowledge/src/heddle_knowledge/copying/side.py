@@ -12,6 +12,8 @@ from heddle_knowledge.collection_store import CollectionStore, open_collection_s
 from heddle_knowledge.engines.address import is_database, open_engine
 from heddle_knowledge.engines.interface import Engine
 from heddle_knowledge.errors import InvalidInputError, StorageError
+from heddle_knowledge.graph.graphs import Graphs
+from heddle_knowledge.graph.opening import open_graphs
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.uploads.opening import open_file_stores
 from heddle_knowledge.uploads.stores import FileStores
@@ -46,12 +48,14 @@ class Side:
         engine: What stores the rows of its collections.
         collections: Its collections.
         files: Its uploaded files, and those of collections.
+        graphs: The graphs of its collections.
     """
 
     place: Place
     engine: Engine
     collections: CollectionStore
     files: FileStores
+    graphs: Graphs
 
     async def records(self) -> Sequence[Collection]:
         """Return the records of all collections, by id."""
@@ -78,6 +82,7 @@ async def open_source(place: Place) -> AsyncGenerator[Side]:
     async with (
         open_engine(place.address, {}) as engine,
         open_file_stores(place.address, _uploads(place), place.objects) as files,
+        open_graphs(place.address, None, engine) as graphs,
     ):
         try:
             if TABLE not in await engine.names():
@@ -85,7 +90,7 @@ async def open_source(place: Place) -> AsyncGenerator[Side]:
             registry = await CollectionRegistry.opened(engine)
         except engine.failures as error:
             raise StorageError("The store to copy from cannot be read.") from error
-        yield Side(place, engine, CollectionStore(engine, registry), files)
+        yield Side(place, engine, CollectionStore(engine, registry), files, graphs)
 
 
 @asynccontextmanager
@@ -100,8 +105,9 @@ async def open_target(place: Place) -> AsyncGenerator[Side]:
         open_engine(place.address, {}) as engine,
         open_file_stores(place.address, _uploads(place), place.objects) as files,
         open_collection_store(engine) as collections,
+        open_graphs(place.address, None, engine) as graphs,
     ):
-        yield Side(place, engine, collections, files)
+        yield Side(place, engine, collections, files, graphs)
 
 
 def _check(place: Place) -> None:
