@@ -21,8 +21,8 @@ LATER = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0012"
-down_revision = "0011"
+revision = "0013"
+down_revision = "0012"
 
 
 def upgrade():
@@ -58,7 +58,7 @@ async def test_processes_that_start_at_once_upgrade_once(empty_database_url: str
     await outputs([await ready("upgrade_once.py", empty_database_url) for _ in range(2)])
     async with open_database(empty_database_url) as database, database.reading() as connection:
         revisions = await connection.execute(text("SELECT version_num FROM alembic_version"))
-        assert revisions.scalars().all() == ["0011"]
+        assert revisions.scalars().all() == ["0012"]
 
 
 async def test_a_later_revision_changes_the_tables_of_an_earlier_release(
@@ -66,13 +66,13 @@ async def test_a_later_revision_changes_the_tables_of_an_earlier_release(
 ) -> None:
     await add_organization(database)
     revisions = Path(shutil.copytree(upgrading.__dict__["_REVISIONS"], tmp_path / "revisions"))
-    (revisions / "versions" / "r0012_later.py").write_text(LATER)
+    (revisions / "versions" / "r0013_later.py").write_text(LATER)
     monkeypatch.setattr(upgrading, "_REVISIONS", revisions)
     await upgrade(database)
     async with database.reading() as connection:
         query = text("SELECT slug, colour FROM organizations")
         assert (await connection.execute(query)).one() == ("uni", "red")
-        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == "0012"
+        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == "0013"
 
 
 async def test_a_database_of_a_newer_heddle_is_refused(database: Database) -> None:

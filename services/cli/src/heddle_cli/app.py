@@ -16,6 +16,7 @@ from heddle_cli.commands import (
     migrate,
     models,
     organizations,
+    people,
     search,
     token,
     tools,
@@ -46,5 +47,6 @@ app.add_typer(tools.app, name="tools")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(organizations.app, name="organizations")
 app.add_typer(users.app, name="users")
+app.add_typer(people.app, name="people")
 app.add_typer(keys.app, name="keys")
 app.add_typer(audit.app, name="audit")

@@ -458,13 +458,15 @@ audit_events = Table(
     _text("key_id"),
     _text("previous_digest"),
     _text("digest"),
+    _text("erased_digest"),
     # Each ends in the number, by which lists are paged.
     Index(None, "organization", "number"),
     Index(None, "subject", "number"),
     Index(None, "object_id", "number"),
     Index(None, "recorded_at", "number"),
 )
-"""The audit log. Rows are never changed; `digest` chains each to the row before."""
+"""The audit log. `digest` chains each row to the row before. Rows are changed only to erase a
+person: `erased_digest` is the digest of what is left."""
 
 audit_chain = Table(
     "audit_chain",
