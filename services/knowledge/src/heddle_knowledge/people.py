@@ -33,8 +33,8 @@ _PASSAGES = 100
 
 
 @dataclass(slots=True)
-class _Found:
-    """What there is of a person."""
+class _Stored:
+    """What is stored of a person."""
 
     key: str
     private: list[Collection]
@@ -64,13 +64,13 @@ class KnowledgeData:
 
     async def places(self, person: Person) -> Sequence[pb.Place]:
         """Return how much there is."""
-        return (await self._found(person)).places()
+        return (await self._stored(person)).places()
 
     async def files(self, person: Person) -> AsyncGenerator[tuple[str, bytes]]:
         """Yield the records and texts of collections, and uploaded files as they came."""
-        found = await self._found(person)
+        stored = await self._stored(person)
         store = await self.store()
-        for collection in (*found.private, *found.shared):
+        for collection in (*stored.private, *stored.shared):
             folder = f"collections/{collection.public_id}"
             yield f"{folder}/collection.json", msgspec.json.encode(collection, enc_hook=dict)
             if collection.backend != EMBEDDED:
@@ -90,13 +90,13 @@ class KnowledgeData:
                 }
                 for _, data in json_file("", [record]):
                     yield f"{folder}/documents/{number}.json", data
-        for upload in found.uploads:
-            content = await asyncio.to_thread(self.queue.uploads.content, found.key, upload.id)
+        for upload in stored.uploads:
+            content = await asyncio.to_thread(self.queue.uploads.content, stored.key, upload.id)
             yield f"uploads/{upload.id}/{upload.filename}", content
-        records = [MessageToDict(each) for each in found.uploads]
+        records = [MessageToDict(each) for each in stored.uploads]
         for file in json_file("uploads", records):
             yield file
-        attached = [msgspec.to_builtins(each) for each in found.attached]
+        attached = [msgspec.to_builtins(each) for each in stored.attached]
         for file in json_file(_ATTACHED, attached):
             yield file
 
@@ -104,26 +104,26 @@ class KnowledgeData:
         """Erase them, with all that is left in files of earlier versions."""
         if erasure.access_only:
             return []
-        found = await self._found(erasure.person)
+        stored = await self._stored(erasure.person)
         store = await self.store()
-        for attachment in found.attached:
+        for attachment in stored.attached:
             await self.queue.detach(attachment)
-        handed_over = found.shared if erasure.new_owner else []
+        handed_over = stored.shared if erasure.new_owner else []
         for collection in handed_over:
-            await self._hand_over_files(found.key, collection, erasure.new_owner)
+            await self._hand_over_files(stored.key, collection, erasure.new_owner)
             await store.collections.change(replace(collection, owner=erasure.new_owner))
-        for collection in (*found.private, *([] if erasure.new_owner else found.shared)):
+        for collection in (*stored.private, *([] if erasure.new_owner else stored.shared)):
             await store.collections.delete(collection.id)
             await self.queue.forget_all(collection.id)
-        for upload in found.uploads:
-            await asyncio.to_thread(self.queue.uploads.delete, found.key, upload.id)
-        changed = {each.collection for each in found.attached}
+        for upload in stored.uploads:
+            await asyncio.to_thread(self.queue.uploads.delete, stored.key, upload.id)
+        changed = {each.collection for each in stored.attached}
         for identifier in changed:
             await store.tidy(identifier)
         await store.collections.purge(changed)
         await asyncio.to_thread(self._vacuum, changed)
         await self.audit.sent()
-        return found.places()
+        return stored.places()
 
     async def _hand_over_files(self, key: str, collection: Collection, new_owner: str) -> None:
         """Give the files of a collection to its new owner, so that they can be read again."""
@@ -143,7 +143,7 @@ class KnowledgeData:
                 async with attachments.locked(collection.id, file.file_id):
                     await asyncio.to_thread(move, file)
 
-    async def _found(self, person: Person) -> _Found:
+    async def _stored(self, person: Person) -> _Stored:
         key = person_key(access.Person(person.email, person.organization))
         known = (await (await self.store()).collections.all()).values()
         mine = [
@@ -154,7 +154,7 @@ class KnowledgeData:
         uploads = await asyncio.to_thread(self.queue.uploads.all, key)
         attached = await asyncio.to_thread(self._attached, key, others)
         private = [it for it in mine if it.sharing == "private"]
-        return _Found(key, private, [it for it in mine if it not in private], uploads, attached)
+        return _Stored(key, private, [it for it in mine if it not in private], uploads, attached)
 
     def _attached(self, key: str, collections: Sequence[str]) -> list[Attachment]:
         of = self.queue.attachments.of

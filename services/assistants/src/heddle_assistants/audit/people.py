@@ -1,7 +1,7 @@
 """Persons in events: listing them, and putting a pseudonym in their place.
 
 An event of which something was erased keeps its digest, so that the chain and the events that
-somebody has noted stay as they are. `erased_digest` covers what is left of it.
+an operator has noted stay as they are. `erased_digest` covers what is left of it.
 """
 
 import json
@@ -34,7 +34,7 @@ class PeopleInEvents:
         self._keys = keys
 
     def pseudonym(self, person: Person) -> str:
-        """Return what stands for an erased person: always the same, and nobody can compute it."""
+        """Return what stands for an erased person, which only the service can compute."""
         digest = self._keys.of_object(f"person {person.organization} {person.email}")
         return f"erased-{digest[:16]}"
 

@@ -490,6 +490,13 @@ audit_keys = Table(
 )
 """The keys of the chain's digests, each encrypted as secrets in settings are."""
 
+schema_compatibility = Table(
+    "schema_compatibility",
+    metadata,
+    Column("oldest_revision", Text, primary_key=True),
+)
+"""One row: the revision of the oldest version that works with these tables."""
+
 audit_recorders = Table(
     "audit_recorders",
     metadata,

@@ -35,7 +35,7 @@ def prepare(path: Path) -> None:
 
 
 def vacuum(path: Path) -> bool:
-    """Write a file anew and empty its log. Return whether nobody was in the way."""
+    """Write a file anew and empty its log. Return whether no other connection was in the way."""
     with closing(connect(path, {"busy_timeout": 250})) as connection:
         try:
             connection.execute("VACUUM")

@@ -38,8 +38,8 @@ class DatabaseData:
             subject = await subject_of(connection, person)
             rows = {each.table.name: await each.rows(connection) for each in places_of(subject)}
         rows[_EVENTS] = await self._audit.people.rows(person)
-        for name, found in rows.items():
-            for file in json_file(name, found):
+        for name, values in rows.items():
+            for file in json_file(name, values):
                 yield file
 
     async def erase(self, erasure: Erasure) -> Sequence[pb.Place]:

@@ -58,8 +58,8 @@ class TablePlace:
         """Return them without secrets, as JSON values."""
         hidden = _SECRETS.get(self.table.name, set())
         columns = [column for column in self.table.c if column.name not in hidden]
-        found = await connection.execute(select(*columns).where(self.condition))
-        return [{name: _json(value) for name, value in row.items()} for row in found.mappings()]
+        values = await connection.execute(select(*columns).where(self.condition))
+        return [{name: _json(value) for name, value in row.items()} for row in values.mappings()]
 
 
 async def subject_of(connection: AsyncConnection, person: Person) -> Subject:
@@ -154,8 +154,8 @@ async def _findings(connection: AsyncConnection, email: str) -> AsyncGenerator[t
         or_(*(func.lower(each).contains(email, autoescape=True) for each in texts))
     )
     named = mention(email)
-    for job, number, *found in await connection.execute(query):
-        if any(map(named.search, found)):
+    for job, number, *values in await connection.execute(query):
+        if any(map(named.search, values)):
             yield job, number
 
 

@@ -39,7 +39,7 @@ async def naming(database: Database, subject: Subject) -> list[Snapshot]:
         .order_by(assistant_versions.c.assistant_id, assistant_versions.c.number)
         .limit(_PAGE)
     )
-    found: list[Snapshot] = []
+    keys: list[Snapshot] = []
     last = Snapshot(0, 0)
     while True:
         async with database.reading() as connection:
@@ -47,9 +47,9 @@ async def naming(database: Database, subject: Subject) -> list[Snapshot]:
         for row in rows:
             last = Snapshot(row.assistant_id, row.number)
             if without_person(row.document, subject.person.email, "") != row.document:
-                found.append(last)
+                keys.append(last)
         if len(rows) < _PAGE:
-            return found
+            return keys
 
 
 def without_person(document: bytes, email: str, pseudonym: str) -> bytes:

@@ -28,7 +28,7 @@ from heddle_assistants.repository.writer import (
 )
 
 _DAY = 86_400
-_KEPT = frozenset(
+_SAME_COLUMNS = frozenset(
     {
         *("id", "organization_id", "name", "owner", "published", "revision"),
         *("created_at", "updated_at", "deleted_at"),
@@ -93,14 +93,14 @@ class Deletions:
 
 
 def without_contents() -> dict[str, Any]:
-    """Return the columns of an assistant that nobody can bring back: its texts and who used it.
+    """Return the columns of an assistant that cannot be brought back: its texts and its users.
 
     The row stays, as usage and events refer to its number.
     """
     return {
         column.name: None if column.nullable else ""
         for column in assistants.c
-        if column.name not in _KEPT
+        if column.name not in _SAME_COLUMNS
     }
 
 

@@ -68,11 +68,11 @@ async def _empty(database: Database, retention: Retention) -> None:
     ids = select(assistants.c.id).where(old, is_full).limit(_BATCH)
     while True:
         async with database.reading() as connection:
-            found = [*await connection.scalars(ids)]
-        if not found:
+            numbers = [*await connection.scalars(ids)]
+        if not numbers:
             return
-        names = case(*((assistants.c.id == each, f"deleted_{each}") for each in found))
-        query = update(assistants).where(assistants.c.id.in_(found))
+        names = case(*((assistants.c.id == each, f"deleted_{each}") for each in numbers))
+        query = update(assistants).where(assistants.c.id.in_(numbers))
         async with database.writing() as connection:
             await connection.execute(query.values(**contents, name=names))
 
