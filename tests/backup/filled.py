@@ -10,9 +10,12 @@ from typing import Any
 import httpx
 from heddle_cli.__main__ import main
 from heddle_connector.generation.generated_images import GeneratedImages
-from heddle_knowledge.chunking.chunks import Chunk
-from heddle_knowledge.graph.parts import add_part
-from heddle_knowledge.graph.records import Name, Part
+from heddle_knowledge.collection_registry import new_collection
+from heddle_knowledge.collection_store import open_collection_store
+from heddle_knowledge.embedders.embedding import EmbedderInfo
+from heddle_knowledge.engines.address import open_engine
+from heddle_knowledge.graph.opening import open_graphs
+from heddle_knowledge.graph.records import DrawnPart, Name, NamedPassage, Part
 from heddle_runtime.identity import Identity
 from heddle_runtime.local_secret import LocalSecret
 from integration.browser import browser
@@ -22,7 +25,6 @@ from knowledge.store.making import pdf
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 BYPASS = {"connector": "bypass", "model": "simple-bypass"}
 PAGE = b"<h1>Looms</h1><p>A shed is a gap. \xc3\x89l teje.</p>"
-_PASSAGE = Chunk("Ada met Charles.", ("Looms",), 1, 0, "", 0, 16)
 
 
 def environment(folder: Path, *, database: str = "", store: str = "") -> dict[str, str]:
@@ -58,16 +60,30 @@ def fill(folder: Path) -> None:
     notes.parent.mkdir(parents=True)
     notes.write_text("# Weft\n")
     notes.chmod(0o640)
-    [collection] = [path.stem for path in (folder / "knowledge/pages").glob("*.pages")]
-    graph = folder / "knowledge/graphs" / f"{collection}.sqlite"
-    names = [[Name("ada", "Ada"), Name("charles", "Charles")]]
-    add_part(graph, Part("looms.pdf", "1" * 64), [_PASSAGE], names)
-    add_part(graph, Part("telares.pdf", "2" * 64), [], [])
-    add_part(graph, Part("silent.pdf", "3" * 64), [], [[]])
+    asyncio.run(_draw(folder / "knowledge"))
+
+
+async def _draw(folder: Path) -> None:
+    """Add a collection with a graph, of an English document, a silent one, and another."""
+    info = EmbedderInfo("all-MiniLM-L6-v2", 384, "1", 256)
+    passage = NamedPassage(0, "Ada met Charles.", 1, "Looms", [Name("ada", "Ada")])
+    drawn = [
+        DrawnPart(Part("looms.pdf", "1" * 64), english=True, passages=[passage]),
+        DrawnPart(Part("silent.pdf", "3" * 64), english=True, passages=[]),
+        DrawnPart(Part("telares.pdf", "2" * 64), english=False, passages=[]),
+    ]
+    async with open_engine(str(folder), {}) as engine, open_collection_store(engine) as store:
+        collection = new_collection("people", "embedded", info, title="", settings={}, graph=True)
+        await store.add(collection)
+        async with open_graphs(str(folder), None, engine) as graphs:
+            graph = graphs.of(collection)
+            assert graph is not None
+            for each in drawn:
+                await graph.parts.add(each)
 
 
 async def _use(folder: Path) -> None:
-    async with whole(folder, "local") as heddle, browser(heddle.url) as client:
+    async with whole(folder, "local") as heddle, browser(heddle.url, timeout=120) as client:
         for number in range(3):
             await add_assistant(client, f"weaver-{number}")
         model = {"model": "weaver-1", "messages": [{"role": "user", "content": "why?"}]}

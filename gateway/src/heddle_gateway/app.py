@@ -38,6 +38,7 @@ from heddle_gateway.admin import (
     mcp_servers,
     migration,
     organizations,
+    people,
     prices,
     questions,
     quotas,
@@ -127,7 +128,7 @@ _EXPOSED_HEADERS = (
 _MODULES = (
     *(completions, images, served_images, models),
     *(assistants, versions, sharing, questions, trials, rubrics, usage, daily_usage, audit),
-    *(organizations, users, keys, prices, quotas, mcp_servers, migration, following),
+    *(organizations, users, people, keys, prices, quotas, mcp_servers, migration, following),
     *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     vector_store_documents,

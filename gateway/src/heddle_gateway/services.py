@@ -34,6 +34,7 @@ from heddle.migration.v1 import (
     record_pb2_grpc,
 )
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.person.v1 import person_pb2, person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
@@ -64,9 +65,9 @@ _SECRETS_DIFFER = (
 _UNREACHED = "Check that it runs, and that either all services or none have HEDDLE_TLS_CA."
 _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "orchestrator": (orchestrator_pb2,),
-    "tools": (tool_pb2,),
-    "knowledge": (knowledge_pb2, files_pb2),
-    "connector": (connector_pb2,),
+    "tools": (tool_pb2, person_pb2),
+    "knowledge": (knowledge_pb2, files_pb2, person_pb2),
+    "connector": (connector_pb2, person_pb2),
     "assistants": (
         assistant_pb2,
         following_pb2,
@@ -78,6 +79,7 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
         rubric_pb2,
         usage_pb2,
         audit_pb2,
+        person_pb2,
     ),
     "migration": (record_pb2, migration_pb2),
 }
@@ -127,6 +129,13 @@ class ServiceClients:
         self.rubrics = rubric_pb2_grpc.RubricServiceStub(assistants)
         self.usage = usage_pb2_grpc.UsageServiceStub(assistants)
         self.audit = audit_pb2_grpc.AuditServiceStub(assistants)
+        self.persons = {
+            "knowledge": person_pb2_grpc.PersonServiceStub(knowledge),
+            "connector": person_pb2_grpc.PersonServiceStub(connector),
+            "tools": person_pb2_grpc.PersonServiceStub(tools),
+            "assistants": person_pb2_grpc.PersonServiceStub(assistants),
+        }
+        """By service name, what it stores of people, in the order in which that is erased."""
         self.health = {
             name: health_pb2_grpc.HealthServiceStub(each)
             for name, each in zip(SERVICES, channels, strict=True)

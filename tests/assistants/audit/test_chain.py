@@ -230,6 +230,7 @@ async def test_a_database_of_the_first_release_gets_the_log(empty_database_url: 
         *("assistant_versions", "daily_usage", "assistant_users", "saved_questions"),
         *("job_findings", "jobs", "followed_rows", "following", "knowledge_stores"),
         *("audit_events", "audit_chain", "audit_keys", "audit_recorders"),
+        "schema_compatibility",
     )
     async with open_database(empty_database_url) as database:
         await upgrade(database)

@@ -1,5 +1,6 @@
 """How the tables come to be: from nothing, by several at once, and never over another's."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from heddle_assistants.database import upgrading
 from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.failures import UnusableDatabaseError
 from heddle_assistants.database.schema import metadata
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.upgrading import current_revision, downgrade, upgrade
 from runtime.examples import mostly_on
 from sqlalchemy import Connection, inspect, text
 
@@ -21,8 +22,8 @@ LATER = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0012"
-down_revision = "0011"
+revision = "0013"
+down_revision = "0012"
 
 
 def upgrade():
@@ -58,7 +59,7 @@ async def test_processes_that_start_at_once_upgrade_once(empty_database_url: str
     await outputs([await ready("upgrade_once.py", empty_database_url) for _ in range(2)])
     async with open_database(empty_database_url) as database, database.reading() as connection:
         revisions = await connection.execute(text("SELECT version_num FROM alembic_version"))
-        assert revisions.scalars().all() == ["0011"]
+        assert revisions.scalars().all() == ["0012"]
 
 
 async def test_a_later_revision_changes_the_tables_of_an_earlier_release(
@@ -66,18 +67,19 @@ async def test_a_later_revision_changes_the_tables_of_an_earlier_release(
 ) -> None:
     await add_organization(database)
     revisions = Path(shutil.copytree(upgrading.__dict__["_REVISIONS"], tmp_path / "revisions"))
-    (revisions / "versions" / "r0012_later.py").write_text(LATER)
+    (revisions / "versions" / "r0013_later.py").write_text(LATER)
     monkeypatch.setattr(upgrading, "_REVISIONS", revisions)
     await upgrade(database)
     async with database.reading() as connection:
         query = text("SELECT slug, colour FROM organizations")
         assert (await connection.execute(query)).one() == ("uni", "red")
-        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == "0012"
+        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == "0013"
 
 
 async def test_a_database_of_a_newer_heddle_is_refused(database: Database) -> None:
     async with database.writing() as connection:
         await connection.execute(text("UPDATE alembic_version SET version_num = '9000'"))
+        await connection.execute(text("UPDATE schema_compatibility SET oldest_revision = '9000'"))
     with pytest.raises(UnusableDatabaseError, match="newer Heddle: it is at revision '9000'"):
         await upgrade(database)
 
@@ -88,3 +90,43 @@ async def test_tables_of_another_program_are_left_alone(empty_database_url: str)
             await connection.execute(text("CREATE TABLE users (secret TEXT)"))
         with pytest.raises(UnusableDatabaseError, match="table 'users' that Heddle did not make"):
             await upgrade(database)
+
+
+async def test_a_newer_database_that_works_with_this_version_is_served(database: Database) -> None:
+    async with database.writing() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9000'"))
+        await connection.execute(text("UPDATE schema_compatibility SET oldest_revision = '0012'"))
+    await upgrade(database)
+    assert await current_revision(database) == "9000"
+
+
+async def test_a_revision_is_taken_back_and_comes_again(database: Database) -> None:
+    await add_organization(database)
+    await downgrade(database, "0011")
+    assert await current_revision(database) == "0011"
+    await upgrade(database)
+    async with database.reading() as connection:
+        assert await connection.scalar(text("SELECT slug FROM organizations")) == "uni"
+        oldest = await connection.scalar(text("SELECT oldest_revision FROM schema_compatibility"))
+    assert oldest == "0011"
+
+
+async def test_a_revision_that_would_lose_data_is_not_taken_back(database: Database) -> None:
+    message = "Revision '0011' .*restore the backup from before the upgrade"
+    with pytest.raises(UnusableDatabaseError, match=message):
+        await downgrade(database, "0010")
+    assert await current_revision(database) == "0012"
+    with pytest.raises(UnusableDatabaseError, match="no earlier revision '0013'"):
+        await downgrade(database, "0013")
+
+
+def test_a_revision_says_which_version_works_with_it_and_only_adds() -> None:
+    folder = Path(upgrading.__dict__["_REVISIONS"]) / "versions"
+    for path in sorted(folder.glob("r*.py")):
+        upgrading_part = path.read_text().partition("def downgrade")[0]
+        operations = set(re.findall(r"op\.(\w+)", upgrading_part))
+        adds_only = operations <= {"add_column", "create_index", "create_table"}
+        number = path.name[1:5]
+        if number > "0011":
+            assert "oldest_compatible" in upgrading_part, path.name
+            assert adds_only or f'oldest_compatible = "{number}"' in upgrading_part, path.name

@@ -326,6 +326,10 @@ async def test_old_versions_are_deleted_and_the_newest_stays(
         await connection.execute(old.values(deleted_at=1))
     await expire(database, Retention(3, 9, 9))
     assert await count(database) == 1
+    async with database.reading() as connection:
+        query = select(assistants).where(assistants.c.id == int(assistant.id))
+        row = (await connection.execute(query)).mappings().one()
+    assert (row["name"], row["metadata"]) == (f"deleted_{assistant.id}", None)
 
 
 def test_pieces_are_both_texts() -> None:

@@ -39,7 +39,9 @@ CALLERS: dict[Role, Identity | None] = {
 }
 """Who calls. `member` is `other user` with things that the owner shares with the organisation."""
 ADDRESSES = {
-    **dict.fromkeys(("account", "assistant", "audit", "rubric", "usage"), "heddle_assistants"),
+    **dict.fromkeys(
+        ("account", "assistant", "audit", "person", "rubric", "usage"), "heddle_assistants"
+    ),
     "connector": "heddle_connector",
     "health": "heddle_orchestrator",
     "knowledge": "heddle_knowledge",

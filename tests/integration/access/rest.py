@@ -320,6 +320,11 @@ ROUTES: dict[str, Route] = {
     "GET /organizations/{slug}/users/{email}": Route(NOT_FOUND, _user()),
     "PUT /organizations/{slug}/users/{email}": Route(NOT_FOUND, _user(role="admin")),
     "DELETE /organizations/{slug}/users/{email}": Route(NOT_FOUND, _user()),
+    "GET /organizations/{slug}/people/{email}": Route(NOT_FOUND, _user()),
+    "GET /organizations/{slug}/people/{email}/export": Route(NOT_FOUND, _user()),
+    "POST /organizations/{slug}/people/{email}/erasure": Route(
+        NOT_FOUND, _user(shared_things="delete")
+    ),
     "GET /organizations/{slug}/prices": Route(NOT_FOUND, lambda _: {"path": {"slug": "uni"}}),
     "PUT /organizations/{slug}/prices": Route(
         NOT_FOUND, lambda _: {"path": {"slug": "uni"}, "json": {"prices": {}}}

@@ -12,6 +12,7 @@ from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle.migration.v1 import record_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
+from heddle.person.v1 import person_pb2
 from heddle.rubric.v1 import rubric_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle.usage.v1 import usage_pb2
@@ -170,6 +171,11 @@ RPCS: dict[str, Rpc] = {
     "Account.GetUser": Rpc(NOT_FOUND, _user),
     "Account.ListUsers": Rpc(NOT_FOUND, lambda _: {"organization": "uni"}),
     "Account.DeleteUser": Rpc(NOT_FOUND, _user),
+    "Person.ListPersonalData": Rpc(NOT_FOUND, _user),
+    "Person.ExportPersonalData": Rpc(NOT_FOUND, _user),
+    "Person.ErasePersonalData": Rpc(
+        NOT_FOUND, lambda it: {**_user(it), "shared_things": person_pb2.SHARED_THINGS_DELETE}
+    ),
     "Account.SignIn": Rpc(REFUSED, lambda _: {"email": OWNER.subject, "password": "x"}),
     "Account.SignInWithProvider": Rpc(
         REFUSED, lambda _: {"email": OWNER.subject, "provider": "sso"}

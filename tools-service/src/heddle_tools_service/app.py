@@ -8,12 +8,14 @@ from typing import Any
 import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from heddle.person.v1 import person_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import NotSetUpError
 from heddle_runtime.guarded_http import new_client
 from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
+from heddle_runtime.people import PersonServicer
 from heddle_runtime.private_files import make_private
 from heddle_runtime.readiness import folder_check
 from heddle_runtime.server import Binding, bind
@@ -48,6 +50,7 @@ from heddle_tools_service.providers.mcp.servers import AssistantServers
 from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
+from heddle_tools_service.providers.people import WorkspaceData
 from heddle_tools_service.providers.rubric_client import RUBRICS, RubricClient
 from heddle_tools_service.providers.rubrics import AssistantRubrics
 from heddle_tools_service.providers.web_search.searches import AssistantWeb, operators_sites
@@ -200,6 +203,10 @@ async def app(
                     "plugins": tools_check(registry),
                     "workspaces": folder_check(settings.workspace_dir),
                 },
+            ),
+            bind(
+                person_pb2_grpc.add_PersonServiceServicer_to_server,
+                PersonServicer(WorkspaceData(settings.workspace_dir)),
             ),
         ]
 

@@ -16,11 +16,13 @@ from heddle.assistant.v1 import (
 )
 from heddle.audit.v1 import audit_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
+from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2_grpc
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
+from heddle_runtime.people import PersonServicer
 from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import Field
@@ -46,6 +48,7 @@ from heddle_assistants.following.servicer import FollowingServicer
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.jobs.servicer import JobServicer
 from heddle_assistants.jobs.store import Jobs
+from heddle_assistants.people.data import DatabaseData
 from heddle_assistants.periodic import DAY, HOUR, repeating
 from heddle_assistants.questions.servicer import QuestionServicer
 from heddle_assistants.questions.store import QuestionStore
@@ -249,6 +252,10 @@ async def app(
             bind(
                 audit_pb2_grpc.add_AuditServiceServicer_to_server,
                 AuditServicer(database, audit, keys),
+            ),
+            bind(
+                person_pb2_grpc.add_PersonServiceServicer_to_server,
+                PersonServicer(DatabaseData(database, audit)),
             ),
             accounts,
         ]

@@ -18,6 +18,7 @@ from heddle_cli.commands import (
     migrate,
     models,
     organizations,
+    people,
     search,
     token,
     tools,
@@ -50,6 +51,7 @@ app.add_typer(tools.app, name="tools")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(organizations.app, name="organizations")
 app.add_typer(users.app, name="users")
+app.add_typer(people.app, name="people")
 app.add_typer(keys.app, name="keys")
 app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(audit.app, name="audit")

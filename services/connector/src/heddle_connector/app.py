@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
+from heddle.person.v1 import person_pb2_grpc
 from heddle_runtime import addresses
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress, EgressSettings
@@ -15,6 +16,7 @@ from heddle_runtime.organization_settings import (
     OrganizationSettings,
     account_stub,
 )
+from heddle_runtime.people import PersonServicer
 from heddle_runtime.private_files import make_private
 from heddle_runtime.readiness import Check, folder_check, plugins_check
 from heddle_runtime.server import Binding, bind
@@ -24,6 +26,7 @@ from pydantic_settings import SettingsConfigDict
 
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.generation.model_text import ToolCallParser, ToolCallParsers
+from heddle_connector.generation.people import ImageData
 from heddle_connector.generation.prompted_tools import PromptedTools, PromptFormatName
 from heddle_connector.generation.shared_images import SharedImages
 from heddle_connector.http import http_client
@@ -147,7 +150,13 @@ async def app(
             "plugins": plugins_check(registry.plugins.problems),
             "providers": ProviderCheck(registry.connectors, tenants),
         }
-        yield [bind(pb_grpc.add_ConnectorServiceServicer_to_server, servicer, checks)]
+        yield [
+            bind(pb_grpc.add_ConnectorServiceServicer_to_server, servicer, checks),
+            bind(
+                person_pb2_grpc.add_PersonServiceServicer_to_server,
+                PersonServicer(ImageData(images)),
+            ),
+        ]
 
 
 def _images(settings: ConnectorSettings) -> tuple[GeneratedImages, Check]:

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
+from heddle.person.v1 import person_pb2_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.grants import GrantVerifier
@@ -15,6 +16,7 @@ from heddle_runtime.organization_settings import (
     OrganizationSettings,
     account_stub,
 )
+from heddle_runtime.people import PersonServicer
 from heddle_runtime.private_files import private_folder
 from heddle_runtime.readiness import folder_check
 from heddle_runtime.server import Binding, bind
@@ -27,6 +29,7 @@ from heddle_knowledge.lamb.knowledge_stores import TOKEN_SETTING, KnowledgeStore
 from heddle_knowledge.lamb.registry import RegisteredCollections, SharesOfLamb
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
 from heddle_knowledge.lazy_store import LazyStore
+from heddle_knowledge.people import KnowledgeData
 from heddle_knowledge.provider_factory import (
     get_embeddings,
     get_reranker,
@@ -153,6 +156,10 @@ async def app(
                 files_pb2_grpc.add_FileServiceServicer_to_server,
                 TranslatedFailures(FileServicer(store.get, queue, audit, backends.grants, shares)),
                 {"objects": object_store_check(objects)} if objects else None,
+            ),
+            bind(
+                person_pb2_grpc.add_PersonServiceServicer_to_server,
+                PersonServicer(KnowledgeData(store.get, queue, audit, settings.data_dir)),
             ),
         ]
 

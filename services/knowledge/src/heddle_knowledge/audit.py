@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY AUTOINCREMENT, eve
 """
 _BATCH = 500
 _PAUSE_SECONDS = 1.0
+_LOOK_SECONDS = 0.05
 
 
 def audit_stub(assistants: Channel | None) -> "AuditServiceAsyncStub | None":
@@ -98,6 +99,16 @@ class AuditOutbox:
         )
         await asyncio.to_thread(self._store, event.SerializeToString())
         self._added.set()
+
+    async def sent(self) -> None:
+        """Wait until the assistants service has recorded all events, and leave none in the file."""
+        if self._stub is None:
+            return
+        while (await asyncio.to_thread(self._stored))[1]:
+            self._added.set()
+            await asyncio.sleep(_LOOK_SECONDS)
+        if self._path.exists():
+            await asyncio.to_thread(sqlite_files.vacuum, self._path)
 
     async def _run(self, credentials: ServiceCredentials) -> None:
         while True:

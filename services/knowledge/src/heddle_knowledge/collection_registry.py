@@ -121,6 +121,10 @@ class CollectionRegistry:
         async with self._engine.locks.committing(TABLE):
             await self._table.delete(Compare("id", "=", collection.id))
 
+    async def purge(self) -> None:
+        """Leave nothing of removed collections, and of former records, in its files."""
+        await self._table.purge()
+
 
 def new_collection(
     name: str,

@@ -12,6 +12,7 @@ from heddle_runtime.stored_files import StoredFiles
 
 _WAIT_SECONDS = 30.0
 _RETRY_SECONDS = 0.01
+_HEADER = b"SQLite format 3\0"
 
 
 def rows(path: Path, query: str, *parameters: str | int | None) -> list[tuple[Any, ...]]:
@@ -87,6 +88,27 @@ def _prepare(database: sqlite3.Connection, schema: str) -> None:
             time.sleep(_RETRY_SECONDS)
         else:
             return
+
+
+def vacuum(path: Path) -> None:
+    """Write a file anew without what was deleted, and empty its log.
+
+    Raises:
+        sqlite3.Error: The file cannot be written, or is used all the time.
+    """
+    with closing(_connect(path, "rw")) as database:
+        indexes = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5%'"
+        for (name,) in database.execute(indexes).fetchall():
+            # Words of deleted rows stay in an index until its parts are merged.
+            database.execute(f"INSERT INTO {name} ({name}) VALUES ('optimize')")  # noqa: S608 - a name of the schema
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def is_database(path: Path) -> bool:
+    """Return whether a file is one of SQLite."""
+    with path.open("rb") as file:
+        return file.read(len(_HEADER)) == _HEADER
 
 
 def remove(path: Path) -> None:

@@ -34,7 +34,8 @@ from heddle_tools_service.workspace.paths import components, folder_components
 from heddle_tools_service.workspace.state import State
 
 log = structlog.get_logger(__name__)
-_STATE = ".state"
+STATE = ".state"
+"""The folder of the service's own data of all workspaces."""
 _NOBODY = "~"
 _SHARED = "~shared"
 _PLAIN = frozenset(f"{string.ascii_lowercase}{string.digits}@_-.")
@@ -107,7 +108,7 @@ class CallersWorkspace:
         """Do work in a thread. A patch whose caller was cancelled is not written."""
         cancelled = threading.Event()
         names = self._names()
-        engine = Workspace(Jail(self.root, names), State(self.root.joinpath(_STATE, *names)))
+        engine = Workspace(Jail(self.root, names), State(self.root.joinpath(STATE, *names)))
         try:
             result = await self.threads.run(
                 # One of some queues, so that most people do not wait for others.

@@ -20,7 +20,10 @@ from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
 from heddle_assistants.database.schema import audit_chain, audit_events, audit_keys
 
 log = structlog.get_logger(__name__)
-_CHAINED = [column.name for column in audit_events.c if column.name != "digest"]
+CHAIN = 1
+"""The id of the record of both ends."""
+_DIGESTS = {"digest", "erased_digest"}
+_CHAINED = [column.name for column in audit_events.c if column.name not in _DIGESTS]
 _ENDS = [column.name for column in audit_chain.c if column.name != "digest"]
 _MISSING = (
     "The key of the audit log is encrypted with a key that is not in "
@@ -43,6 +46,11 @@ class ChainKeys:
     def of_event(self, values: Values) -> str:
         """Return the digest of an event, of all its columns."""
         return self._digest(values["key_id"], "event", [values[name] for name in _CHAINED])
+
+    def of_erased_event(self, values: Values) -> str:
+        """Return the digest of what is left of an event, with the digest that it had."""
+        content = [values[name] for name in (*_CHAINED, "digest")]
+        return self._digest(values["key_id"], "erased", content)
 
     def of_ends(self, values: Values) -> str:
         """Return the digest of the record of both ends of the chain."""
@@ -101,6 +109,13 @@ async def open_keys(connection: AsyncConnection, encryption: Keys, *, refuse: bo
         await connection.execute(insert(audit_keys).values(**values))
         keys[identifier] = key
     return ChainKeys(keys, list(keys)[-1])
+
+
+async def locked_ends(connection: AsyncConnection) -> dict[str, Any]:
+    """Return the record of both ends, locked until the transaction ends."""
+    # SQLite has no words for it and needs none: a writer is alone.
+    query = select(audit_chain).where(audit_chain.c.id == CHAIN).with_for_update()
+    return dict((await connection.execute(query)).mappings().one())
 
 
 def _place(identifier: str) -> tuple[str, str, str]:

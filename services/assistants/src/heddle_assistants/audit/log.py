@@ -15,14 +15,14 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.encryption import Keys
-from heddle_assistants.audit.chain import ChainKeys, open_keys
+from heddle_assistants.audit.chain import CHAIN, ChainKeys, locked_ends, open_keys
 from heddle_assistants.audit.entries import Entry, entry_of
+from heddle_assistants.audit.people import PeopleInEvents
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import audit_chain, audit_events, audit_keys
 
 log = structlog.get_logger(__name__)
-_CHAIN = 1
 _MAX_REFUSALS = 60
 """Refused attempts that are recorded in a minute: every caller can attempt anything. Failures to
 sign in are counted apart."""
@@ -52,6 +52,7 @@ class AuditLog:
     def __init__(self, database: Database, keys: ChainKeys) -> None:
         self._database = database
         self._keys = keys
+        self.people = PeopleInEvents(database, keys)
         self._refusals = _Rate(_MAX_REFUSALS)
         self._failures = _Rate(_MAX_REFUSALS)
 
@@ -108,7 +109,7 @@ class AuditLog:
         """Delete the events that are older than `days`, and add an event about that."""
         oldest = int(time.time()) - days * 86_400
         async with self._database.writing() as connection:
-            ends = await _locked_ends(connection)
+            ends = await locked_ends(connection)
             query = select(func.min(audit_events.c.number))
             first = await connection.scalar(query.where(audit_events.c.recorded_at >= oldest))
             last = ends["last_number"] if first is None else first - 1
@@ -139,7 +140,7 @@ async def open_audit_log(database: Database, encryption: Keys, *, refuse: bool =
     """
     async with database.writing() as connection:
         is_new = await _add_ends(connection)
-        await _locked_ends(connection)
+        await locked_ends(connection)
         had_keys = await connection.scalar(select(func.count()).select_from(audit_keys))
         keys = await open_keys(connection, encryption, refuse=refuse)
         if is_new:
@@ -153,7 +154,7 @@ async def append(
     """Add events at the end of the chain, and return them. They must end the transaction."""
     if not entries:
         return []
-    ends = await _locked_ends(connection)
+    ends = await locked_ends(connection)
     number, digest = ends["last_number"], ends["last_digest"]
     events = []
     for entry in entries:
@@ -174,7 +175,7 @@ def report(events: Sequence[Entry]) -> None:
 
 async def _add_ends(connection: AsyncConnection) -> bool:
     """Add the record of the chain's ends, and return whether there was none."""
-    values = {"id": _CHAIN, "expired_number": 0, "last_number": 0}
+    values = {"id": CHAIN, "expired_number": 0, "last_number": 0}
     query = insertion(connection, audit_chain).values(**values).on_conflict_do_nothing()
     return bool((await connection.execute(query)).rowcount)
 
@@ -184,7 +185,7 @@ async def _begin(connection: AsyncConnection, keys: ChainKeys, *, repaired: bool
     columns = (audit_events.c.number, audit_events.c.digest)
     rows = select(*columns).order_by(audit_events.c.number.desc()).limit(1)
     last = (await connection.execute(rows)).one_or_none()
-    ends = await _locked_ends(connection)
+    ends = await locked_ends(connection)
     if last is not None:
         ends |= {"last_number": last.number, "last_digest": last.digest}
     await _write_ends(connection, keys, ends)
@@ -193,14 +194,7 @@ async def _begin(connection: AsyncConnection, keys: ChainKeys, *, repaired: bool
         report(await append(connection, keys, [entry_of(change, keys)]))
 
 
-async def _locked_ends(connection: AsyncConnection) -> dict[str, Any]:
-    """Return the record of both ends, locked until the transaction ends."""
-    # SQLite has no words for it and needs none: a writer is alone.
-    query = select(audit_chain).where(audit_chain.c.id == _CHAIN).with_for_update()
-    return dict((await connection.execute(query)).mappings().one())
-
-
 async def _write_ends(connection: AsyncConnection, keys: ChainKeys, ends: dict[str, Any]) -> None:
     values = ends | {"key_id": keys.current}
     values["digest"] = keys.of_ends(values)
-    await connection.execute(update(audit_chain).where(audit_chain.c.id == _CHAIN).values(**values))
+    await connection.execute(update(audit_chain).where(audit_chain.c.id == CHAIN).values(**values))

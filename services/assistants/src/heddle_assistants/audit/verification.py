@@ -69,7 +69,10 @@ class Part:
     def _problem(self, event: RowMapping) -> str:
         if not self.keys.knows(event["key_id"]):
             return "not verifiable: its key is encrypted with another secret, or was removed"
-        matches = hmac.compare_digest(self.keys.of_event(event), event["digest"])
+        if event["erased_digest"]:
+            matches = hmac.compare_digest(self.keys.of_erased_event(event), event["erased_digest"])
+        else:
+            matches = hmac.compare_digest(self.keys.of_event(event), event["digest"])
         return "" if matches else "changed or inserted"
 
     def _of_known(self, known: pb.KnownEvent) -> Iterator[pb.ChainFault]:

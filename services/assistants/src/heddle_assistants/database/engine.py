@@ -43,6 +43,13 @@ class Database(Protocol):
             HeddleError: It cannot. The diagnosis names the cause and the remedy.
         """
 
+    async def forget_deleted(self) -> None:
+        """Leave nothing of what was deleted in the files, where the database is a file.
+
+        Raises:
+            UnavailableError: Others use the database all the time. Nothing is lost.
+        """
+
     def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:
         """Return a function that reads one row at the driver's own price.
 

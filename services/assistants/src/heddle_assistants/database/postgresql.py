@@ -78,6 +78,9 @@ class PostgresDatabase:
             except DBAPIError as error:
                 raise storage_error(f"The database {self.name} cannot be written.") from error
 
+    async def forget_deleted(self) -> None:
+        """Do nothing: the server removes old rows itself."""
+
     def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:
         """Return a function that reads one row."""
         compiled = row_query(query, self._engine.dialect)

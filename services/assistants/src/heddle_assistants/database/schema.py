@@ -458,13 +458,15 @@ audit_events = Table(
     _text("key_id"),
     _text("previous_digest"),
     _text("digest"),
+    _text("erased_digest"),
     # Each ends in the number, by which lists are paged.
     Index(None, "organization", "number"),
     Index(None, "subject", "number"),
     Index(None, "object_id", "number"),
     Index(None, "recorded_at", "number"),
 )
-"""The audit log. Rows are never changed; `digest` chains each to the row before."""
+"""The audit log. `digest` chains each row to the row before. Rows are changed only to erase a
+person: `erased_digest` is the digest of what is left."""
 
 audit_chain = Table(
     "audit_chain",
@@ -487,6 +489,13 @@ audit_keys = Table(
     _at("created_at"),
 )
 """The keys of the chain's digests, each encrypted as secrets in settings are."""
+
+schema_compatibility = Table(
+    "schema_compatibility",
+    metadata,
+    Column("oldest_revision", Text, primary_key=True),
+)
+"""One row: the revision of the oldest version that works with these tables."""
 
 audit_recorders = Table(
     "audit_recorders",

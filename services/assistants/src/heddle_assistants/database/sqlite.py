@@ -18,9 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from heddle_assistants.database.failures import busy, passes, translated_errors
 from heddle_assistants.database.rows import ReadRow, Row, row_query
 from heddle_assistants.database.semaphore import FairSemaphore
-from heddle_assistants.database.sqlite_file import connect, prepare
+from heddle_assistants.database.sqlite_file import connect, prepare, vacuum
 
 _READERS = 16
+_VACUUM_SECONDS = 30.0  # for readers and other processes that are in the way
 # Writes the first page of the file, also if the number is the same.
 _PROBE = "PRAGMA user_version = 1"
 _LONGEST_PAUSE = 0.005  # seconds between two tries at a lock that another process holds
@@ -85,6 +86,16 @@ class SqliteDatabase:
         await asyncio.to_thread(check_space, Path(self.name).parent)
         async with self.writing() as connection:
             await connection.exec_driver_sql(_PROBE)
+
+    async def forget_deleted(self) -> None:
+        """Write the file anew without what was deleted, and empty its log."""
+        with translated_errors(self.name):
+            async with self._writing:
+                until = time.monotonic() + _VACUUM_SECONDS
+                while not await asyncio.to_thread(vacuum, Path(self.name)):
+                    if time.monotonic() > until:
+                        raise busy()
+                    await asyncio.sleep(_LONGEST_PAUSE)
 
     def row_reader(self, query: Select[*tuple[Any, ...]]) -> ReadRow:
         """Return a function that reads one row."""

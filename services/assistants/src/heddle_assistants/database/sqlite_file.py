@@ -34,6 +34,19 @@ def prepare(path: Path) -> None:
             make_private(path.with_name(path.name + ending))
 
 
+def vacuum(path: Path) -> bool:
+    """Write a file anew and empty its log. Return whether no other connection was in the way."""
+    with closing(connect(path, {"busy_timeout": 250})) as connection:
+        try:
+            connection.execute("VACUUM")
+            was_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError as error:
+            if not passes(error):
+                raise
+            return False
+    return not was_busy
+
+
 def _set_wal(connection: sqlite3.Connection) -> None:
     # SQLite does not always wait by itself when another process does the same.
     until = time.monotonic() + _PATIENCE

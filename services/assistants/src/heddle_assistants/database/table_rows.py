@@ -24,10 +24,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.database.columns import Untyped
 from heddle_assistants.database.identities import continue_after
-from heddle_assistants.database.schema import metadata
+from heddle_assistants.database.schema import metadata, schema_compatibility
 
-TABLES = tuple(metadata.sorted_tables)
-"""A table comes after those that it refers to."""
+TABLES = tuple(table for table in metadata.sorted_tables if table is not schema_compatibility)
+"""All but the one that describes them. A table comes after those that it refers to."""
 Row = Mapping[str, Any]
 _PART = 500
 _LAST_OF_POSTGRESQL = "SELECT pg_sequence_last_value(pg_get_serial_sequence(:name, 'id')::regclass)"

@@ -1,4 +1,4 @@
-"""Bringing the tables to this version, before the service serves."""
+"""Bringing the tables to this version, before the service serves, and back to an earlier one."""
 
 import asyncio
 import time
@@ -9,13 +9,13 @@ import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 from heddle_runtime.errors import UnavailableError
-from sqlalchemy import Connection, func, inspect, select, text
+from sqlalchemy import Connection, delete, func, insert, inspect, select, text
 
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.failures import UnusableDatabaseError
-from heddle_assistants.database.schema import metadata
+from heddle_assistants.database.schema import metadata, schema_compatibility
 
 log = structlog.get_logger(__name__)
 _REVISIONS = Path(__file__).with_name("revisions")
@@ -45,16 +45,29 @@ async def upgrade(database: Database) -> None:
             return
 
 
-def _upgrade(connection: Connection, name: str) -> None:
+async def current_revision(database: Database) -> str:
+    """Return the revision of the tables; empty if there are none."""
+    async with database.reading() as connection:
+        return await connection.run_sync(
+            lambda it: ", ".join(MigrationContext.configure(it).get_current_heads())
+        )
+
+
+def _locked(connection: Connection) -> tuple[Config, ScriptDirectory]:
+    """Exclude other processes until the transaction ends, and return the revisions."""
     # On SQLite the transaction itself is the lock.
     if connection.dialect.name == "postgresql":
         for setting in ("statement_timeout", "lock_timeout"):
             connection.execute(text(f"SET LOCAL {setting} = 0"))
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
     config = _config(connection=connection)
-    known = ScriptDirectory.from_config(config)
+    return config, ScriptDirectory.from_config(config)
+
+
+def _upgrade(connection: Connection, name: str) -> None:
+    config, known = _locked(connection)
     heads = MigrationContext.configure(connection).get_current_heads()
-    if set(heads) == set(known.get_heads()):
+    if set(heads) == set(known.get_heads()) or _serves_newer(connection, known, heads):
         return
     _refuse_strangers(connection, known, heads, name)
     if heads:
@@ -62,6 +75,65 @@ def _upgrade(connection: Connection, name: str) -> None:
     else:
         metadata.create_all(connection)
         command.stamp(config, "head")
+    _note_compatibility(connection, known)
+
+
+async def downgrade(database: Database, revision: str) -> None:
+    """Take revisions back until the tables are those of an earlier version.
+
+    Raises:
+        UnusableDatabaseError: That would lose data, or there is no such revision. Nothing changed.
+    """
+    async with database.writing() as connection:
+        await connection.run_sync(_downgrade, database.name, revision)
+
+
+def _downgrade(connection: Connection, name: str, revision: str) -> None:
+    config, known = _locked(connection)
+    heads = MigrationContext.configure(connection).get_current_heads()
+    earlier = [each.revision for each in known.iterate_revisions(heads, "base")]
+    if revision not in earlier:
+        raise UnusableDatabaseError(
+            f"The database {name} is at revision {', '.join(heads)!r}. It has no earlier revision "
+            f"{revision!r}."
+        )
+    for each in known.iterate_revisions(heads, revision):
+        try:
+            _take_back(config, each)
+        except UnusableDatabaseError as error:
+            raise UnusableDatabaseError(
+                f"Revision {each.revision!r} of the database {name} cannot be taken back: {error}. "
+                "Nothing was changed. To return to the earlier version, restore the backup from "
+                "before the upgrade."
+            ) from error
+    if inspect(connection).has_table(schema_compatibility.name):
+        _note_compatibility(connection, known)
+
+
+def _take_back(config: Config, revision: Script) -> None:
+    if not hasattr(revision.module, "downgrade"):
+        raise UnusableDatabaseError("that would delete what has been stored since")
+    command.downgrade(config, str(revision.down_revision))
+
+
+def _note_compatibility(connection: Connection, known: ScriptDirectory) -> None:
+    """Store which earlier version works with the tables."""
+    (current,) = MigrationContext.configure(connection).get_current_heads()
+    oldest = getattr(known.get_revision(current).module, "oldest_compatible", current)
+    connection.execute(delete(schema_compatibility))
+    connection.execute(insert(schema_compatibility).values(oldest_revision=oldest))
+
+
+def _serves_newer(connection: Connection, known: ScriptDirectory, heads: Sequence[str]) -> bool:
+    """Return whether the tables are of a newer version that says that this one works with them."""
+    revisions = {each.revision for each in known.walk_revisions()}
+    if not set(heads) - revisions or not inspect(connection).has_table(schema_compatibility.name):
+        return False
+    oldest = connection.scalar(select(schema_compatibility.c.oldest_revision))
+    if oldest not in revisions:
+        return False
+    log.warning("the database is of a newer version, and works with this one", revision=heads[0])
+    return True
 
 
 def newest_revision() -> str:
@@ -82,7 +154,9 @@ def _refuse_strangers(
     for revision in set(heads) - revisions:
         raise UnusableDatabaseError(
             f"The database {name} is of a newer Heddle: it is at revision {revision!r}, and this "
-            f"one knows none after {known.get_current_head()!r}. Start the newer Heddle."
+            f"one knows none after {known.get_current_head()!r}. Start the newer Heddle, take the "
+            "revision back with its `python -m heddle_assistants.schema downgrade`, or restore the "
+            "backup from before the upgrade."
         )
     taken = sorted(metadata.tables.keys() & set(inspect(connection).get_table_names()))
     if taken and not heads:

@@ -4,6 +4,7 @@ The row stays, under another owner and name. The version of the deletion has the
 """
 
 import time
+from typing import Any
 
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import AlreadyExistsError
@@ -13,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.schema import assistant_versions
+from heddle_assistants.database.schema import assistant_versions, assistants
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import locked_or_deleted
 from heddle_assistants.repository.saving import save
@@ -27,6 +28,12 @@ from heddle_assistants.repository.writer import (
 )
 
 _DAY = 86_400
+_SAME_COLUMNS = frozenset(
+    {
+        *("id", "organization_id", "name", "owner", "published", "revision"),
+        *("created_at", "updated_at", "deleted_at"),
+    }
+)
 
 
 async def delete(writer: Writer, identifier: str, identity: Identity, etag: str) -> None:
@@ -83,6 +90,18 @@ class Deletions:
         )
         document = await connection.scalar(query)
         return None if document is None else row_of_snapshot(row, document)
+
+
+def without_contents() -> dict[str, Any]:
+    """Return the columns of an assistant that cannot be brought back: its texts and its users.
+
+    The row stays, as usage and events refer to its number.
+    """
+    return {
+        column.name: None if column.nullable else ""
+        for column in assistants.c
+        if column.name not in _SAME_COLUMNS
+    }
 
 
 def _out_of_use(name: str, now: int) -> Columns:

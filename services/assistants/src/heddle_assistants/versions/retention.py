@@ -4,11 +4,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Row, and_, case, delete, func, or_, select, tuple_, update
 
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistant_versions as versions
 from heddle_assistants.database.schema import assistants
+from heddle_assistants.repository.deleting import without_contents
 
 _DAY = 86_400
 _BATCH = 500
@@ -27,9 +28,10 @@ class Retention:
 
 
 async def expire(database: Database, retention: Retention) -> None:
-    """Delete all versions that need not stay."""
+    """Delete all versions that need not stay, and the contents of what was deleted long ago."""
     while keys := await _expired(database, retention):
         await _delete(database, keys)
+    await _empty(database, retention)
 
 
 async def _expired(database: Database, retention: Retention) -> Sequence[Row[int, int]]:
@@ -56,6 +58,23 @@ async def _expired(database: Database, retention: Retention) -> Sequence[Row[int
     # Reads what there is beside the writers, which wait for the deletion of a batch only.
     async with database.reading() as connection:
         return (await connection.execute(query)).all()
+
+
+async def _empty(database: Database, retention: Retention) -> None:
+    old = assistants.c.deleted_at < int(time.time()) - retention.undelete_days * _DAY
+    contents = without_contents()
+    columns = (assistants.c[name] for name in contents)
+    is_full = or_(*(each.is_not(None) if each.nullable else each != "" for each in columns))
+    ids = select(assistants.c.id).where(old, is_full).limit(_BATCH)
+    while True:
+        async with database.reading() as connection:
+            numbers = [*await connection.scalars(ids)]
+        if not numbers:
+            return
+        names = case(*((assistants.c.id == each, f"deleted_{each}") for each in numbers))
+        query = update(assistants).where(assistants.c.id.in_(numbers))
+        async with database.writing() as connection:
+            await connection.execute(query.values(**contents, name=names))
 
 
 async def _delete(database: Database, keys: Sequence[Row[int, int]]) -> None:

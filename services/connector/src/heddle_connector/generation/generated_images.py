@@ -6,6 +6,7 @@ The organisation and the user come from the signed identity of the call.
 import asyncio
 import re
 import secrets
+import shutil
 import time
 from dataclasses import dataclass
 from hashlib import sha256
@@ -63,11 +64,28 @@ class GeneratedImages:
             pass
         raise NotFoundError("There is no such picture.")
 
+    async def names(self, user: Identity) -> list[str]:
+        """Return the names of the images of a user."""
+        return await asyncio.to_thread(self._names, self._folder(user))
+
+    async def remove(self, user: Identity) -> None:
+        """Delete all images of a user."""
+        await asyncio.to_thread(self._remove, self._folder(user))
+
     def _folder(self, user: Identity) -> Path:
         return self.root / _folder_name(home(user)) / _folder_name(user.subject)
 
     def _read(self, folder: Path, name: str) -> bytes:
         return (folder / name).read_bytes()
+
+    def _names(self, folder: Path) -> list[str]:
+        try:
+            return sorted(each.name for each in folder.iterdir() if _NAME.fullmatch(each.name))
+        except FileNotFoundError:
+            return []
+
+    def _remove(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _write(self, folder: Path, name: str, data: bytes) -> None:
         _write(folder, name, data, self.quota_bytes)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.object_store import ObjectStore, StoredObject
 
 from heddle_connector.generation.generated_images import GeneratedImages
 
@@ -24,9 +24,19 @@ class SharedImages(GeneratedImages):
         self._make_room(folder, self.quota_bytes - len(data))
         self.objects.put(_key(folder, name), data)
 
+    def _names(self, folder: Path) -> list[str]:
+        return sorted(each.key.rpartition("/")[2] for each in self._stored(folder))
+
+    def _remove(self, folder: Path) -> None:
+        for each in self._stored(folder):
+            self.objects.delete(each.key)
+
+    def _stored(self, folder: Path) -> list[StoredObject]:
+        return self.objects.all(f"{folder.as_posix()}/")
+
     def _make_room(self, folder: Path, max_bytes: int) -> None:
         """Delete the oldest images until the others fit."""
-        images = self.objects.all(f"{folder.as_posix()}/")
+        images = self._stored(folder)
         total = sum(image.size for image in images)
         for image in sorted(images, key=lambda it: (it.modified, it.key)):
             if total <= max_bytes:

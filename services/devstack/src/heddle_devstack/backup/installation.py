@@ -102,7 +102,8 @@ async def _knowledge(stores: Stores) -> AsyncGenerator[Part]:
         with tempfile.TemporaryFile() as attached:
             known: list[str] = []
             if has_collections(place):
-                async with open_collection_rows(place, storage.options) as collections:
+                graphs = folder / "graphs"
+                async with open_collection_rows(place, storage.options, graphs) as collections:
                     listed = await collections.all()
                     await _spool(stored.attached(), attached)
                     for collection in listed:
@@ -114,11 +115,11 @@ async def _knowledge(stores: Stores) -> AsyncGenerator[Part]:
                             known.append(collection.id)
                     there = [each for each in listed if each.id in known]
                     yield Part("knowledge/collections", _each(map(record, there)))
+                    yield Part("knowledge/graphs", graph_rows.rows(collections.graphs, there))
             yield Part("knowledge/attached", _attached(attached, known))
         yield Part("knowledge/uploads", stored.uploads())
     async with open_pages(place, folder / "pages", knowledge.object_store()) as pages:
         yield Part("knowledge/pages", page_rows.rows(pages))
-    yield Part("knowledge/graphs", graph_rows.rows(folder / "graphs"))
 
 
 def has_collections(place: str) -> bool:

@@ -96,13 +96,12 @@ async def _clear(stores: Stores) -> None:
     place = str(storage.place)
     private_folder(folder)
     if has_collections(place):
-        await collection_rows.clear(place, storage.options)
+        await collection_rows.clear(place, storage.options, folder / "graphs")
     objects = stores.knowledge.object_store()
     async with open_file_rows(place, folder / "uploads", objects) as files:
         await files.clear()
     async with open_pages(place, folder / "pages", objects) as pages:
         await page_rows.clear(pages)
-    graph_rows.clear(folder / "graphs")
     outbox_rows.clear(folder / "audit.db")
     if images := stores.connector.object_store():
         await folder_rows.clear_objects(images, IMAGES)
@@ -116,19 +115,22 @@ async def _add_knowledge(stores: Stores, manifest: Manifest, folder: Path) -> No
     place = str(storage.place)
     names = [part.name for part in manifest.parts]
     if "knowledge/collections" in names:
-        async with collection_rows.open_collection_rows(place, storage.options) as collections:
+        graphs = data_dir / "graphs"
+        opening = collection_rows.open_collection_rows(place, storage.options, graphs)
+        async with opening as collections:
             await collections.add(unpacked_rows(folder, "knowledge/collections"))
             for name in names:
                 kind, _, identifier = name.rpartition("/")
                 if kind == "knowledge/passages":
                     await collections.add_passages(identifier, unpacked_rows(folder, name))
+            drawn = unpacked_rows(folder, "knowledge/graphs")
+            await graph_rows.add(collections.graphs, await collections.all(), drawn)
     objects = stores.knowledge.object_store()
     async with open_file_rows(place, data_dir / "uploads", objects) as files:
         await files.add_uploads(unpacked_rows(folder, "knowledge/uploads"))
         await files.add_attached(unpacked_rows(folder, "knowledge/attached"))
     async with open_pages(place, data_dir / "pages", objects) as pages:
         await page_rows.add(pages, unpacked_rows(folder, "knowledge/pages"))
-    await graph_rows.add(data_dir / "graphs", unpacked_rows(folder, "knowledge/graphs"))
     await outbox_rows.add(data_dir / "audit.db", unpacked_rows(folder, "knowledge/outbox"))
 
 

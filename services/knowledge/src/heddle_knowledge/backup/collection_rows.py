@@ -3,6 +3,7 @@
 import base64
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from heddle_knowledge.collection_registry import CollectionRegistry, decoded, en
 from heddle_knowledge.collection_store import CollectionStore
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.interface import Engine
+from heddle_knowledge.graph.graphs import Graphs
+from heddle_knowledge.graph.opening import open_graphs
 from heddle_knowledge.ingestion.reuse import TOKENS
 from heddle_knowledge.records import EMBEDDED, Collection
+from heddle_knowledge.sqlite_files import remove
 
 Row = Mapping[str, Any]
 _READ, _WRITTEN = 500, 2_000
@@ -25,13 +29,14 @@ _VECTOR = "vector"
 class CollectionRows:
     """The collections of a store that services may be using. Made by `open_collection_rows`."""
 
-    def __init__(self, engine: Engine, registry: CollectionRegistry) -> None:
+    def __init__(self, engine: Engine, registry: CollectionRegistry, graphs: Graphs) -> None:
+        self.graphs = graphs
         self._engine = engine
         self._registry = registry
         self._store = CollectionStore(engine, registry)
 
     async def all(self) -> list[Collection]:
-        """Return the collections by their ids."""
+        """Return the collections in the order of their ids."""
         return sorted((await self._registry.all()).values(), key=lambda it: it.id)
 
     async def passages(self, collection: Collection) -> AsyncIterator[dict[str, Any]]:
@@ -79,21 +84,23 @@ class CollectionRows:
 
 @asynccontextmanager
 async def open_collection_rows(
-    place: str, options: Mapping[str, str]
+    place: str, options: Mapping[str, str], folder: Path
 ) -> AsyncGenerator[CollectionRows]:
-    """Open the collections at a place; see `engines.address`."""
-    async with open_engine(place, options) as engine:
+    """Open the collections at a place; see `engines.address`. A folder may have their graphs."""
+    async with open_engine(place, options) as engine, open_graphs(place, folder, engine) as graphs:
         async with engine.locks.locked("store"):
             registry = await CollectionRegistry.opened(engine)
-        rows = CollectionRows(engine, registry)
+        rows = CollectionRows(engine, registry, graphs)
         try:
             yield rows
         finally:
             rows.close()
 
 
-async def clear(place: str, options: Mapping[str, str]) -> None:
-    """Remove all collections, also one whose creation was broken off."""
+async def clear(place: str, options: Mapping[str, str], folder: Path) -> None:
+    """Remove all collections and graphs, also one whose creation was broken off."""
+    for path in folder.glob("*.sqlite"):
+        remove(path)
     async with open_engine(place, options) as engine:
         for name in await engine.names():
             await engine.drop(name)

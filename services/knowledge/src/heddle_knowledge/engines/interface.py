@@ -118,6 +118,9 @@ class Table(Protocol):
             version_seconds: How long files of earlier versions stay for those who read them.
         """
 
+    async def purge(self) -> None:
+        """Leave nothing of former rows in its files. All rows are written anew."""
+
     async def has_vector_index(self) -> bool:
         """Say whether its vectors are searched through an approximate index."""
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from lancedb.index import FTS, IndexConfig, IvfSq
+from lancedb.index import FTS, BTree, IndexConfig, IvfSq, LabelList
 from lancedb.query import ColumnOrdering, MatchQuery
 from lancedb.table import AsyncTable
 
@@ -151,6 +151,30 @@ class LanceTable:
             lifetime = timedelta(seconds=version_seconds)
             await self._commit(lambda: self.opened.optimize(cleanup_older_than=lifetime))
 
+    async def purge(self) -> None:
+        """Write all rows and indexes anew, and remove the files of earlier versions."""
+        key = self._layout.keys[0]
+        async with self._committing():
+            indexes = [*await self.opened.list_indices()]
+            # A file is written anew only if many of its rows are gone, unless all of them change.
+            await self._commit(lambda: self.opened.update(updates_sql={key: key}))
+            for index in indexes:
+                column = index.columns[0]
+                if column == self._layout.words:
+                    await self._index(column, words_index(self._layout.language))
+                elif column == self._layout.vector:
+                    await self._index(column, IvfSq(distance_type="cosine"))
+                else:
+                    is_list = self._layout.schema.field(column).type.num_fields
+                    await self._index(column, LabelList() if is_list else BTree())
+            lifetime = timedelta(milliseconds=1)  # LanceDB warns of 0
+            for _ in range(2):  # the first may leave the version before its own
+                await self._commit(
+                    lambda: self.opened.optimize(
+                        cleanup_older_than=lifetime, delete_unverified=self._alone
+                    )
+                )
+
     async def has_vector_index(self) -> bool:
         """Say whether it has an index of vectors."""
         indexes = await self.opened.list_indices()
@@ -172,7 +196,7 @@ class LanceTable:
         stats = await self.opened.index_stats(index.name)
         return stats is not None and (stats.num_indices or 0) > _MAX_PARTS
 
-    async def _index(self, column: str, config: FTS | IvfSq) -> None:
+    async def _index(self, column: str, config: FTS | IvfSq | BTree | LabelList) -> None:
         """Make an index in the place of the one that there may be, which serves meanwhile."""
         make: Any = self.opened.create_index  # its annotation omits IvfSq
         await self._commit(lambda: make(column, config=config, replace=True))

@@ -149,6 +149,9 @@ class PostgresTable:
             )
         await self._pool.execute(f"ANALYZE {self._name}")
 
+    async def purge(self) -> None:
+        """Do nothing: the server removes old rows itself."""
+
     async def has_vector_index(self) -> bool:
         """Say whether it has an index of vectors that is whole."""
         statement = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"

@@ -1,6 +1,6 @@
 """The collections of a store: created, listed, counted, deleted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -103,6 +103,21 @@ class Collections:
         await self._context.collection_store.change(changed)
         if changed.backend == EMBEDDED:
             self._changed(changed.id, 0)
+
+    async def purge(self, ids: Iterable[str] = ()) -> None:
+        """Leave nothing of what was deleted in the files of the list, and of these collections.
+
+        Raises:
+            StorageError: The files cannot be written.
+        """
+        registry = self._context.collection_store.registry
+        known = await registry.all()
+        for each in ids:
+            if each in known and known[each].backend == EMBEDDED:
+                handle = await self._context.open(each)
+                async with handle.using():
+                    await handle.table.purge()
+        await registry.purge()
 
     async def size(self, name: str) -> CollectionSize:
         """Return how much an embedded collection holds.

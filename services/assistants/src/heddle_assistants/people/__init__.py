@@ -1,0 +1,1 @@
+"""What the database has of a person: listing, exporting and erasing it."""

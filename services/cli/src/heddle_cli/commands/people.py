@@ -1,0 +1,194 @@
+"""`heddle people`."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import typer
+from heddle.person.v1 import person_pb2 as pb
+from heddle.person.v1.person_pb2_grpc import PersonServiceStub
+from heddle_runtime.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
+
+from heddle_cli.connections import Connection, connected, new_call_options
+from heddle_cli.options import (
+    AsJson,
+    AssistantsAddress,
+    ConnectorAddress,
+    KnowledgeAddress,
+    ToolsAddress,
+)
+from heddle_cli.terminal import columns, counted, notes, out, plain
+
+app = typer.Typer(
+    help="List, export and erase what Heddle stores of a person.", no_args_is_help=True
+)
+_SECONDS = 600.0
+_HEAD = ("SERVICE", "PLACE", "COUNT", "WHEN ERASED")
+_TREATMENTS = {
+    pb.TREATMENT_DELETED: "deleted",
+    pb.TREATMENT_CHOSEN: "deleted or handed over",
+    pb.TREATMENT_PSEUDONYMISED: "pseudonymised",
+}
+Email = Annotated[str, typer.Argument(help="The person's e-mail address.")]
+Organization = Annotated[str, typer.Option(help="The person's organisation.")]
+Services = dict[str, Connection[PersonServiceStub]]
+Row = tuple[str, pb.Place]
+
+
+@app.command("list")
+def list_data(
+    email: Email,
+    *,
+    organization: Organization,
+    as_json: AsJson = False,
+    assistants_address: AssistantsAddress = ASSISTANTS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
+    connector_address: ConnectorAddress = CONNECTOR,
+    tools_address: ToolsAddress = TOOLS,
+) -> None:
+    """Count what is stored of a person, place by place."""
+    request = pb.ListPersonalDataRequest(email=email, organization=organization)
+    with _services(
+        knowledge_address, connector_address, tools_address, assistants_address
+    ) as services:
+        _print([*_listed(services, request)], as_json=as_json)
+
+
+@app.command()
+def export(
+    email: Email,
+    *,
+    organization: Organization,
+    to: Annotated[Path, typer.Option(help="A folder that is new or empty.")],
+    assistants_address: AssistantsAddress = ASSISTANTS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
+    connector_address: ConnectorAddress = CONNECTOR,
+    tools_address: ToolsAddress = TOOLS,
+) -> None:
+    """Write everything that is stored of a person into a folder."""
+    if to.exists() and any(to.iterdir()):
+        raise typer.BadParameter(f"The folder {to} is not empty.", param_hint="--to")
+    request = pb.ExportPersonalDataRequest(email=email, organization=organization)
+    files = set()
+    with _services(
+        knowledge_address, connector_address, tools_address, assistants_address
+    ) as services:
+        for name, service in services.items():
+            parts = service.stub.ExportPersonalData(request, **new_call_options(_SECONDS))
+            for part in parts:
+                path = _inside(to / name, part.path)
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with path.open("ab") as file:
+                    file.write(part.data)
+                files.add(path)
+    out.print(plain(f"{counted(len(files), 'file')} of {email} in {to}"))
+
+
+@app.command()
+def erase(  # noqa: PLR0913 - as above
+    email: Email,
+    *,
+    organization: Organization,
+    new_owner: Annotated[
+        str,
+        typer.Option(help="The user who gets assistants, rubrics and shared collections."),
+    ] = "",
+    delete_shared: Annotated[
+        bool,
+        typer.Option("--delete-shared", help="Delete assistants, rubrics and shared collections."),
+    ] = False,
+    as_json: AsJson = False,
+    assistants_address: AssistantsAddress = ASSISTANTS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
+    connector_address: ConnectorAddress = CONNECTOR,
+    tools_address: ToolsAddress = TOOLS,
+) -> None:
+    """Erase what is stored of a person in an organisation.
+
+    Say what happens to things that others may use: --new-owner or --delete-shared. The command can
+    be repeated. The exit code is 1 if something is left.
+    """
+    if bool(new_owner) == delete_shared:
+        raise typer.BadParameter("Say either --new-owner ADDRESS or --delete-shared.")
+    request = pb.ErasePersonalDataRequest(
+        email=email,
+        organization=organization,
+        shared_things=pb.SHARED_THINGS_DELETE if delete_shared else pb.SHARED_THINGS_HAND_OVER,
+        new_owner=new_owner,
+    )
+    first = pb.ErasePersonalDataRequest(access_only=True)
+    first.MergeFrom(request)
+    with _services(
+        knowledge_address, connector_address, tools_address, assistants_address
+    ) as services:
+        rows: list[Row] = []
+        for name, each in (("assistants", first), *((name, request) for name in services)):
+            options = new_call_options(_SECONDS)
+            response = services[name].stub.ErasePersonalData(each, **options)
+            rows += [(name, place) for place in response.places]
+        left = [
+            each
+            for each in _listed(
+                services, pb.ListPersonalDataRequest(email=email, organization=organization)
+            )
+            if each[1].count
+        ]
+    _print(_summed(rows), as_json=as_json)
+    if left:
+        places = ", ".join(f"{place.name} {place.count}" for _, place in left)
+        notes.print(plain(f"Left: {places}. Run the command again."), style="red")
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _services(*addresses: str) -> Iterator[Services]:
+    """Yield the services in the order in which data is erased, the assistants service last."""
+    names = ("knowledge", "connector", "tools", "assistants")
+    with ExitStack() as opened:
+        yield {
+            name: opened.enter_context(connected(address, PersonServiceStub))
+            for name, address in zip(names, addresses, strict=True)
+        }
+
+
+def _listed(services: Services, request: pb.ListPersonalDataRequest) -> Iterator[Row]:
+    for name, service in services.items():
+        response = service.stub.ListPersonalData(request, **new_call_options(_SECONDS))
+        yield from ((name, each) for each in response.places)
+
+
+def _summed(rows: list[Row]) -> list[Row]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for service, place in rows:
+        counts[service, place.name] += place.count
+    last = {(service, place.name): place.treatment for service, place in rows}
+    return [
+        (service, pb.Place(name=name, count=counts[service, name], treatment=treatment))
+        for (service, name), treatment in last.items()
+    ]
+
+
+def _print(rows: list[Row], *, as_json: bool) -> None:
+    if as_json:
+        for service, each in rows:
+            members = {
+                "service": service,
+                "place": each.name,
+                "count": each.count,
+                "treatment": _TREATMENTS[each.treatment],
+            }
+            out.print(plain(json.dumps(members)))
+        return
+    texts = (
+        (service, each.name, str(each.count), _TREATMENTS[each.treatment]) for service, each in rows
+    )
+    columns([_HEAD, *texts])
+
+
+def _inside(folder: Path, path: str) -> Path:
+    """Return the place of a file of an export, in the folder whatever its name is."""
+    parts = [each for each in PurePosixPath(path).parts if each not in ("/", "..")]
+    return folder.joinpath(*parts)

@@ -1,0 +1,142 @@
+"""`heddle.person.v1.PersonService`: what a service stores of a person."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from heddle.person.v1 import person_pb2 as pb
+from heddle.person.v1 import person_pb2_grpc as pb_grpc
+
+from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.email_address import canonical_email
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
+from heddle_runtime.identity import Identity
+from heddle_runtime.permissions import may_administer_in
+
+_PART = 256 * 1024
+"""Bytes of a file in one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A user of an organisation, or an address that was one."""
+
+    email: str
+    organization: str
+    """The slug."""
+
+    @property
+    def identity(self) -> Identity:
+        """Whose folders the person has."""
+        return Identity(self.email, self.organization)
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What shall happen to the data of a person."""
+
+    person: Person
+    new_owner: str = ""
+    """Gets things that others may use; empty: they are deleted."""
+    access_only: bool = False
+
+
+class PersonalData(Protocol):
+    """What one service stores of people."""
+
+    async def places(self, person: Person) -> Sequence[pb.Place]:
+        """Return the places of the service, and how much of the person each has."""
+
+    def files(self, person: Person) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield the path and the content of each file of an export."""
+
+    async def erase(self, erasure: Erasure) -> Sequence[pb.Place]:
+        """Erase the data of a person, and return how much each place had."""
+
+
+class PersonServicer(pb_grpc.PersonServiceServicer):
+    """Checks who asks, and translates."""
+
+    def __init__(self, data: PersonalData) -> None:
+        self._data = data
+
+    async def ListPersonalData(
+        self, request: pb.ListPersonalDataRequest, context: Context
+    ) -> pb.ListPersonalDataResponse:
+        """Count what the service stores of a person."""
+        places = await self._data.places(_person(request.email, request.organization))
+        return pb.ListPersonalDataResponse(places=places)
+
+    async def ExportPersonalData(
+        self, request: pb.ExportPersonalDataRequest, context: Context
+    ) -> AsyncGenerator[pb.ExportPersonalDataResponse]:
+        """Send everything that the service stores of a person."""
+        async for path, data in self._data.files(_person(request.email, request.organization)):
+            for start in range(0, max(1, len(data)), _PART):
+                yield pb.ExportPersonalDataResponse(path=path, data=data[start : start + _PART])
+
+    async def ErasePersonalData(
+        self, request: pb.ErasePersonalDataRequest, context: Context
+    ) -> pb.ErasePersonalDataResponse:
+        """Erase what the service stores of a person."""
+        places = await self._data.erase(_erasure(request))
+        return pb.ErasePersonalDataResponse(places=places)
+
+
+def mention(email: str) -> "re.Pattern[str]":
+    """Return what matches an address in a text, and not the end or the beginning of another."""
+    before, after = r"(?<![\w.!#$%&'*+/=?^`{|}~-])", r"(?![\w-]|\.\w)"
+    return re.compile(f"{before}{re.escape(email)}{after}", re.IGNORECASE | re.ASCII)
+
+
+def place(name: str, count: int, treatment: "pb.Treatment.ValueType") -> pb.Place:
+    """Return what a place has of a person."""
+    return pb.Place(name=name, count=count, treatment=treatment)
+
+
+def json_file(name: str, rows: Sequence[Any]) -> Iterator[tuple[str, bytes]]:
+    """Yield the file with rows of an export, none without rows."""
+    if rows:
+        text = json.dumps(rows, indent=1, ensure_ascii=False)
+        # Texts of models may have halves of characters, which UTF-8 lacks.
+        yield f"{name}.json", text.encode("utf-8", "backslashreplace")
+
+
+def _person(email: str, organization: str) -> Person:
+    """Return the person that a call is about.
+
+    Raises:
+        InvalidRequestError: It is no address.
+        NotFoundError: The caller does not administer the organisation.
+    """
+    if not may_administer_in(caller().identity, organization):
+        raise NotFoundError(
+            f"No organisation is named {organization[:200]!r}.", organization=organization[:200]
+        )
+    address = canonical_email(email)
+    if "@" not in address or "\0" in address:
+        violation = Violation("email", "must be an e-mail address")
+        raise InvalidRequestError("The person is not valid.", [violation])
+    return Person(address, organization)
+
+
+def _erasure(request: pb.ErasePersonalDataRequest) -> Erasure:
+    person = _person(request.email, request.organization)
+    new_owner = canonical_email(request.new_owner)
+    if person.email == caller().identity.subject:
+        raise _wrong("email", "is your own address; another administrator can erase your data")
+    if request.shared_things == pb.SHARED_THINGS_HAND_OVER:
+        if "@" not in new_owner or new_owner == person.email:
+            raise _wrong("new_owner", "must be the address of another user")
+        return Erasure(person, new_owner, request.access_only)
+    if request.shared_things != pb.SHARED_THINGS_DELETE:
+        raise _wrong("shared_things", "must say whether they are deleted or handed over")
+    if new_owner:
+        raise _wrong("new_owner", "is only for things that are handed over")
+    return Erasure(person, access_only=request.access_only)
+
+
+def _wrong(field: str, what: str) -> InvalidRequestError:
+    return InvalidRequestError("The data cannot be erased so.", [Violation(field, what)])

@@ -1,0 +1,197 @@
+"""A person of whom everything is erased: nothing is left in any file or table."""
+
+import asyncio
+import io
+import json
+import time
+import zipfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from assistants.postgres import postgres
+from integration.people.installation import BEA, Installation, fill
+from integration.people.traces import tables_with, traces
+from integration.whole import whole
+
+SECRET = "a-secret-of-at-least-32-characters"
+KEYS = {
+    "HEDDLE_IDENTITY_SECRET": SECRET,
+    "HEDDLE_ASSISTANTS_KEY_PEPPER": f"{SECRET}-pepper",
+    "HEDDLE_ASSISTANTS_ENCRYPTION_KEY": f"{SECRET}-encryption",
+}
+COUNTS = {
+    "users": 1,
+    "passwords": 1,
+    "sessions": 1,
+    "api_keys": 1,
+    "assistants": 2,
+    "saved_questions": 1,
+    "assistant_users": 1,
+    "rubrics": 1,
+    "jobs": 1,
+    "job_findings": 1,
+    "followed_rows": 1,
+    "private_collections": 1,
+    "shared_collections": 1,
+    "uploads": 4,
+    "files_in_collections_of_others": 1,
+    "generated_images": 1,
+    "workspaces": 1,
+}
+
+
+@asynccontextmanager
+async def installed(
+    folder: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[Installation]:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    url = database or f"sqlite:///{folder}/heddle.db"
+    async with whole(folder, database=database) as running:
+        it = Installation(folder, running.url)
+        await fill(it, url)
+        yield it
+
+
+def path_of(it: Installation, rest: str = "") -> str:
+    return f"/organizations/uni/people/{it.email}{rest}"
+
+
+async def counts(it: Installation) -> dict[str, int]:
+    async with it.client() as operator:
+        response = await operator.get(path_of(it))
+    assert response.status_code == 200, response.text
+    return {each["place"]: each["count"] for each in response.json()["places"]}
+
+
+async def erase(it: Installation, **body: str) -> dict[str, int]:
+    async with it.client() as operator:
+        response = await operator.post(path_of(it, "/erasure"), json=body)
+    assert response.status_code == 200, response.text
+    return {each["place"]: each["count"] for each in response.json()["places"]}
+
+
+async def test_nothing_of_an_erased_person_is_left_in_any_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with installed(tmp_path, "", monkeypatch) as it:
+        before = await counts(it)
+        assert {name: before[name] for name in COUNTS} == COUNTS
+        found = "\n".join(traces(tmp_path, it.canary))
+        for place in ("heddle.db", "knowledge/uploads", "images", "workspaces", ".state", "chunks"):
+            assert place in found, f"the test sees nothing of {place}:\n{found}"
+
+        erased = await erase(it, shared_things="delete")
+
+        assert {name: erased[name] for name in COUNTS} == COUNTS
+        assert traces(tmp_path, it.canary) == []
+        assert not any((await counts(it)).values())
+        assert not any((await erase(it, shared_things="delete")).values())
+        await nobody_else_lost_anything(it)
+        await the_audit_log_is_valid(it)
+    assert traces(tmp_path, it.canary) == []
+
+
+async def nobody_else_lost_anything(it: Installation) -> None:
+    async with it.client(it.bea_key) as bea, it.client(it.key) as ana:
+        end = time.monotonic() + 5  # gateways know a key for two seconds
+        while (await ana.get("/assistants")).status_code != 401:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.05)
+        assert (await bea.get(f"/assistants/{it.bea_assistant}")).json()["name"] == "helper"
+        (store,) = (await bea.get("/v1/vector_stores")).json()["data"]
+        assert store["file_counts"]["completed"] == 30
+        search = await bea.post(
+            f"/v1/vector_stores/{store['id']}/search", json={"query": "loom number 7"}
+        )
+        assert "loom number 7" in search.text
+
+
+async def the_audit_log_is_valid(it: Installation) -> None:
+    async with it.client() as operator:
+        events = (await operator.get("/audit", params={"page_size": 1000})).json()["events"]
+    actors = {each["actor"]["subject"] for each in events}
+    (pseudonym,) = [each for each in actors if each.startswith("erased-")]
+    erasure = next(each for each in events if each["action"] == "person.erase")
+    assert erasure["object_id"] == pseudonym
+    created = [each for each in events if each["action"] == "assistant.create"]
+    names = {change["name"] for each in created for change in each["changes"]}
+    assert "system_prompt" in names  # which fields changed is still known
+
+
+@pytest.mark.exhaustive
+async def test_shared_things_get_another_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with installed(tmp_path, "", monkeypatch) as it:
+        async with it.client() as operator:
+            body = {"shared_things": "hand_over", "new_owner": "nobody@uni.example"}
+            refused = await operator.post(path_of(it, "/erasure"), json=body)
+            assert refused.status_code == 400
+            assert refused.json()["error"]["param"] == "new_owner", refused.text
+        assert (await counts(it))["users"] == 1  # nothing has happened
+
+        await erase(it, shared_things="hand_over", new_owner=BEA)
+
+        assert not any((await counts(it)).values())
+        async with it.client(it.bea_key) as bea:
+            assistant = (await bea.get(f"/assistants/{it.assistant}")).json()
+            assert assistant["owner"] == BEA
+            assert assistant["system_prompt"] == f"Be {it.canary}."
+            stores = {each["id"] for each in (await bea.get("/v1/vector_stores")).json()["data"]}
+            assert it.shared_store in stores
+            file = await bea.get(f"/v1/vector_stores/{it.shared_store}/files/{it.lecture}/content")
+            assert f"The weaver {it.canary}" in file.text
+            assert (await bea.get(f"/v1/files/{it.lecture}")).status_code == 200
+            versions = await bea.get(f"/assistants/{it.assistant}/versions")
+            assert it.email not in versions.text
+        assert traces(tmp_path, it.email) == []
+
+
+@pytest.mark.exhaustive
+async def test_an_export_has_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with installed(tmp_path, "", monkeypatch) as it:
+        before = await counts(it)
+        async with it.client() as operator:
+            response = await operator.get(path_of(it, "/export"))
+        assert response.headers["content-type"] == "application/zip"
+        archive = zipfile.ZipFile(io.BytesIO(response.content))
+        files = {name: archive.read(name) for name in archive.namelist()}
+        for place, count in before.items():
+            tables = files.get(f"assistants/{place}.json")
+            if count and tables is not None:
+                rows: list[Any] = json.loads(tables)
+                assert len(rows) == count, place
+        names = set(files)
+        assert "knowledge/uploads.json" in names
+        assert any(name.startswith("connector/generated_images/") for name in names)
+        assert f"tools/workspaces/{it.canary}.txt" in names
+        assert f"knowledge/collections/{it.private_store}/collection.json" in names
+        text = b"".join(files.values())
+        assert f"The weaver {it.canary} opened the shed".encode() in text
+        assert b"argon2" not in text
+        assert b"digest" not in files["assistants/api_keys.json"]
+
+
+@pytest.mark.exhaustive
+async def test_no_table_of_postgresql_has_anything_of_an_erased_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        postgres(wheel="pgserver") as server,
+        server.database() as url,
+        server.database() as store,
+    ):
+        monkeypatch.setenv("HEDDLE_KNOWLEDGE_STORE_URL", store)
+        async with installed(tmp_path, url, monkeypatch) as it:
+            known = await tables_with(url, it.canary) + await tables_with(store, it.canary)
+            assert {"public.users", "public.audit_events", "heddle_knowledge.uploads"} < {*known}
+
+            await erase(it, shared_things="delete")
+
+            assert await tables_with(url, it.canary) == []
+            assert await tables_with(store, it.canary) == []
+            assert traces(tmp_path, it.canary) == []
