@@ -70,8 +70,8 @@ def snapshot(path: Path, table: str) -> Iterator[sqlite3.Connection | None]:
         return
     with closing(_connect(path, "rw")) as database:
         database.execute("BEGIN")
-        found = database.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchall()
-        yield database if found else None
+        tables = database.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchall()
+        yield database if tables else None
 
 
 def _prepare(database: sqlite3.Connection, schema: str) -> None:

@@ -43,12 +43,12 @@ async def rows(connection: AsyncConnection, table: Table) -> AsyncIterator[dict[
         yield dict(row)
 
 
-async def add(connection: AsyncConnection, table: Table, found: AsyncIterable[Row]) -> None:
+async def add(connection: AsyncConnection, table: Table, incoming: AsyncIterable[Row]) -> None:
     """Insert rows as `rows` yields them, bytes as base64."""
     binary = [each.name for each in table.columns if isinstance(each.type, LargeBinary)]
     statement = insert(_plain(table))
     part: list[dict[str, Any]] = []
-    async for row in found:
+    async for row in incoming:
         part.append(dict(row) | {name: base64.b64decode(row[name]) for name in binary})
         if len(part) == _PART:
             await connection.execute(statement, part)
@@ -67,9 +67,9 @@ async def last_ids(connection: AsyncConnection) -> AsyncIterator[dict[str, Any]]
                 yield {"table": str(table.name), "last": last}
 
 
-async def continue_ids(connection: AsyncConnection, found: AsyncIterable[Row]) -> None:
+async def continue_ids(connection: AsyncConnection, incoming: AsyncIterable[Row]) -> None:
     """Give new rows ids after those that `last_ids` has yielded."""
-    async for row in found:
+    async for row in incoming:
         await continue_after(connection, metadata.tables[row["table"]], row["last"])
 
 
@@ -83,8 +83,8 @@ def _plain(table: Table) -> TableClause:
     return table_clause(table.name, *(column(each.name, _type(each)) for each in table.columns))
 
 
-def _type(found: Column[Any]) -> Any:  # noqa: ANN401 - of any value
-    return Text() if isinstance(found.type, Untyped) else found.type
+def _type(of: Column[Any]) -> Any:  # noqa: ANN401 - of any value
+    return Text() if isinstance(of.type, Untyped) else of.type
 
 
 def _order(connection: AsyncConnection, table: Table, clause: TableClause) -> list[Any]:

@@ -195,7 +195,7 @@ def read_archive(stream: IO[bytes], folder: Path | None = None) -> Manifest:
         DamagedArchiveError: It is damaged, or no archive of Heddle. The message names the part.
         HeddleError: A newer Heddle made it.
     """
-    found: dict[str, Summary] = {}
+    summaries: dict[str, Summary] = {}
     manifest: Manifest | None = None
     place = "its beginning"
     try:
@@ -205,21 +205,21 @@ def read_archive(stream: IO[bytes], folder: Path | None = None) -> Manifest:
                 data = tar.extractfile(member) if member.isreg() else None
                 if data is None or manifest is not None:
                     raise _damaged(f"{place} does not belong into it")
-                if not found and place == f"{_HEADER!r}":
+                if not summaries and place == f"{_HEADER!r}":
                     _check_header(data.read(_MAX_JSON))
-                    found[_HEADER] = Summary("", 0, 0, "")
+                    summaries[_HEADER] = Summary("", 0, 0, "")
                 elif member.name == _MANIFEST:
                     manifest = msgspec.json.decode(data.read(_MAX_JSON), type=Manifest)
                 else:
-                    name = _name_of_part(member.name, found)
-                    found[name] = _unpacked(name, data, folder)
+                    name = _name_of_part(member.name, summaries)
+                    summaries[name] = _unpacked(name, data, folder)
     except (tarfile.TarError, EOFError, OSError, msgspec.MsgspecError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # a disk, not the archive
             raise
         raise _damaged(f"it cannot be read after {place}") from error
     if manifest is None:
         raise _damaged(f"it ends after {place}")
-    _compare(manifest, found)
+    _compare(manifest, summaries)
     return manifest
 
 
@@ -246,9 +246,9 @@ def _check_header(data: bytes) -> None:
         )
 
 
-def _name_of_part(member: str, found: Mapping[str, Summary]) -> str:
+def _name_of_part(member: str, summaries: Mapping[str, Summary]) -> str:
     name = member.removesuffix(_SUFFIX)
-    if name == member or not _NAME.fullmatch(name) or name in found or not found:
+    if name == member or not _NAME.fullmatch(name) or name in summaries or not summaries:
         raise _damaged(f"{member[:100]!r} does not belong into it")
     return name
 
@@ -271,14 +271,14 @@ def _unpacked(name: str, data: IO[bytes], folder: Path | None) -> Summary:
     return counted.summary(name)
 
 
-def _compare(manifest: Manifest, found: Mapping[str, Summary]) -> None:
+def _compare(manifest: Manifest, summaries: Mapping[str, Summary]) -> None:
     for part in manifest.parts:
-        if part.name not in found:
+        if part.name not in summaries:
             raise _damaged(f"the part {part.name!r} is missing")
-        if found[part.name] != part:
+        if summaries[part.name] != part:
             raise _damaged(f"the part {part.name!r} has changed")
     names = {part.name for part in manifest.parts}
-    for name in found:
+    for name in summaries:
         if name not in {*names, _HEADER}:
             raise _damaged(f"the part {name!r} does not belong into it")
 

@@ -95,8 +95,8 @@ async def _write(
 ) -> Manifest:
     writer = ArchiveWriter(stream, folder, new_header(newest_revision(), contents))
     with closing(writer):
-        async with aclosing(parts(stores, contents)) as found:
-            async for part in found:
+        async with aclosing(parts(stores, contents)) as listed_parts:
+            async for part in listed_parts:
                 try:
                     await writer.add(part)
                 except CollectionNotFoundError:  # deleted meanwhile
@@ -118,8 +118,8 @@ async def _differences(stores: Stores, manifest: Manifest) -> list[str]:
     archived = {part.name: part for part in manifest.parts if not part.name.startswith("settings/")}
     own: dict[str, Summary] = {}
     contents = [each for each in manifest.header.contents if each == WORKSPACES]
-    async with aclosing(parts(stores, contents)) as found:
-        async for part in found:
+    async with aclosing(parts(stores, contents)) as listed_parts:
+        async for part in listed_parts:
             own[part.name] = await digest(part)
     missing = [
         _difference(name, archived.get(name), own.get(name))

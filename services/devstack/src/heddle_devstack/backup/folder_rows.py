@@ -25,9 +25,9 @@ async def rows(root: Path) -> AsyncIterator[dict[str, Any]]:
         yield {"path": name, "mode": mode, "content": content}
 
 
-async def add(root: Path, found: AsyncIterable[Row]) -> None:
+async def add(root: Path, incoming: AsyncIterable[Row]) -> None:
     """Write files as `rows` yields them."""
-    async for row in found:
+    async for row in incoming:
         path = root / _inside(row["path"])
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, row["mode"] & 0o777)
@@ -56,9 +56,9 @@ async def object_rows(objects: ObjectStore, prefix: str) -> AsyncIterator[dict[s
             yield {"path": key.removeprefix(prefix), "mode": 0o600, "content": content}
 
 
-async def add_objects(objects: ObjectStore, prefix: str, found: AsyncIterable[Row]) -> None:
+async def add_objects(objects: ObjectStore, prefix: str, incoming: AsyncIterable[Row]) -> None:
     """Store objects as `object_rows` yields them."""
-    async for row in found:
+    async for row in incoming:
         key = f"{prefix}{_inside(row['path'])}"
         await asyncio.to_thread(objects.put, key, base64.b64decode(row["content"]))
 

@@ -44,11 +44,11 @@ async def parts(stores: Stores, contents: Collection[str]) -> AsyncGenerator[Par
     """
     # Before the audit log: events that it gets meanwhile may be in both, and are recorded once.
     yield Part("knowledge/outbox", outbox_rows.rows(stores.knowledge.data_dir / "audit.db"))
-    async with aclosing(_database(stores)) as found:
-        async for part in found:
+    async with aclosing(_database(stores)) as listed_parts:
+        async for part in listed_parts:
             yield part
-    async with aclosing(_knowledge(stores)) as found:
-        async for part in found:
+    async with aclosing(_knowledge(stores)) as listed_parts:
+        async for part in listed_parts:
             yield part
     objects = stores.connector.object_store()
     images = (

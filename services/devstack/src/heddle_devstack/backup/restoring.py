@@ -79,8 +79,10 @@ async def _begin(database: Database, backup: str) -> None:
 
 
 async def _require_empty(stores: Stores, contents: Collection[str], begun: str) -> None:
-    async with aclosing(parts(stores, [each for each in contents if each == WORKSPACES])) as found:
-        async for part in found:
+    async with aclosing(
+        parts(stores, [each for each in contents if each == WORKSPACES])
+    ) as listed_parts:
+        async for part in listed_parts:
             async for _ in part.rows:
                 other = " The restore of another backup did not end here." if begun else ""
                 raise InvalidRequestError(

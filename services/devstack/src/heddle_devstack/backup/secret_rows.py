@@ -32,14 +32,14 @@ async def secrets(stores: Stores) -> AsyncIterator[dict[str, Any]]:
 
 async def files() -> AsyncIterator[dict[str, Any]]:
     """Yield the files that settings name and that hold secrets or the operator's lists."""
-    found: dict[str, bytes] = {}
+    values: dict[str, bytes] = {}
     for kind in get_type_hints(StackSettings).values():
         for name in set(_FILES) & set(kind.model_fields):
             for variable in variables(kind, name):
                 path = Path(os.environ.get(variable) or "/")
                 if path.is_file():
-                    found[variable] = path.read_bytes()
-    for variable, content in sorted(found.items()):
+                    values[variable] = path.read_bytes()
+    for variable, content in sorted(values.items()):
         yield {"variable": variable, "content": content}
 
 
@@ -56,13 +56,13 @@ async def write_all(folder: Path, secret: AsyncIterable[Row], file: AsyncIterabl
     return count
 
 
-async def install(stores: Stores, found: AsyncIterable[Row]) -> None:
+async def install(stores: Stores, incoming: AsyncIterable[Row]) -> None:
     """See to it that the services will have the secrets that the stored rows need.
 
     Raises:
         InvalidRequestError: They would have others. Nothing was changed.
     """
-    backed_up = {row["variable"]: row["value"] async for row in found}
+    backed_up = {row["variable"]: row["value"] async for row in incoming}
     own = _secrets(stores)
     missing = [
         variable
@@ -88,17 +88,17 @@ async def install(stores: Stores, found: AsyncIterable[Row]) -> None:
 
 
 def _secrets(stores: Stores) -> dict[str, str]:
-    found = dict(_configured())
+    values = dict(_configured())
     address = parse(stores.assistants.database)
     if isinstance(address, SqliteAddress):
         for variable, ending in _GENERATED.items():
             path = _beside(address, ending)
-            if variable not in found and path.exists():
-                found[variable] = path.read_text(encoding="ascii").strip()
+            if variable not in values and path.exists():
+                values[variable] = path.read_text(encoding="ascii").strip()
     local = stores.assistants.local_secret_file
-    if _IDENTITY not in found and local.exists():
-        found[_LOCAL] = LocalSecret.in_file(local).get_secret_value()
-    return found
+    if _IDENTITY not in values and local.exists():
+        values[_LOCAL] = LocalSecret.in_file(local).get_secret_value()
+    return values
 
 
 def _configured() -> Iterator[tuple[str, str]]:

@@ -50,7 +50,7 @@ class CollectionRows:
         handle = await self._store.open(collection)
         layout = tables.layout(collection.dim, collection.language)
         name = f"{layout.kind}_{collection.id}"
-        # Upkeep would remove the files of the moment that is read.
+        # Compaction would remove the files of the moment that is read.
         async with handle.using(), self._engine.locks.locked(f"{name}.upkeep"):
             async for part in self._engine.scan(name, layout, _READ):
                 for row in _rows(part, collection.dim):

@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 async def rows(graphs: Graphs, collections: Sequence[Collection]) -> AsyncIterator[dict[str, Any]]:
-    """Yield what was found in each version of each document of collections."""
+    """Yield what was incoming in each version of each document of collections."""
     for collection in collections:
         if (graph := graphs.of(collection)) is None:
             continue
@@ -24,10 +24,12 @@ async def rows(graphs: Graphs, collections: Sequence[Collection]) -> AsyncIterat
                 yield {"collection": collection.id, "drawn": msgspec.to_builtins(_ordered(drawn))}
 
 
-async def add(graphs: Graphs, collections: Sequence[Collection], found: AsyncIterable[Row]) -> None:
+async def add(
+    graphs: Graphs, collections: Sequence[Collection], incoming: AsyncIterable[Row]
+) -> None:
     """Add graphs as `rows` yields them."""
     by_id = {collection.id: collection for collection in collections}
-    async for row in found:
+    async for row in incoming:
         if (graph := graphs.of(by_id[row["collection"]])) is not None:
             await graph.parts.add(msgspec.convert(row["drawn"], DrawnPart))
 

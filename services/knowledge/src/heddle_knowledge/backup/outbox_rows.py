@@ -25,9 +25,9 @@ async def rows(path: Path) -> AsyncIterator[dict[str, Any]]:
             yield {"number": number, "event": event}
 
 
-async def add(path: Path, found: AsyncIterable[Row]) -> None:
+async def add(path: Path, incoming: AsyncIterable[Row]) -> None:
     """Store events as `rows` yields them. Their numbers are never used again."""
-    async for row in found:
+    async for row in incoming:
         with writing(path, SCHEMA) as database:
             if "recorder" in row:
                 database.execute("INSERT INTO recorder VALUES (?)", (row["recorder"],))

@@ -32,10 +32,10 @@ async def rows(place: PagePlace) -> AsyncIterator[dict[str, Any]]:
             yield same | {"whole": bool(document.whole) and not deleted}
 
 
-async def add(place: PagePlace, found: AsyncIterable[Row]) -> None:
+async def add(place: PagePlace, incoming: AsyncIterable[Row]) -> None:
     """Add pages as `rows` yields them."""
     expected: tuple[str, str] | None = None
-    async for row in found:
+    async for row in incoming:
         pages, sha256 = place.of(row["collection"]), row["sha256"]
         if expected != (row["collection"], sha256):
             expected = row["collection"], sha256

@@ -120,7 +120,7 @@ class LanceEngine:
     async def scan(self, name: str, layout: Layout, size: int) -> AsyncIterator[pa.Table]:
         """Yield all rows of a table as of one moment, in the order of its keys.
 
-        Who holds the lock of its upkeep sees to it that the files of that moment stay.
+        The files of that moment stay while the caller holds the lock of the table's compaction.
         """
         opened = await self._database.open_table(name)
         await opened.checkout(await opened.version())
