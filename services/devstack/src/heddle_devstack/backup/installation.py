@@ -94,43 +94,53 @@ async def _check_revision(connection: AsyncConnection, name: str) -> None:
 
 
 async def _knowledge(stores: Stores) -> AsyncGenerator[Part]:
-    knowledge = stores.knowledge
-    storage = stores.collections
-    place, folder = str(storage.place), knowledge.data_dir
-    files = open_file_rows(place, folder / "uploads", knowledge.object_store())
-    async with files as stored:
-        with tempfile.TemporaryFile() as attached:
-            known: list[str] = []
+    knowledge, place = stores.knowledge, str(stores.collections.place)
+    folder, objects = knowledge.data_dir, knowledge.object_store()
+    with tempfile.TemporaryFile() as attached:
+        async with open_file_rows(place, folder / "uploads", objects) as files:
+            known: set[str] = set()
             if has_collections(place):
-                graphs = folder / "graphs"
-                async with open_collection_rows(place, storage.options, graphs) as collections:
-                    listed = await collections.all()
-                    await _spool(stored.attached(), attached)
-                    for collection in listed:
-                        part = Part(
-                            f"knowledge/passages/{collection.id}", collections.passages(collection)
-                        )
+                reading = _collections(stores, files.attached(), attached, known)
+                async with aclosing(reading) as listed_parts:
+                    async for part in listed_parts:
                         yield part
-                        if not part.gone:
-                            known.append(collection.id)
-                    there = [each for each in listed if each.id in known]
-                    yield Part("knowledge/collections", _each(map(record, there)))
-                    yield Part("knowledge/graphs", graph_rows.rows(collections.graphs, there))
             yield Part("knowledge/attached", _attached(attached, known))
-        yield Part("knowledge/uploads", stored.uploads())
-    async with open_pages(place, folder / "pages", knowledge.object_store()) as pages:
+            yield Part("knowledge/uploads", files.uploads())
+    async with open_pages(place, folder / "pages", objects) as pages:
         yield Part("knowledge/pages", page_rows.rows(pages))
+
+
+async def _collections(
+    stores: Stores, attached: AsyncIterator[dict[str, Any]], file: IO[bytes], known: set[str]
+) -> AsyncGenerator[Part]:
+    """Yield the collections. Their files are read before their passages, and yielded after them.
+
+    Args:
+        stores: Where they are.
+        attached: The files of collections.
+        file: Where these are stored until then.
+        known: Gets the ids of the collections that were not deleted meanwhile.
+    """
+    storage, folder = stores.collections, stores.knowledge.data_dir / "graphs"
+    async with open_collection_rows(str(storage.place), storage.options, folder) as collections:
+        listed = await collections.all()
+        async for row in attached:
+            file.write(msgspec.json.encode(row) + b"\n")
+        file.seek(0)
+        for collection in listed:
+            name = f"knowledge/passages/{collection.id}"
+            part = Part(name, collections.passages(collection))
+            yield part
+            if not part.gone:
+                known.add(collection.id)
+        there = [each for each in listed if each.id in known]
+        yield Part("knowledge/collections", _each(map(record, there)))
+        yield Part("knowledge/graphs", graph_rows.rows(collections.graphs, there))
 
 
 def has_collections(place: str) -> bool:
     """Return whether there may be collections, without making a folder for them."""
     return "://" in place or (Path(place) / "collections.lance").exists()
-
-
-async def _spool(rows: AsyncIterator[dict[str, Any]], file: IO[bytes]) -> None:
-    async for row in rows:
-        file.write(msgspec.json.encode(row) + b"\n")
-    file.seek(0)
 
 
 async def _attached(file: IO[bytes], known: Collection[str]) -> AsyncIterator[dict[str, Any]]:
