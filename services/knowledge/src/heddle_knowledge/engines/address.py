@@ -3,9 +3,12 @@
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from heddle_knowledge.engines.interface import Engine
 from heddle_knowledge.errors import StorageError
+
+if TYPE_CHECKING:  # loads Arrow
+    from heddle_knowledge.engines.interface import Engine
 
 _DATABASES = ("postgresql", "postgres")
 
@@ -16,7 +19,7 @@ def is_database(place: str) -> bool:
 
 
 @asynccontextmanager
-async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[Engine]:
+async def open_engine(place: str, options: Mapping[str, str]) -> "AsyncGenerator[Engine]":
     """Open what keeps the tables.
 
     Args:
