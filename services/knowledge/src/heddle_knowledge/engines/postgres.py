@@ -33,7 +33,7 @@ async def open_database(url: str) -> AsyncGenerator["PostgresEngine"]:
         StorageError: It cannot be reached, or has no pgvector.
     """
     try:
-        vectors = await _set_up(url)
+        vectors = await set_up(url)
         settings = {"search_path": f"{SCHEMA}, {vectors}", "application_name": SCHEMA}
         pool = await asyncpg.create_pool(
             url,
@@ -60,7 +60,7 @@ async def open_database(url: str) -> AsyncGenerator["PostgresEngine"]:
         await pool.close()
 
 
-async def _set_up(url: str) -> str:
+async def set_up(url: str) -> str:
     """Make what is common to all tables; return the schema that the extension is in."""
     connection = await asyncpg.connect(url)
     try:
