@@ -12,6 +12,7 @@ from heddle_cli.commands import (
     import_lamb,
     ingest,
     keys,
+    knowledge,
     mcp,
     migrate,
     models,
@@ -47,4 +48,5 @@ app.add_typer(mcp.app, name="mcp")
 app.add_typer(organizations.app, name="organizations")
 app.add_typer(users.app, name="users")
 app.add_typer(keys.app, name="keys")
+app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(audit.app, name="audit")

@@ -12,6 +12,8 @@ import structlog
 from heddle_runtime.multiplex.server import loading
 from heddle_runtime.object_store import ObjectStore
 
+from heddle_knowledge.engines.address import is_database
+
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.pages.models import PageModel
@@ -134,6 +136,7 @@ class LazyStore:
     async def _open(self) -> "KnowledgeStore":
         store = await asyncio.to_thread(import_module, "heddle_knowledge.store")  # slow
         beside = self._beside
+        is_shared = is_database(str(self._storage.place))
         first, *others = await self._enter_embedders()
         chosen: dict[str, Any] = {}
         if self._page_model is not None:
@@ -148,7 +151,7 @@ class LazyStore:
             options=self._storage.options,
             version_seconds=self._storage.version_seconds,
             pages=await self._open_pages(),
-            graphs=beside and beside / "graphs",
+            graphs=beside and beside / ("graph_copies" if is_shared else "graphs"),
             **chosen,
         )
         opened: KnowledgeStore = await self._resources.enter_async_context(opening)

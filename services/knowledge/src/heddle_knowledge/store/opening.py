@@ -14,7 +14,7 @@ from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.interface import VERSION_SECONDS
 from heddle_knowledge.errors import CollectionNotFoundError
-from heddle_knowledge.graph.graphs import Graphs
+from heddle_knowledge.graph.opening import open_graphs
 from heddle_knowledge.maintenance import Maintenance
 from heddle_knowledge.pages.folder_pages import FolderPages
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
@@ -64,8 +64,9 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         others: Embedders that a collection may name instead, by their models; likewise.
         reranker: The model of searches that ask for one; likewise.
         options: What an object store needs besides.
-        graphs: The directory of graphs, on a local file system. Without it they are beside the
-            collections if these are in a directory, and otherwise none are drawn.
+        graphs: The directory of graphs, on a local file system; of a database, of copies of
+            them. Without it they are beside the collections if these are in a directory; the
+            copies last as long as the store is open; and in a bucket none are drawn.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
         version_seconds: How long files of earlier versions of a collection stay for searches that
@@ -82,15 +83,13 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         StorageError: The place cannot be used.
     """
     parser = Parser(parser_limits)
-    if graphs is None and "://" not in str(place):
-        graphs = Path(place) / "graphs"
-    drawn = Graphs(graphs.resolve() if graphs else None)
     reader = PageReader()
     model = page_model(reader)
     try:
         async with AsyncExitStack() as opened:
             engine = await opened.enter_async_context(open_engine(str(place), options))
             collection_store = await opened.enter_async_context(open_collection_store(engine))
+            drawn = await opened.enter_async_context(open_graphs(str(place), graphs, engine))
             await drawn.sweep(await collection_store.registry.all())
             page_store = PageStore(pages or _beside(place, opened), reader, model)
             context = StoreContext(
@@ -113,7 +112,6 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
                 await asyncio.gather(sweeping, return_exceptions=True)
                 await store.aclose()
     finally:
-        await drawn.aclose()
         await parser.aclose()
         await reader.aclose()
         await model.aclose()

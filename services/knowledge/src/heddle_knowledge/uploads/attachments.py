@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from heddle_runtime.durable_files import sync, write
 from heddle_runtime.errors import NotFoundError
 
 from heddle_knowledge.locks import exclusive
-from heddle_knowledge.uploads.records import BATCH, FILE, Attachment, Batch, is_id
+from heddle_knowledge.uploads.records import BATCH, FILE, Attachment, Batch, Ingestion, is_id
 
 _decode = msgspec.json.Decoder(Attachment).decode
 _MAX_KNOWN = 16
@@ -29,6 +29,7 @@ class Attachments:
         """Take the folder, which is created when something is stored."""
         self._root = root / "attached"
         self._unstored: dict[tuple[str, str], Attachment] = {}
+        self._ingestions: dict[tuple[str, str], Ingestion] = {}
         self._known: dict[str, dict[str, tuple[tuple[int, int], Attachment]]] = {}
         """Files of collections as they were read last, with the versions of what was read."""
 
@@ -39,6 +40,20 @@ class Attachments:
     def shown(self, collection: str, identifier: str) -> Attachment | None:
         """Return the state of a file that could not be stored."""
         return self._unstored.get((collection, identifier))
+
+    def report(self, collection: str, identifier: str, ingestion: Ingestion | None) -> None:
+        """Show how far the ingestion of a file is; None: it has ended."""
+        if ingestion is None:
+            self._ingestions.pop((collection, identifier), None)
+        else:
+            self._ingestions[collection, identifier] = ingestion
+
+    def reported(self, attachments: Sequence[Attachment]) -> Mapping[str, Ingestion]:
+        """Return the ingestions of files of one collection, by their identifiers."""
+        every = (
+            (it.file_id, self._ingestions.get((it.collection, it.file_id))) for it in attachments
+        )
+        return {identifier: each for identifier, each in every if each is not None}
 
     def prepare(self, collection: str) -> None:
         """Create the folder of a collection."""
@@ -70,6 +85,15 @@ class Attachments:
             with suppress(FileNotFoundError):
                 return _decode_batch(self._path(collection, identifier).read_bytes())
         raise no_batch(identifier)
+
+    def batches(self, collection: str) -> list[Batch]:
+        """Return the batches of a collection."""
+        paths = (self._root / collection).glob(f"{BATCH}*.json")
+        return [_decode_batch(path.read_bytes()) for path in paths]
+
+    def forget_batch(self, collection: str, identifier: str) -> None:
+        """Forget a batch of a collection."""
+        self._path(collection, identifier).unlink(missing_ok=True)
 
     def get(self, collection: str, identifier: str) -> Attachment:
         """Return a file of a collection.

@@ -99,6 +99,10 @@ class Uploads:
                 continue
         return uploads
 
+    def keys(self) -> list[tuple[str, str]]:
+        """Return the person and the identifier of every file."""
+        return [(path.parent.name, path.name) for path in self._root.glob("*/file-*")]
+
     def delete(self, person: str, identifier: str) -> None:
         """Delete a file of a person's.
 
