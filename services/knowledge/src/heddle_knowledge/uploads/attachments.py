@@ -11,6 +11,7 @@ from heddle_runtime.durable_files import sync, write
 from heddle_runtime.errors import NotFoundError
 
 from heddle_knowledge.locks import exclusive
+from heddle_knowledge.uploads.attachment_reading import AttachmentReading
 from heddle_knowledge.uploads.records import BATCH, FILE, Attachment, Batch, Ingestion, is_id
 
 _decode = msgspec.json.Decoder(Attachment).decode
@@ -19,7 +20,7 @@ _MAX_KNOWN = 16
 _decode_batch = msgspec.json.Decoder(Batch).decode
 
 
-class Attachments:
+class Attachments(AttachmentReading):
     """Reads and writes the folder. Blocks: call it from a thread."""
 
     shared = False
@@ -75,17 +76,6 @@ class Attachments:
         except FileNotFoundError:
             raise NotFoundError("The collection was just deleted. Create it again.") from None
 
-    def batch(self, collection: str, identifier: str) -> Batch:
-        """Return a batch of a collection.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        if is_id(identifier, BATCH):
-            with suppress(FileNotFoundError):
-                return _decode_batch(self._path(collection, identifier).read_bytes())
-        raise no_batch(identifier)
-
     def batches(self, collection: str) -> list[Batch]:
         """Return the batches of a collection."""
         paths = (self._root / collection).glob(f"{BATCH}*.json")
@@ -95,16 +85,10 @@ class Attachments:
         """Forget a batch of a collection."""
         self._path(collection, identifier).unlink(missing_ok=True)
 
-    def get(self, collection: str, identifier: str) -> Attachment:
-        """Return a file of a collection.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        attachment = self.find(collection, identifier)
-        if attachment is None:
-            raise no_attachment(identifier)
-        return attachment
+    def _find_batch(self, collection: str, identifier: str) -> Batch | None:
+        with suppress(FileNotFoundError):
+            return _decode_batch(self._path(collection, identifier).read_bytes())
+        return None
 
     def find(self, collection: str, identifier: str) -> Attachment | None:
         """Return a file of a collection, None if there is none."""
@@ -217,21 +201,6 @@ class Attachments:
                 yield self.shown(stored.collection, stored.file_id) or stored
             except FileNotFoundError:  # detached meanwhile
                 continue
-
-
-def no_batch(identifier: str) -> NotFoundError:
-    """Return the error for a batch that a collection does not have."""
-    return NotFoundError(
-        f"The collection has no batch of files {identifier[:80]!r}. Make one, or list the files of "
-        "the collection."
-    )
-
-
-def no_attachment(identifier: str) -> NotFoundError:
-    """Return the error for a file that a collection does not have."""
-    return NotFoundError(
-        f"The collection has no file {identifier[:80]!r}. List its files, or attach it."
-    )
 
 
 def _versions(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -8,10 +8,10 @@ import asyncpg
 import msgspec
 from heddle_runtime.errors import ConflictError
 
-from heddle_knowledge.uploads.attachments import no_attachment, no_batch
+from heddle_knowledge.uploads.attachment_reading import AttachmentReading
 from heddle_knowledge.uploads.files_database import FilesDatabase
 from heddle_knowledge.uploads.leases import Leases
-from heddle_knowledge.uploads.records import BATCH, Attachment, Batch, Ingestion, is_id
+from heddle_knowledge.uploads.records import Attachment, Batch, Ingestion
 
 _MAX_CLAIMED = 1_000
 """Files that a replica takes into its queue at once."""
@@ -53,7 +53,7 @@ class LeaseLostError(ConflictError):
     """The lease of a file expired while this replica worked on it. Another one does so now."""
 
 
-class DatabaseAttachments:
+class DatabaseAttachments(AttachmentReading):
     """Reads and writes the database. As `attachments.Attachments`.
 
     Methods that are not `async` block, and are for threads, unless they say otherwise.
@@ -109,18 +109,6 @@ class DatabaseAttachments:
         """Store a batch of a collection."""
         self._database.rows(_KEEP_BATCH, batch.collection, batch.id, msgspec.json.encode(batch))
 
-    def batch(self, collection: str, identifier: str) -> Batch:
-        """Return a batch of a collection.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        statement = "SELECT record FROM file_batches WHERE collection = $1 AND id = $2"
-        if is_id(identifier, BATCH):
-            for row in self._database.rows(statement, collection, identifier):
-                return _decode_batch(row["record"])
-        raise no_batch(identifier)
-
     def batches(self, collection: str) -> list[Batch]:
         """Return the batches of a collection."""
         statement = "SELECT record FROM file_batches WHERE collection = $1"
@@ -131,16 +119,11 @@ class DatabaseAttachments:
         statement = "DELETE FROM file_batches WHERE collection = $1 AND id = $2"
         self._database.rows(statement, collection, identifier)
 
-    def get(self, collection: str, identifier: str) -> Attachment:
-        """Return a file of a collection.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        attachment = self.find(collection, identifier)
-        if attachment is None:
-            raise no_attachment(identifier)
-        return attachment
+    def _find_batch(self, collection: str, identifier: str) -> Batch | None:
+        statement = "SELECT record FROM file_batches WHERE collection = $1 AND id = $2"
+        for row in self._database.rows(statement, collection, identifier):
+            return _decode_batch(row["record"])
+        return None
 
     def find(self, collection: str, identifier: str) -> Attachment | None:
         """Return a file of a collection, None if there is none."""
