@@ -15,6 +15,7 @@ import psutil
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.chunking.chunks import Chunk, chunk
 from heddle_knowledge.graph.graphs import CollectionGraph
+from heddle_knowledge.graph.part_stores import FileParts
 from heddle_knowledge.graph.records import AskPaths, AskThemes, Held, Part
 from heddle_knowledge.reading.blocks import ParsedDocument
 from heddle_knowledge.workers.worker import WorkerProcess
@@ -42,7 +43,7 @@ async def _measure(packages: int) -> None:
     with TemporaryDirectory(prefix="heddle-bench-") as folder:
         file = Path(folder) / "graph.sqlite"
         try:
-            parts = await _drawn(CollectionGraph(file, extraction), documents(packages))
+            parts = await _drawn(CollectionGraph(FileParts(file), extraction), documents(packages))
             print(f"file: {file.stat().st_size / 1e6:.1f} MB")
             await _asked(network, Held("bench", str(file), parts))
         finally:

@@ -38,6 +38,8 @@ SCHEMAS: dict[str, Callable[[Any], object]] = {
 }
 GUIDE = ROOT / "docs/lamb.md"
 """How to move from LAMB to Heddle. Its last part runs without LAMB."""
+COPYING = ROOT / "docs/knowledge-copy.md"
+"""Runs with a database, in test_knowledge_copy."""
 SECRET = "a-secret-of-at-least-32-characters"  # of the commands, too
 ANN = "ann@uni.example"
 """The user of the pages, in LAMB, too."""
@@ -54,7 +56,11 @@ def names(page: Path) -> str:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page != GUIDE and any(runs(each) for each in blocks(page))],
+    [
+        page
+        for page in PAGES
+        if page not in {GUIDE, COPYING} and any(runs(each) for each in blocks(page))
+    ],
     ids=names,
 )
 async def test_commands_run_in_order_and_print_what_the_page_shows(

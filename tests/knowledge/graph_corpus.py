@@ -24,7 +24,7 @@ async def put(store: KnowledgeStore, collection: str, name: str, text: str) -> l
     return [getattr(event, "stage", "ingested") for event in events]
 
 
-async def build(folder: Path) -> None:
+async def build(folder: Path | str) -> None:
     """Make a store with the collection `films`, which has a graph, and `plain`, which has none."""
     async with open_store(folder, HashingEmbedder()) as store:
         await store.collections.create("films", graph=True)

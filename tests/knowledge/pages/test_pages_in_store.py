@@ -3,9 +3,11 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
+import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import MODEL_SHA256
 from heddle_knowledge.errors import (
@@ -14,11 +16,13 @@ from heddle_knowledge.errors import (
     UnsuitableCollectionError,
 )
 from heddle_knowledge.pages.models import OcrPageModel, PageModelInfo
-from heddle_knowledge.pages.page_database import PageDatabase
+from heddle_knowledge.pages.opening import open_pages
 from heddle_knowledge.pages.reader import PageReader
+from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
+from knowledge.pages.conftest import Address
 from knowledge.pages.pdfs import pdf, scan
 
 REVISION = MODEL_SHA256[:16]
@@ -32,9 +36,27 @@ class OtherModel(OcrPageModel):
         return PageModelInfo("another", 384, "1", visual=False)
 
 
+EVERYWHERE = pytest.mark.parametrize("address", ["folder", "objects"], indirect=True)
+READ_EVERYWHERE = pytest.mark.parametrize(
+    "address", ["folder", pytest.param("objects", marks=pytest.mark.exhaustive)], indirect=True
+)
+IN_FOLDER = pytest.mark.parametrize("address", ["folder"], indirect=True)
+
+
+@asynccontextmanager
+async def stored_at(address: Address, **more: Any) -> AsyncGenerator[KnowledgeStore]:
+    """Open a store whose pages are at an address."""
+    place = address.place or address.folder.parent
+    async with (
+        open_pages(address.place, address.folder, address.objects) as pages,
+        open_store(place, HashingEmbedder(), pages=pages, **more) as opened,
+    ):
+        yield opened
+
+
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
-    async with open_store(tmp_path, HashingEmbedder()) as opened:
+async def store(address: Address) -> AsyncIterator[KnowledgeStore]:
+    async with stored_at(address) as opened:
         yield opened
 
 
@@ -47,6 +69,7 @@ async def put(
     return [it.stage for it in events if isinstance(it, IngestProgress)], last
 
 
+@EVERYWHERE
 async def test_pages_have_pictures_unless_only_text_is_wanted(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
     texts = await store.collections.create("texts", page_handling="text")
@@ -65,6 +88,7 @@ async def test_pages_have_pictures_unless_only_text_is_wanted(store: KnowledgeSt
         assert (await store.documents.get(collection.id, "a.pdf")).pages == 2
 
 
+@IN_FOLDER
 async def test_documents_without_pages_have_none(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
     stages, _ = await put(store, looms, b"A shed.", "a.md")
@@ -74,6 +98,7 @@ async def test_documents_without_pages_have_none(store: KnowledgeStore) -> None:
     assert not found.has_picture
 
 
+@EVERYWHERE
 async def test_the_same_pages_are_drawn_once(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)
@@ -86,40 +111,47 @@ async def test_the_same_pages_are_drawn_once(store: KnowledgeStore) -> None:
     assert (await store.pages.picture(looms.id, "copy.pdf", 1)).data
 
 
+@EVERYWHERE
 async def test_pages_go_with_their_document_and_their_collection(
-    store: KnowledgeStore, tmp_path: Path
+    store: KnowledgeStore, address: Address
 ) -> None:
     looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)
     await put(store, looms, pdf("Another version."))
     await store.tidy(looms.id)
-    page_database = next((tmp_path / "pages").glob("*.pages"))
     kept = await store.documents.get(looms.id, "a.pdf")
-    assert documents_in(page_database) == [kept.sha256]
+    with address.opened() as pages:
+        assert list(pages.of(looms.id).documents()) == [kept.sha256]
+        assert len(address.keys) == bool(address.server)
 
-    await store.documents.delete(looms.id, "a.pdf")
-    await store.tidy(looms.id)
-    assert documents_in(page_database) == []
-    await put(store, looms, GUIDE)
-    await store.collections.delete("looms")
-    assert list((tmp_path / "pages").iterdir()) == []
+        await store.documents.delete(looms.id, "a.pdf")
+        await store.tidy(looms.id)
+        assert pages.of(looms.id).documents() == {}
+        assert address.keys == []
+        await put(store, looms, GUIDE)
+        await store.collections.delete("looms")
+        assert pages.collections() == set()
+    assert address.keys == []
+    assert address.place or list(address.folder.iterdir()) == []
 
 
-def documents_in(page_database: Path) -> list[str]:
-    return PageDatabase(page_database).documents()
-
-
-async def test_what_a_crash_left_is_swept(store: KnowledgeStore, tmp_path: Path) -> None:
+@EVERYWHERE
+async def test_pages_of_a_collection_that_a_crash_left_are_swept(
+    store: KnowledgeStore, address: Address
+) -> None:
     looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)
-    folder = tmp_path / "pages"
-    leftover = folder / f"{'0' * 32}.pages"
-    leftover.write_bytes((folder / f"{looms.id}.pages").read_bytes())  # its collection is gone
-    async with open_store(tmp_path, HashingEmbedder()):
-        assert not leftover.exists()
+    with address.opened() as pages:
+        gone = pages.of("0" * 32)
+        gone.expect("a" * 64, "maker", 1)
+        gone.add("a" * 64, [DrawnPage(1, b"A picture.")], [np.empty((0, 0), np.float16)])
+        async with stored_at(address):
+            assert pages.collections() == {looms.id}
+    assert all(looms.id in key for key in address.keys)
     assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
 
 
+@EVERYWHERE
 @pytest.mark.exhaustive
 async def test_pages_of_a_document_that_is_coming_in_are_not_swept(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
@@ -130,6 +162,7 @@ async def test_pages_of_a_document_that_is_coming_in_are_not_swept(store: Knowle
     assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
 
 
+@READ_EVERYWHERE
 async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms", page_handling="search")
     stages, _ = await put(store, looms, scan("Weaving manual\nThe heddle lifts", "Felt is pressed"))
@@ -146,21 +179,23 @@ async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeS
     assert await store.pages.search(looms.id, "  ", top_k=2) == []
 
 
+@READ_EVERYWHERE
 @pytest.mark.exhaustive
 async def test_pages_of_a_deleted_document_are_not_found_before_they_are_swept(
-    tmp_path: Path,
+    address: Address,
 ) -> None:
-    async with open_store(tmp_path, HashingEmbedder(), quiet_seconds=600) as store:
+    async with stored_at(address, quiet_seconds=600) as store:
         looms = await store.collections.create("looms", page_handling="search")
         await put(store, looms, GUIDE)
         assert len(await store.pages.search(looms.id, "heddle", top_k=5)) == 2
         await store.documents.delete(looms.id, "a.pdf")
         assert await store.pages.search(looms.id, "heddle", top_k=5) == []
-    async with open_store(tmp_path, HashingEmbedder(), page_model=OtherModel) as other:
+    async with stored_at(address, page_model=OtherModel) as other:
         with pytest.raises(EmbedderMismatchError, match="another model"):
             await other.pages.search(looms.id, "heddle", top_k=5)
 
 
+@IN_FOLDER
 async def test_a_collection_of_pictures_refuses_a_search_for_pages(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
     with pytest.raises(UnsuitableCollectionError, match="SEARCH"):
@@ -179,6 +214,7 @@ async def test_a_reader_that_dies_starts_again() -> None:
         await reader.aclose()
 
 
+@EVERYWHERE
 async def test_two_ingestions_of_the_same_pages_take_turns(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
     (one, _), (other, _) = await asyncio.gather(
@@ -187,6 +223,7 @@ async def test_two_ingestions_of_the_same_pages_take_turns(store: KnowledgeStore
     assert ("drawing" in one) != ("drawing" in other)
 
 
+@IN_FOLDER
 async def test_listed_documents_tell_their_pages(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)

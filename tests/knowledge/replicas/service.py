@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from runtime.ports import free_port
 
 _SECRET = "i" * 40
-_ANN = Identity("ann@uni.example", "uni")
+ANN = Identity("ann@uni.example", "uni")
 _CONTRACTS = (
     files_pb2_grpc.FileServiceStub,
     knowledge_pb2_grpc.KnowledgeServiceStub,
@@ -46,6 +46,11 @@ class Replica:
     _stack: AsyncExitStack
     _process: "subprocess.Popen[bytes] | None" = None
     _stubs: tuple[Any, ...] = field(default=())
+    identity: Identity = ANN
+
+    def as_user(self, identity: Identity) -> "Replica":
+        """Return the same process, as another user calls it."""
+        return replace(self, identity=identity)
 
     async def start(self) -> None:
         """Start the process, and wait until it answers."""
@@ -77,7 +82,7 @@ class Replica:
         """Call a method of either contract."""
         is_file = "File" in method
         request = getattr(pb if is_file else knowledge_pb2, f"{method}Request")(**fields)
-        before = CALLER.set(Caller("request", _ANN))
+        before = CALLER.set(Caller("request", self.identity))
         try:
             return await getattr(self._stubs[0 if is_file else 1], method)(request, timeout=60)
         except grpc.aio.AioRpcError as error:
@@ -106,6 +111,23 @@ class Replica:
             while (file := await self.attached(identifier)).status == IN_PROGRESS:
                 await asyncio.sleep(0.05)
         return file
+
+    async def ingest(self, name: str, data: bytes) -> None:
+        """Bring a document into the collection."""
+        request = knowledge_pb2.IngestDocumentRequest(collection="looms", name=name, data=data)
+        before = CALLER.set(Caller("request", self.identity))
+        try:
+            async for _ in self._stubs[1].IngestDocument(request, timeout=120):
+                pass
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+        finally:
+            CALLER.reset(before)
+
+    async def picture(self, document: str, page: int) -> bytes:
+        """Return the picture of a page in the collection."""
+        fields = {"collection": "looms", "document": document, "page": page}
+        return bytes((await self.call("GetPagePicture", **fields)).data)
 
     async def passages(self, query: str) -> list[str]:
         """Search the collection."""

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_knowledge.chunking.chunks import chunk
 from heddle_knowledge.errors import (
     CollectionNotFoundError,
     ForeignBackendError,
     InvalidInputError,
 )
 from heddle_knowledge.graph import parts
-from heddle_knowledge.graph.records import AskPaths, AskThemes, Name, Part
-from heddle_knowledge.reading.blocks import Block, ParsedDocument
+from heddle_knowledge.graph.records import AskPaths, AskThemes, DrawnPart, Name, NamedPassage, Part
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from knowledge.graph_corpus import DOCUMENTS, build, put
@@ -117,10 +115,10 @@ async def test_a_document_that_changes_changes_its_part_alone(store: KnowledgeSt
 async def test_what_was_drawn_and_never_committed_does_not_count(store: KnowledgeStore) -> None:
     """Somebody died between the two."""
     held = await store.graphs.held("films")
-    [passage] = chunk(ParsedDocument("Ghosts", (Block("Ghost and Ed Wood"),)))
-    ghosts = [[Name("ghost", "Ghost"), Name("ed wood", "Ed Wood")]]
-    parts.add_part(Path(held.path), Part("ed-wood.md", "1" * 64), [passage], ghosts)
-    parts.add_part(Path(held.path), Part("ghost.md", "2" * 64), [passage], ghosts)
+    names = [Name("ghost", "Ghost"), Name("ed wood", "Ed Wood")]
+    ghosts = [NamedPassage(0, "Ghost and Ed Wood", None, "", names)]
+    for part in (Part("ed-wood.md", "1" * 64), Part("ghost.md", "2" * 64)):
+        parts.add_part(Path(held.path), DrawnPart(part, english=True, passages=ghosts))
 
     answer = await paths(store, "Ed Wood", "Ghost")
 
@@ -163,7 +161,7 @@ async def test_a_collection_that_goes_takes_its_graph(store: KnowledgeStore, fol
 
 async def test_graphs_without_a_collection_are_swept_at_the_next_start(folder: Path) -> None:
     left = folder / "graphs" / "0123.sqlite"
-    parts.add_part(left, Part("a", "b"), [], [])
+    parts.add_part(left, DrawnPart(Part("a", "b"), english=True, passages=[]))
     async with open_store(folder, HashingEmbedder()) as store:
         assert left.stem not in kept(folder)
         assert Path((await store.graphs.held("films")).path).stem in kept(folder)

@@ -5,6 +5,7 @@ import typer
 from heddle_cli.commands import (
     assistants,
     audit,
+    backup,
     chat,
     collections,
     compare_lamb,
@@ -12,6 +13,7 @@ from heddle_cli.commands import (
     import_lamb,
     ingest,
     keys,
+    knowledge,
     mcp,
     migrate,
     models,
@@ -35,6 +37,8 @@ app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
 app.command("health")(health.health)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
 app.command("import-lamb")(import_lamb.import_lamb)
 app.command("compare-lamb")(compare_lamb.compare_lamb)
 app.command("migrate")(migrate.migrate)
@@ -49,4 +53,5 @@ app.add_typer(organizations.app, name="organizations")
 app.add_typer(users.app, name="users")
 app.add_typer(people.app, name="people")
 app.add_typer(keys.app, name="keys")
+app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(audit.app, name="audit")

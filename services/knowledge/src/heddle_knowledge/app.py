@@ -64,6 +64,7 @@ async def app(
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     seconds = settings.search_timeout_seconds
     private_folder(settings.data_dir)
+    objects = settings.object_store()
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(new_client(seconds))
         guarded_http = await resources.enter_async_context(
@@ -84,9 +85,9 @@ async def app(
                     settings.parser_seconds,
                     settings.parser_memory_mib * 1024**2,
                 ),
+                objects,
             )
         )
-        objects = settings.object_store()
         stores = await resources.enter_async_context(
             open_file_stores(
                 str(get_vectordb(settings).place), settings.data_dir / "uploads", objects

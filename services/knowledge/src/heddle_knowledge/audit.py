@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # exists only in the type files
 
 log = structlog.get_logger(__name__)
 AUDIT = pb.DESCRIPTOR.services_by_name["AuditService"]
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS recorder (id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB NOT NULL);
 """
@@ -145,13 +145,13 @@ class AuditOutbox:
         self._failing = True
 
     def _store(self, event: bytes) -> None:
-        with sqlite_files.writing(self._path, _SCHEMA) as connection:
+        with sqlite_files.writing(self._path, SCHEMA) as connection:
             connection.execute("INSERT INTO events (event) VALUES (?)", (event,))
 
     def _stored(self) -> tuple[str, list[pb.RecordedEvent]]:
         if not self._path.exists():
             return "", []
-        with sqlite_files.writing(self._path, _SCHEMA) as connection:
+        with sqlite_files.writing(self._path, SCHEMA) as connection:
             query = "SELECT number, event FROM events ORDER BY number LIMIT ?"
             rows = connection.execute(query, (_BATCH,)).fetchall()
             return _recorder(connection), [
@@ -160,7 +160,7 @@ class AuditOutbox:
             ]
 
     def _forget(self, number: int) -> None:
-        with sqlite_files.writing(self._path, _SCHEMA) as connection:
+        with sqlite_files.writing(self._path, SCHEMA) as connection:
             connection.execute("DELETE FROM events WHERE number <= ?", (number,))
 
 

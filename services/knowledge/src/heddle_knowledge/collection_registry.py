@@ -23,7 +23,13 @@ _SCHEMA = pa.schema(
 )
 _LAYOUT = Layout(TABLE, _SCHEMA, keys=("id",))
 _encode = msgspec.json.Encoder(enc_hook=dict).encode  # mappings that cannot be changed
-_decode = msgspec.json.Decoder(Collection).decode
+decoded = msgspec.json.Decoder(Collection).decode
+"""Returns the collection of a record."""
+
+
+def encoded(collection: Collection) -> str:
+    """Return the record of a collection."""
+    return _encode(collection).decode()
 
 
 class CollectionRegistry:
@@ -62,7 +68,7 @@ class CollectionRegistry:
                 "The list of collections could not be read. Check where the knowledge store is "
                 "kept, and the log of the knowledge service."
             ) from error
-        self._collections = {row["id"]: _decode(row["record"]) for row in rows}
+        self._collections = {row["id"]: decoded(row["record"]) for row in rows}
         self._seen_version = version
         return self._collections
 
@@ -90,7 +96,7 @@ class CollectionRegistry:
         """
         if await self.taken(collection):
             raise _exists(collection)
-        row = {"id": collection.id, "record": _encode(collection).decode()}
+        row = {"id": collection.id, "record": encoded(collection)}
         async with self._engine.locks.committing(TABLE):
             await self._table.append(pa.Table.from_pylist([row], schema=_SCHEMA))
         # Without locks two processes may get this far: the first row has the name, and all agree.
@@ -105,7 +111,7 @@ class CollectionRegistry:
         Raises:
             CollectionNotFoundError: It was deleted meanwhile.
         """
-        values = {"record": _encode(collection).decode()}
+        values = {"record": encoded(collection)}
         async with self._engine.locks.committing(TABLE):
             if not await self._table.update(values, Compare("id", "=", collection.id)):
                 raise no_collection(collection.name)

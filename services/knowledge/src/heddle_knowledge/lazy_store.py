@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 from heddle_runtime.multiplex.server import loading
+from heddle_runtime.object_store import ObjectStore
+
+from heddle_knowledge.engines.address import is_database
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.pages.models import PageModel
+    from heddle_knowledge.pages.places import PagePlace
     from heddle_knowledge.pages.reader import PageReader
     from heddle_knowledge.reading.parsing import ParserLimits
     from heddle_knowledge.searching.reranking import Reranker
@@ -55,6 +59,7 @@ class LazyStore:
         reranker: "Callable[[], Reranker | None]" = lambda: None,
         beside: Path | None = None,
         parser_limits: "ParserLimits | None" = None,
+        objects: ObjectStore | None = None,
     ) -> None:
         """Prepare. The models are made when they are first needed.
 
@@ -63,9 +68,10 @@ class LazyStore:
             embeddings: Makes the embedders.
             page_model: Makes what ranks pages; None: what reads them with the service's own models.
             reranker: Makes the reranking model, if there is one.
-            beside: The folder of what stays on this machine, wherever the store is: pages and
-                graphs. Without it, the store's own folder.
+            beside: The folder of what stays on this machine: graphs, and pages unless the store is
+                a database. Without it, the store's own folder.
             parser_limits: What the processes that read documents may use; None: the defaults.
+            objects: For pictures of pages whose records are in a database.
         """
         self._storage = storage
         self._embeddings = embeddings
@@ -73,6 +79,7 @@ class LazyStore:
         self._reranker = reranker
         self._beside = beside
         self._parser_limits = parser_limits
+        self._objects = objects
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
         self._embedders: Sequence[Embedder] = ()
@@ -129,6 +136,7 @@ class LazyStore:
     async def _open(self) -> "KnowledgeStore":
         store = await asyncio.to_thread(import_module, "heddle_knowledge.store")  # slow
         beside = self._beside
+        is_shared = is_database(str(self._storage.place))
         first, *others = await self._enter_embedders()
         chosen: dict[str, Any] = {}
         if self._page_model is not None:
@@ -142,12 +150,21 @@ class LazyStore:
             reranker=self._reranker(),
             options=self._storage.options,
             version_seconds=self._storage.version_seconds,
-            pages=beside and beside / "pages",
-            graphs=beside and beside / "graphs",
+            pages=await self._open_pages(),
+            graphs=beside and beside / ("graph_copies" if is_shared else "graphs"),
             **chosen,
         )
         opened: KnowledgeStore = await self._resources.enter_async_context(opening)
         return opened
+
+    async def _open_pages(self) -> "PagePlace | None":
+        if self._beside is None:
+            return None
+        from heddle_knowledge.pages.opening import open_pages  # noqa: PLC0415 - loads numpy
+
+        folder = self._beside.resolve() / "pages"
+        pages = open_pages(str(self._storage.place), folder, self._objects)
+        return await self._resources.enter_async_context(pages)
 
     async def _warm(self) -> None:
         try:

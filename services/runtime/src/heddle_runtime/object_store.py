@@ -38,8 +38,9 @@ class ObjectStoreSettings(BaseSettings):
         default="",
         validation_alias=_URL,
         description="Where replicas store bytes together: s3://BUCKET/PREFIX. The connector "
-        "service stores generated images there, and the knowledge service uploaded files, if its "
-        "store is PostgreSQL. Without it, images are in a folder, and files in the database.",
+        "service stores generated images there, and the knowledge service uploaded files and "
+        "pictures of pages, if its store is PostgreSQL. Without it, generated images are in a "
+        "folder, and the others in the database.",
     )
     objects_options: dict[str, SecretStr] = Field(
         default={},

@@ -60,8 +60,7 @@ def _locked(connection: Connection) -> tuple[Config, ScriptDirectory]:
         for setting in ("statement_timeout", "lock_timeout"):
             connection.execute(text(f"SET LOCAL {setting} = 0"))
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(_REVISIONS).replace("%", "%%"))
+    config = _config(connection=connection)
     return config, ScriptDirectory.from_config(config)
 
 
@@ -135,6 +134,17 @@ def _serves_newer(connection: Connection, known: ScriptDirectory, heads: Sequenc
         return False
     log.warning("the database is of a newer version, and works with this one", revision=heads[0])
     return True
+
+
+def newest_revision() -> str:
+    """Return the revision of the tables of this version."""
+    return str(ScriptDirectory.from_config(_config()).get_current_head())
+
+
+def _config(**attributes: Connection) -> Config:
+    config = Config(attributes=attributes)
+    config.set_main_option("script_location", str(_REVISIONS).replace("%", "%%"))
+    return config
 
 
 def _refuse_strangers(

@@ -3,13 +3,23 @@
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from heddle_knowledge.engines.interface import Engine
 from heddle_knowledge.errors import StorageError
+
+if TYPE_CHECKING:  # loads Arrow
+    from heddle_knowledge.engines.interface import Engine
+
+_DATABASES = ("postgresql", "postgres")
+
+
+def is_database(place: str) -> bool:
+    """Return whether an address is that of a database."""
+    return place.partition("://")[0] in _DATABASES
 
 
 @asynccontextmanager
-async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[Engine]:
+async def open_engine(place: str, options: Mapping[str, str]) -> "AsyncGenerator[Engine]":
     """Open what keeps the tables.
 
     Args:
@@ -30,7 +40,7 @@ async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[
 
         async with open_bucket(place, options) as bucket:
             yield bucket
-    elif scheme in {"postgresql", "postgres"}:
+    elif is_database(place):
         from heddle_knowledge.engines.postgres import open_database  # noqa: PLC0415
 
         async with open_database(place) as database:

@@ -4,7 +4,7 @@ Rows travel as Arrow tables. Every method may raise one of the engine's `failure
 fails has changed nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -149,6 +149,9 @@ class Engine(Protocol):
 
     async def open(self, name: str, layout: Layout) -> Table:
         """Open a table."""
+
+    def scan(self, name: str, layout: Layout, size: int) -> AsyncIterator[pa.Table]:
+        """Yield all rows of a table as of one moment, in the order of its keys, so many a time."""
 
     async def drop(self, name: str) -> None:
         """Remove a table with its rows, if it is there."""

@@ -6,7 +6,7 @@ whoever loses the race tries again.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,7 +19,7 @@ from lancedb.index import BTree, LabelList
 from lancedb.table import AsyncTable
 
 from heddle_knowledge.engines.file_locks import FileLocks
-from heddle_knowledge.engines.interface import Layout
+from heddle_knowledge.engines.interface import KEY, Layout
 from heddle_knowledge.engines.lance_full_text import words_index
 from heddle_knowledge.engines.lance_table import LanceTable
 from heddle_knowledge.engines.locks import Locks
@@ -116,6 +116,22 @@ class LanceEngine:
     async def open(self, name: str, layout: Layout) -> LanceTable:
         """Open a table."""
         return self._table(await self._database.open_table(name), name, layout)
+
+    async def scan(self, name: str, layout: Layout, size: int) -> AsyncIterator[pa.Table]:
+        """Yield all rows of a table as of one moment, in the order of its keys.
+
+        The files of that moment stay while the caller holds the lock of the table's compaction.
+        """
+        opened = await self._database.open_table(name)
+        await opened.checkout(await opened.version())
+        table = self._table(opened, name, layout)
+        places = await table.rows([*layout.keys, KEY], order_by=layout.keys)
+        keys = places.column(KEY).to_pylist()
+        for start in range(0, len(keys), size):
+            rows = await table.at(keys[start : start + size], layout.schema.names)
+            ordered = rows.sort_by([(key, "ascending") for key in layout.keys])
+            yield ordered.select(layout.schema.names)
+        table.close()
 
     async def drop(self, name: str) -> None:
         """Remove a table with its rows, if it is there."""

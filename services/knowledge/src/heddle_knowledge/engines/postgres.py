@@ -1,17 +1,18 @@
 """PostgreSQL with pgvector, in a schema of its own."""
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
 import asyncpg
+import pyarrow as pa
 
 from heddle_knowledge.engines.interface import Layout
 from heddle_knowledge.engines.postgres_layout import statements
 from heddle_knowledge.engines.postgres_locks import AdvisoryLocks
 from heddle_knowledge.engines.postgres_table import PostgresTable
-from heddle_knowledge.engines.postgres_types import prepare
+from heddle_knowledge.engines.postgres_types import prepare, table
 from heddle_knowledge.errors import StorageError
 
 SCHEMA = "heddle_knowledge"
@@ -33,7 +34,7 @@ async def open_database(url: str) -> AsyncGenerator["PostgresEngine"]:
         StorageError: It cannot be reached, or has no pgvector.
     """
     try:
-        vectors = await _set_up(url)
+        vectors = await set_up(url)
         settings = {"search_path": f"{SCHEMA}, {vectors}", "application_name": SCHEMA}
         pool = await asyncpg.create_pool(
             url,
@@ -60,7 +61,7 @@ async def open_database(url: str) -> AsyncGenerator["PostgresEngine"]:
         await pool.close()
 
 
-async def _set_up(url: str) -> str:
+async def set_up(url: str) -> str:
     """Make what is common to all tables; return the schema that the extension is in."""
     connection = await asyncpg.connect(url)
     try:
@@ -106,9 +107,18 @@ class PostgresEngine:
 
     async def open(self, name: str, layout: Layout) -> PostgresTable:
         """Open a table."""
-        table = PostgresTable(self._pool, _checked(name), layout)
-        await table.version()  # fails if there is none
-        return table
+        opened = PostgresTable(self._pool, _checked(name), layout)
+        await opened.version()  # fails if there is none
+        return opened
+
+    async def scan(self, name: str, layout: Layout, size: int) -> AsyncIterator[pa.Table]:
+        """Yield all rows of a table as of one moment, in the order of its keys."""
+        columns, keys = ", ".join(layout.schema.names), ", ".join(layout.keys)
+        statement = f"SELECT {columns} FROM {_checked(name)} ORDER BY {keys}"  # noqa: S608 - only names of ours
+        async with self._pool.acquire() as connection, connection.transaction(readonly=True):
+            cursor = await connection.cursor(statement)
+            while records := await cursor.fetch(size):
+                yield table(records, layout.schema)
 
     async def drop(self, name: str) -> None:
         """Remove a table with its rows, if it is there."""

@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heddle_knowledge.chunking.chunks import Chunk
+from heddle_knowledge.engines.interface import Engine
 from heddle_knowledge.errors import InvalidInputError, StorageError
-from heddle_knowledge.graph import parts
+from heddle_knowledge.graph.part_stores import FileParts, PartStore
+from heddle_knowledge.graph.parts import count_names
 from heddle_knowledge.graph.records import (
     AskPaths,
     AskThemes,
+    DrawnPart,
     Extract,
     Extracted,
     Name,
+    NamedPassage,
     Part,
 )
+from heddle_knowledge.graph.table_parts import TableParts
 from heddle_knowledge.records import Collection
 from heddle_knowledge.sqlite_files import remove
 from heddle_knowledge.workers.worker import WorkerProcess
@@ -35,11 +40,19 @@ _FEW_WORDS = 30
 
 
 class Graphs:
-    """A folder of graphs, one file a collection. Belongs to the event loop that uses it."""
+    """The graphs of a store. Belongs to the event loop that uses it."""
 
-    def __init__(self, folder: Path | None) -> None:
-        """Prepare, without making or starting anything; without a folder none are drawn."""
+    def __init__(self, folder: Path | None, engine: Engine | None = None) -> None:
+        """Prepare, without making or starting anything.
+
+        Args:
+            folder: Has a file for each graph. Without it none are drawn.
+            engine: Has a table for each graph, of which the files are copies; None: there are
+                files only.
+        """
         self._folder = folder
+        self._engine = engine
+        self._stores: dict[str, PartStore] = {}
         self._extraction = WorkerProcess(
             _EXTRACTION, seconds=_EXTRACTION_SECONDS, refusal=StorageError
         )
@@ -62,11 +75,20 @@ class Graphs:
         """Return the graph of a collection, which need not be there yet; None if it has none."""
         if self._folder is None or not collection.graph:
             return None
-        return CollectionGraph(self._folder / f"{collection.id}{_SUFFIX}", self._extraction)
+        return CollectionGraph(self._parts(collection.id, self._folder), self._extraction)
+
+    def _parts(self, collection: str, folder: Path) -> PartStore:
+        file = folder / f"{collection}{_SUFFIX}"
+        if self._engine is None:
+            return FileParts(file)
+        if collection not in self._stores:
+            self._stores[collection] = TableParts(self._engine, collection, file)
+        return self._stores[collection]
 
     async def sweep(self, known: Container[str]) -> None:
         """Remove the graphs of all collections whose ids are not `known`."""
         folder = self._folder
+        self._stores = {id_: each for id_, each in self._stores.items() if id_ in known}
         if folder is None:
             return
 
@@ -100,12 +122,12 @@ class Graphs:
 class CollectionGraph:
     """The graph of one collection."""
 
-    file: Path
+    parts: PartStore
     extraction: WorkerProcess
 
     async def lacks(self, document: str, sha256: str) -> bool:
         """Return whether a version of a document is not in the graph."""
-        return not await asyncio.to_thread(parts.has_part, self.file, Part(document, sha256))
+        return not await self.parts.has(Part(document, sha256))
 
     async def draw(
         self, document: str, sha256: str, chunks: Sequence[Chunk]
@@ -125,9 +147,9 @@ class CollectionGraph:
             reply = await self._extracted([chunk.text for chunk in chunks[start : start + _GROUP]])
             names += reply.names
             words, english = words + reply.words, english + reply.english
-        if words > _FEW_WORDS and english < _ENGLISH * words:
-            names = []
-        await asyncio.to_thread(parts.add_part, self.file, Part(document, sha256), chunks, names)
+        is_english = words <= _FEW_WORDS or english >= _ENGLISH * words
+        passages = _named(chunks, names) if is_english else []
+        await self.parts.add(DrawnPart(Part(document, sha256), is_english, passages))
         yield len(chunks)
 
     async def settle(self, document: str, old: str, new: str = "") -> None:
@@ -138,15 +160,15 @@ class CollectionGraph:
             old: The checksum of that version; empty if there was none.
             new: That of the version that took its place, if one did.
         """
-        await asyncio.to_thread(parts.settle, self.file, document, old, new)
+        await self.parts.settle(document, old, new)
 
     async def count(self) -> int:
         """Return how many names there are; those of a version that has just gone may count."""
-        return await asyncio.to_thread(parts.count_names, self.file)
+        return await asyncio.to_thread(count_names, await self.parts.file())
 
     async def remove(self) -> None:
         """Remove the graph."""
-        await asyncio.to_thread(remove, self.file)
+        await self.parts.remove()
 
     async def _extracted(self, texts: list[str]) -> Extracted:
         return await self.extraction.call(
@@ -157,3 +179,12 @@ class CollectionGraph:
                 "long. Ingest the document again."
             ),
         )
+
+
+def _named(chunks: Sequence[Chunk], names: Sequence[Sequence[Name]]) -> list[NamedPassage]:
+    """Return the passages that have names."""
+    return [
+        NamedPassage(chunk.ordinal, chunk.text, chunk.page, " / ".join(chunk.heading), list(own))
+        for chunk, own in zip(chunks, names, strict=True)
+        if own
+    ]

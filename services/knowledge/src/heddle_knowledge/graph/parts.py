@@ -7,15 +7,16 @@ graph is never wrong, and at worst there is a part too many.
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from heddle_knowledge.chunking.chunks import Chunk
-from heddle_knowledge.graph.records import Name, Part
+import msgspec
+
+from heddle_knowledge.graph.records import DrawnPart, Name, NamedPassage, Part
 from heddle_knowledge.sqlite_files import rows, writing
 
-_LEFT_OVER = 24 * 3600
-"""Seconds after which nobody commits any more what was drawn."""
+LEFT_OVER_SECONDS = 24 * 3600
+"""Age of a part whose document will not be committed any more."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS part (
   id INTEGER PRIMARY KEY AUTOINCREMENT, document TEXT NOT NULL, sha256 TEXT NOT NULL,
@@ -31,42 +32,53 @@ CREATE TABLE IF NOT EXISTS mention (
 """
 
 
-def add_part(
-    file: Path, part: Part, chunks: Sequence[Chunk], names: Sequence[Sequence[Name]]
-) -> None:
+def add_part(file: Path, drawn: DrawnPart) -> None:
     """Keep what was found in a version of a document, in place of what was found in it before.
 
-    Args:
-        file: The graph's file, which is made if it is missing.
-        part: The document and its version.
-        chunks: Its passages.
-        names: The names of each; empty for a document that is not in English.
+    The graph's file is made if it is missing.
     """
+    part = drawn.part
     with writing(file, _SCHEMA) as connection:
         same = connection.execute(
             "SELECT id FROM part WHERE document = ? AND sha256 = ?", (part.document, part.sha256)
         )
         _drop(connection, [each[0] for each in same])
-        row = connection.execute(
-            "INSERT INTO part (document, sha256, english, drawn_at) VALUES (?, ?, ?, ?)",
-            (part.document, part.sha256, bool(names), int(time.time())),
-        ).lastrowid
-        mentions = [(chunk, own) for chunk, own in zip(chunks, names, strict=False) if own]
-        connection.executemany(
-            "INSERT INTO passage VALUES (?, ?, ?, ?, ?)",
-            [
-                (row, chunk.ordinal, chunk.text, chunk.page, " / ".join(chunk.heading))
-                for chunk, _ in mentions
-            ],
-        )
-        connection.executemany(
-            "INSERT INTO mention VALUES (?, ?, ?, ?)",
-            [
-                (row, chunk.ordinal, name.key, name.surface)
-                for chunk, own in mentions
-                for name in own
-            ],
-        )
+        _insert(connection, None, drawn)
+
+
+def replace_parts(file: Path, gone: Iterable[int], drawn: Iterable[tuple[int, DrawnPart]]) -> None:
+    """Drop the parts of some numbers, and add others with the numbers that they have elsewhere."""
+    with writing(file, _SCHEMA) as connection:
+        _drop(connection, gone)
+        for number, each in drawn:
+            _insert(connection, number, each)
+
+
+def numbers(file: Path) -> set[int]:
+    """Return the numbers of all parts."""
+    return {number for (number,) in rows(file, "SELECT id FROM part")}
+
+
+def all_parts(file: Path) -> list[Part]:
+    """Return the versions of documents that are in the graph."""
+    return [Part(*row) for row in rows(file, "SELECT document, sha256 FROM part")]
+
+
+def get_part(file: Path, part: Part) -> DrawnPart | None:
+    """Return what was found in a version of a document, None if it is not in the graph."""
+    query = "SELECT id, english FROM part WHERE document = ? AND sha256 = ?"
+    for number, english in rows(file, query, part.document, part.sha256):
+        names: dict[int, list[Name]] = {}
+        query = "SELECT ordinal, key, surface FROM mention WHERE part = ? ORDER BY ordinal, key"
+        for ordinal, key, surface in rows(file, query, number):
+            names.setdefault(ordinal, []).append(Name(key, surface))
+        query = "SELECT ordinal, text, page, heading FROM passage WHERE part = ? ORDER BY ordinal"
+        passages = [
+            NamedPassage(ordinal, text, page, heading, names.get(ordinal, []))
+            for ordinal, text, page, heading in rows(file, query, number)
+        ]
+        return DrawnPart(part, bool(english), passages)
+    return None
 
 
 def has_part(file: Path, part: Part) -> bool:
@@ -91,12 +103,34 @@ def settle(file: Path, document: str, old: str, new: str) -> None:
         gone = connection.execute(
             "SELECT id FROM part WHERE document = ? AND sha256 <> ? "
             "AND (sha256 = ? OR drawn_at < ?)",
-            (document, new, old, int(time.time()) - _LEFT_OVER),
+            (document, new, old, int(time.time()) - LEFT_OVER_SECONDS),
         )
         _drop(connection, [row[0] for row in gone])
 
 
-def _drop(connection: sqlite3.Connection, parts: Sequence[int]) -> None:
+def _insert(connection: sqlite3.Connection, number: int | None, drawn: DrawnPart) -> None:
+    part = connection.execute(
+        "INSERT OR IGNORE INTO part (id, document, sha256, english, drawn_at) "
+        "VALUES (?, ?, ?, ?, ?) RETURNING id",
+        (number, *msgspec.structs.astuple(drawn.part), drawn.english, int(time.time())),
+    ).fetchone()
+    if part is None:  # another process has just added it
+        return
+    connection.executemany(
+        "INSERT INTO passage VALUES (?, ?, ?, ?, ?)",
+        [(*part, each.ordinal, each.text, each.page, each.heading) for each in drawn.passages],
+    )
+    connection.executemany(
+        "INSERT INTO mention VALUES (?, ?, ?, ?)",
+        [
+            (*part, each.ordinal, name.key, name.surface)
+            for each in drawn.passages
+            for name in each.names
+        ],
+    )
+
+
+def _drop(connection: sqlite3.Connection, parts: Iterable[int]) -> None:
     for part in parts:
         for statement in (
             "DELETE FROM mention WHERE part = ?",

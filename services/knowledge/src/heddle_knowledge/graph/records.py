@@ -33,6 +33,25 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     sha256: str
 
 
+class NamedPassage(msgspec.Struct, frozen=True, array_like=True):
+    """A passage with the names in it, of which there is at least one."""
+
+    ordinal: int
+    text: str
+    page: int | None
+    heading: str
+    names: list[Name]
+
+
+class DrawnPart(msgspec.Struct, frozen=True):
+    """What was found in a version of a document."""
+
+    part: Part
+    english: bool
+    """False: names are looked for in English texts only."""
+    passages: list[NamedPassage]
+
+
 class Held(msgspec.Struct, frozen=True):
     """A collection's graph: its file, and what of it counts."""
 

@@ -6,36 +6,39 @@ go after it: a crash in between leaves pages that nobody asks for, and the next 
 from them.
 """
 
-import hashlib
 import json
 import math
-import re
 import sqlite3
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_knowledge.pages.shapes import DrawnPage, Figure, Picture, StoredPage
+from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.pages.encoding import (
+    digest,
+    read_figures,
+    read_words,
+    summary,
+    written_figures,
+    written_words,
+)
+from heddle_knowledge.pages.shapes import DrawnPage, PagedDocument, Picture, StoredPage, WholePage
+from heddle_knowledge.pages.words import TOKENIZER, matched, shares, words_of
 from heddle_knowledge.sqlite_files import remove, rows, writing
 
-_MAX_WORDS = 64
-_RAREST = 3
-"""Words of a question that tell what it asks for; sentences have many others."""
 _COUNTS = "SELECT value, (SELECT count(*) FROM texts WHERE texts MATCH value) FROM json_each(?)"
 _OCCURRENCES = (
     "SELECT terms.value, texts.rowid, -bm25(texts) FROM json_each(?) AS terms "
     "JOIN texts ON texts MATCH terms.value "
     "WHERE texts.rowid IN (SELECT value FROM json_each(?))"
 )
-_WORD = re.compile(r"\w+")
 # `summary` stands before what is large, so that reading all of them touches little else.
-_TABLES = """
+_TABLES = f"""
 CREATE TABLE IF NOT EXISTS documents (
   sha256 TEXT PRIMARY KEY, maker TEXT NOT NULL, pages INTEGER NOT NULL, whole INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -45,7 +48,7 @@ CREATE TABLE IF NOT EXISTS pages (
   words BLOB NOT NULL, picture BLOB NOT NULL, UNIQUE (sha256, page)
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (
-  text, content = 'pages', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+  text, content = 'pages', content_rowid = 'id', tokenize = '{TOKENIZER}'
 );
 CREATE TRIGGER IF NOT EXISTS page_comes AFTER INSERT ON pages BEGIN
   INSERT INTO texts (rowid, text) VALUES (new.id, new.text);
@@ -53,11 +56,11 @@ END;
 CREATE TRIGGER IF NOT EXISTS page_goes AFTER DELETE ON pages BEGIN
   INSERT INTO texts (texts, rowid, text) VALUES ('delete', old.id, old.text);
 END;
-"""
+"""  # noqa: S608 - only names of ours
 
 
 @dataclass(frozen=True, slots=True)
-class Summaries:
+class _Summaries:
     """The mean vector of every page: ids of shape [pages], vectors of shape [pages, dim]."""
 
     ids: NDArray[np.int64]
@@ -65,7 +68,7 @@ class Summaries:
 
 
 class PageDatabase:
-    """The pages of one collection. Plain and synchronous; several processes may use one file.
+    """As `places.CollectionPages`. Several processes may use one file.
 
     Every method raises `sqlite3.Error` or `OSError` if the disk fails.
     """
@@ -73,16 +76,10 @@ class PageDatabase:
     def __init__(self, path: Path) -> None:
         """Name the file, which is made by the first page that comes."""
         self._path = path
-        self._summaries: tuple[int, Summaries] | None = None
+        self._summaries: tuple[int, _Summaries] | None = None
 
     def expect(self, sha256: str, maker: str, pages: int) -> list[int]:
-        """Return the pages of a document that are not there yet, counted from 1.
-
-        Args:
-            sha256: The document.
-            maker: What its pages depend on besides. Pages of another maker go.
-            pages: How many it has.
-        """
+        """Return the pages of a document that are not stored yet, counted from 1."""
         with self._writing() as database:
             known = database.execute(
                 "SELECT maker FROM documents WHERE sha256 = ?", (sha256,)
@@ -103,14 +100,12 @@ class PageDatabase:
     def add(
         self, sha256: str, pages: Sequence[DrawnPage], words: Sequence[NDArray[np.float16]]
     ) -> None:
-        """Keep pages of a document, on disk."""
+        """Store pages of an expected document that are not stored yet, durably."""
         values = [
             (
-                *(sha256, page.page, _summary(vectors).tobytes(), page.text),
-                json.dumps([asdict(figure) for figure in page.figures], ensure_ascii=False),
-                page.scanned,
-                hashlib.sha256(page.picture).hexdigest() if page.picture else "",
-                np.ascontiguousarray(vectors, dtype=np.float16).tobytes(),
+                *(sha256, page.page, summary(vectors).tobytes(), page.text),
+                *(written_figures(page.figures), page.scanned, digest(page.picture)),
+                written_words(vectors),
                 page.picture,
             )
             for page, vectors in zip(pages, words, strict=True)
@@ -123,13 +118,13 @@ class PageDatabase:
             )
 
     def finish(self, sha256: str) -> bool:
-        """Note that a document needs no more work; say whether it is still there."""
+        """Store that a document needs no more work; say whether it is still there."""
         with self._writing() as database:
             changed = database.execute("UPDATE documents SET whole = 1 WHERE sha256 = ?", (sha256,))
             return bool(changed.rowcount)
 
     def is_whole(self, sha256: str, maker: str) -> bool:
-        """Return whether all pages of a document are stored, made by this maker."""
+        """Return whether all pages of a document are stored, those of this maker."""
         query = "SELECT 1 FROM documents WHERE sha256 = ? AND maker = ? AND whole"
         return bool(self._rows(query, sha256, maker))
 
@@ -162,7 +157,7 @@ class PageDatabase:
         """Return what is stored of a page, without its picture."""
         query = "SELECT text, figures FROM pages WHERE sha256 = ? AND page = ?"
         pages = (
-            DrawnPage(page, text=text, figures=_figures(figures))
+            DrawnPage(page, text=text, figures=read_figures(figures))
             for text, figures in self._rows(query, sha256, page)
         )
         return next(pages, None)
@@ -177,28 +172,17 @@ class PageDatabase:
         return {page: (text, bool(pictured)) for page, text, pictured in rows_of_pages}
 
     def makers(self) -> set[str]:
-        """Return what made the stored pages."""
+        """Return what the stored pages depend on besides their documents."""
         return {maker for (maker,) in self._rows("SELECT DISTINCT maker FROM documents")}
-
-    def ids_of(self, documents: Collection[str]) -> list[int]:
-        """Return the ids of the pages of documents."""
-        query = "SELECT id FROM pages WHERE sha256 IN (SELECT value FROM json_each(?))"
-        return [id_ for (id_,) in self._rows(query, json.dumps(list(documents)))]
 
     def matching(
         self, query: str, most: int, only: Collection[str] | None = None
     ) -> dict[int, float]:
-        """Return pages with a word of the question: by id their BM25, the best first.
-
-        Args:
-            query: The question.
-            most: How many pages.
-            only: Of which documents; None for all.
-        """
-        words = _terms(query)
-        if not words:
+        """Return pages with a word of the question: by id their BM25, the best first."""
+        terms = _terms(query)
+        if not terms:
             return {}
-        match_query = " OR ".join(words)
+        match_query = " OR ".join(terms)
         documents = None if only is None else json.dumps(list(only))
         query = (
             "SELECT rowid, -rank FROM texts WHERE texts MATCH ? AND (? IS NULL OR rowid IN "
@@ -208,40 +192,36 @@ class PageDatabase:
         return dict(self._rows(query, match_query, documents, documents, most))
 
     def matched_words(self, query: str, ids: Collection[int]) -> dict[int, float]:
-        """Return how many of a question's words pages have, each word weighted by its rarity.
-
-        Args:
-            query: The question.
-            ids: The pages.
-
-        Returns:
-            By id: 1 stands for the three rarest words, each once on a page of average length.
-        """
+        """Return how many of a question's words pages have, each word weighted by its rarity."""
         counts = dict(self._rows(_COUNTS, json.dumps(_terms(query))))
         total = sum(count for (count,) in self._rows("SELECT count(*) FROM pages"))
-        weights = {term: _weight(count, total) for term, count in counts.items() if count}
+        weights = shares(counts, total)
         if not weights:
             return {}
-        # A word that no page has weighs as much as the others do on average.
-        unknown = [sum(weights.values()) / len(weights)] * (len(counts) - len(weights))
-        rarest = sum(sorted([*weights.values(), *unknown])[-_RAREST:])
-        matched: dict[int, float] = defaultdict(float)
-        terms, pages = json.dumps(list(weights)), json.dumps(list(ids))
-        for term, id_, bm25 in self._rows(_OCCURRENCES, terms, pages):
-            frequency = bm25 / _sqlite_weight(counts[term], total)
-            matched[id_] += weights[term] * frequency / rarest
-        return matched
+        scores = self._rows(_OCCURRENCES, json.dumps(list(weights)), json.dumps(list(ids)))
+        occurrences = (
+            (term, id_, bm25 / _sqlite_weight(counts[term], total)) for term, id_, bm25 in scores
+        )
+        return matched(occurrences, weights)
 
-    def summaries(self) -> Summaries:
-        """Return the mean vectors of all pages, from memory unless pages came or went."""
-        # Read before the pages: of pages that come in between, the next call learns by it.
-        version = sum(version for (version,) in self._rows("PRAGMA user_version"))
-        if self._summaries is None or self._summaries[0] != version:
-            stored = self._rows("SELECT id, summary FROM pages WHERE summary != x'' ORDER BY id")
-            vectors = np.array([np.frombuffer(it, np.float16) for _, it in stored], np.float32)
-            ids = np.array([id_ for id_, _ in stored], np.int64)
-            self._summaries = version, Summaries(ids, vectors)
-        return self._summaries[1]
+    def nearest(
+        self, mean: Vectors, most: int, only: Collection[str] | None = None
+    ) -> Collection[int]:
+        """Return the ids of the pages whose mean vector is nearest to another one."""
+        summaries = self._all_summaries()
+        if not len(summaries.ids):
+            return []
+        near = summaries.vectors @ mean
+        count = min(most, len(near))
+        if only is not None:
+            query = "SELECT id FROM pages WHERE sha256 IN (SELECT value FROM json_each(?))"
+            ids = [id_ for (id_,) in self._rows(query, json.dumps(list(only)))]
+            allowed = np.isin(summaries.ids, ids)
+            near, count = np.where(allowed, near, -np.inf), min(count, int(allowed.sum()))
+        if not count:
+            return []
+        best = np.argpartition(-near, count - 1)[:count]
+        return [int(id_) for id_ in summaries.ids[best]]
 
     def read(self, ids: Collection[int], dim: int) -> list[StoredPage]:
         """Return pages by their ids, of those that are still there."""
@@ -255,18 +235,38 @@ class PageDatabase:
                 sha256=sha256,
                 page=page,
                 text=text,
-                figures=_figures(figures),
+                figures=read_figures(figures),
                 words=np.frombuffer(words, np.float16).reshape(-1, dim),
             )
             for id_, sha256, page, text, figures, words in self._rows(query, json.dumps(list(ids)))
         ]
 
-    def documents(self) -> list[str]:
-        """Return the documents that there are pages of, or were to be."""
-        return [sha256 for (sha256,) in self._rows("SELECT sha256 FROM documents")]
+    def documents(self) -> dict[str, PagedDocument]:
+        """Return by SHA-256 the documents that have pages here, or are to have."""
+        known = self._rows("SELECT sha256, maker, pages, whole FROM documents ORDER BY sha256")
+        return {
+            sha256: PagedDocument(sha256, maker, pages, bool(whole))
+            for sha256, maker, pages, whole in known
+        }
+
+    def numbers(self, sha256: str) -> list[int]:
+        """Return the stored pages of a document, counted from 1, in their order."""
+        query = "SELECT page FROM pages WHERE sha256 = ? ORDER BY page"
+        return [page for (page,) in self._rows(query, sha256)]
+
+    def whole_page(self, sha256: str, page: int) -> WholePage | None:
+        """Return all that is stored of a page."""
+        query = (
+            "SELECT picture, text, figures, scanned, words, length(summary) FROM pages "
+            "WHERE sha256 = ? AND page = ?"
+        )
+        for picture, text, figures, scanned, words, size in self._rows(query, sha256, page):
+            drawn = DrawnPage(page, picture, text, read_figures(figures), bool(scanned))
+            return WholePage(drawn, read_words(words, size // 2))
+        return None
 
     def forget(self, documents: Sequence[str]) -> None:
-        """Drop the pages of documents."""
+        """Delete the pages of documents."""
         if documents:
             with self._writing() as database:
                 _forget(database, documents)
@@ -274,6 +274,17 @@ class PageDatabase:
     def remove(self) -> None:
         """Delete the file."""
         remove(self._path)
+
+    def _all_summaries(self) -> _Summaries:
+        """Return the mean vectors of all pages, from memory unless pages came or went."""
+        # Read before the pages: of pages that come in between, the next call learns by it.
+        version = sum(version for (version,) in self._rows("PRAGMA user_version"))
+        if self._summaries is None or self._summaries[0] != version:
+            stored = self._rows("SELECT id, summary FROM pages WHERE summary != x'' ORDER BY id")
+            vectors = np.array([np.frombuffer(it, np.float16) for _, it in stored], np.float32)
+            ids = np.array([id_ for id_, _ in stored], np.int64)
+            self._summaries = version, _Summaries(ids, vectors)
+        return self._summaries[1]
 
     def _rows(self, query: str, *parameters: str | int | None) -> list[tuple[Any, ...]]:
         return rows(self._path, query, *parameters)
@@ -288,14 +299,8 @@ class PageDatabase:
 
 
 def _terms(query: str) -> list[str]:
-    """Return the distinct words of a question, quoted for a match."""
-    words = dict.fromkeys(_WORD.findall(query.lower()))
-    return [f'"{word}"' for word in list(words)[:_MAX_WORDS]]
-
-
-def _weight(count: int, total: int) -> float:
-    """Return the weight of a word that so many pages have; that of SQLite can be 0."""
-    return math.log1p((total - count + 0.5) / (count + 0.5))
+    """Return the words of a question, quoted for a match."""
+    return [f'"{word}"' for word in words_of(query)]
 
 
 def _sqlite_weight(count: int, total: int) -> float:
@@ -304,22 +309,8 @@ def _sqlite_weight(count: int, total: int) -> float:
     return weight if weight > 0 else 1e-6
 
 
-def _figures(text: str) -> tuple[Figure, ...]:
-    known = json.loads(text)
-    return tuple(Figure(it["caption"], it["text"], tuple(it["box"])) for it in known)
-
-
 def _forget(database: sqlite3.Connection, documents: Sequence[str]) -> None:
     for sha256 in documents:
         database.execute("DELETE FROM pages WHERE sha256 = ?", (sha256,))
         database.execute("DELETE FROM documents WHERE sha256 = ?", (sha256,))
     database.execute("PRAGMA incremental_vacuum").fetchall()
-
-
-def _summary(words: NDArray[np.float16]) -> NDArray[np.float16]:
-    """Return the mean of a page's vectors at length 1; nothing for a page without."""
-    if not len(words):
-        return np.empty(0, np.float16)
-    mean = words.astype(np.float32).mean(axis=0)
-    scaled: NDArray[np.float16] = (mean / max(np.linalg.norm(mean), 1e-12)).astype(np.float16)
-    return scaled

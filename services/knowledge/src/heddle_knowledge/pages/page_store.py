@@ -1,47 +1,45 @@
 """The pages of all collections of a store: made at ingestion, shown, searched, and put away."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import structlog
 
 from heddle_knowledge.errors import (
     EmbedderMismatchError,
     StorageError,
     UnsuitableCollectionError,
 )
-from heddle_knowledge.locks import exclusive, exclusive_if_free
 from heddle_knowledge.pages.models import PageModel
 from heddle_knowledge.pages.packages import installed
-from heddle_knowledge.pages.page_database import PageDatabase
+from heddle_knowledge.pages.places import CollectionPages, PagePlace
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.recognition import INSTALL
 from heddle_knowledge.pages.shapes import REVISION, RankedPage
+from heddle_knowledge.pages.threads import in_thread
 from heddle_knowledge.records import Collection as Record
 from heddle_knowledge.records import IngestProgress
 
 MAX_PAGES = 5_000
 """Pages of one document that are drawn; a PDF with more is refused when its text is taken."""
 _PAGES_PER_REQUEST = 8
-_ENDING = ".pages"
+_SWEEP_SECONDS = 3600.0
+log = structlog.get_logger(__name__)
 ResultT = TypeVar("ResultT")
-ParametersT = ParamSpec("ParametersT")
 
 
 class PageStore:
-    """Keeps pages in a folder: a file for each collection, and locks."""
+    """Makes pages and keeps them in a place."""
 
-    def __init__(self, folder: Path, reader: PageReader, model: PageModel) -> None:
-        """Use a folder, which is made when the first page comes; nothing is started."""
-        self._folder = folder
+    def __init__(self, place: PagePlace, reader: PageReader, model: PageModel) -> None:
+        """Take where they are kept, and what makes them; nothing is started."""
+        self._place = place
         self._reader = reader
         self._model = model
-        self._page_databases: dict[str, PageDatabase] = {}
 
     def check(self, handling: str) -> None:
         """Refuse a handling of pages that this installation is not up to.
@@ -60,9 +58,7 @@ class PageStore:
 
         Two ingestions of the same content take turns, and the second finds all done.
         """
-        await self._in_thread(self._folder.mkdir, parents=True, exist_ok=True)
-        # The lock's file goes with the pages.
-        async with exclusive(self._lock(collection.id, sha256)):
+        async with self._place.holding(collection.id, sha256):
             yield
 
     async def bring(
@@ -78,14 +74,14 @@ class PageStore:
             EmbeddingError: A model is not available.
             StorageError: They cannot be kept.
         """
-        page_database = self._page_database(collection.id)
+        pages_here = self._place.of(collection.id)
         maker = self._maker(collection)
-        if await self._in_thread(page_database.is_whole, sha256, maker):
+        if await in_thread(pages_here.is_whole, sha256, maker):
             return
         count = _pages_to_draw(await self._reader.count(data))
         if not count:
             return
-        missing = await self._in_thread(page_database.expect, sha256, maker, count)
+        missing = await in_thread(pages_here.expect, sha256, maker, count)
         if collection.page_handling == "text":
             missing = []
         search = collection.page_handling == "search"
@@ -100,24 +96,19 @@ class PageStore:
             else:
                 pages = await self._reader.draw(data, numbers)
                 words = [np.empty((0, 0), np.float16)] * len(pages)
-            await self._in_thread(page_database.add, sha256, pages, words)
-        if not await self._in_thread(page_database.finish, sha256):
+            await in_thread(pages_here.add, sha256, pages, words)
+        if not await in_thread(pages_here.finish, sha256):
             raise StorageError("The pages were put away while they came in. Ingest it again.")
 
     async def read(
-        self,
-        collection: Record,
-        method: Callable[Concatenate[PageDatabase, ParametersT], ResultT],
-        *arguments: ParametersT.args,
-        **named: ParametersT.kwargs,
+        self, collection: Record, query: Callable[[CollectionPages], ResultT]
     ) -> ResultT:
-        """Return what a method of `PageDatabase` returns for the pages of a collection.
+        """Return what a query returns for the pages of a collection. It runs in a thread.
 
         Raises:
             StorageError: They cannot be read.
         """
-        page_database = self._page_database(collection.id)
-        return await self._in_thread(method, page_database, *arguments, **named)
+        return await in_thread(query, self._place.of(collection.id))
 
     async def search(
         self, collection: Record, query: str, only: Collection[str] | None = None
@@ -141,15 +132,15 @@ class PageStore:
             )
         if not query.strip():
             return []
-        page_database = self._page_database(collection.id)
-        if others := await self._in_thread(page_database.makers) - {self._maker(collection)}:
+        pages_here = self._place.of(collection.id)
+        if others := await in_thread(pages_here.makers) - {self._maker(collection)}:
             raise EmbedderMismatchError(
                 f"Pages of the collection {collection.name!r} were read by another model or "
                 f"version ({', '.join(sorted(others))}) than the one configured now "
                 f"({self._maker(collection)}). Configure the former, or ingest its documents again."
             )
         words = await self._model.embed_query(query)
-        return await self._in_thread(rank, page_database, query, words, self._model.info(), only)
+        return await in_thread(rank, pages_here, query, words, self._model.info(), only)
 
     @property
     def model(self) -> PageModel:
@@ -159,50 +150,51 @@ class PageStore:
     async def sweep(
         self, collection: Record, current: Callable[[], Awaitable[Collection[str]]]
     ) -> None:
-        """Drop the pages of documents that are gone and that no request ingests.
+        """Delete the pages of documents that are gone and that no request ingests.
 
         Args:
             collection: Whose.
             current: Returns the SHA-256 of every document of the collection. It is called after the
-                pages were listed, so that the pages of new documents stay.
+                pages were listed, and again while no ingestion can add a document, so that the
+                pages of new documents stay.
         """
-        page_database = self._page_database(collection.id)
-        pages = set(await self._in_thread(page_database.documents))
+        pages = set(await in_thread(self._place.of(collection.id).documents))
         gone = pages - set(await current()) if pages else pages
         for sha256 in gone:
-            lock = self._lock(collection.id, sha256)
-            async with exclusive_if_free(lock) as free:
-                if free:
-                    await self._in_thread(page_database.forget, [sha256])
-                    lock.unlink(missing_ok=True)
+
+            async def is_gone(sha256: str = sha256) -> bool:
+                return sha256 not in await current()
+
+            await self._place.forget_unheld(collection.id, sha256, is_gone)
 
     async def drop(self, collection_id: str) -> None:
         """Delete all pages of a collection."""
-        await self._in_thread(self._page_database(collection_id).remove)
-        await self._in_thread(_unlink, self._folder, f"{collection_id}.*.held")
-        self._page_databases.pop(collection_id, None)
+        await in_thread(self._place.drop, collection_id)
 
     async def sweep_collections(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
         """Delete the pages of collections that are gone.
 
         Args:
-            known: Tells the ids of the collections. Asked after the folder was read, so that a new
-                collection is not taken for one that is gone.
+            known: Tells the ids of the collections. Asked after the pages were listed, so that a
+                new collection is not taken for one that is gone.
         """
-        paths = await self._in_thread(lambda: list(self._folder.glob(f"*{_ENDING}")))
-        ids = {path.name.removesuffix(_ENDING) for path in paths}
+        ids = await in_thread(self._place.collections)
         for gone in ids - set(await known()):
             await self.drop(gone)
 
-    def _page_database(self, collection_id: str) -> PageDatabase:
-        if collection_id not in self._page_databases:
-            self._page_databases[collection_id] = PageDatabase(
-                self._folder / f"{collection_id}{_ENDING}"
-            )
-        return self._page_databases[collection_id]
+    async def keep_swept(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
+        """Delete what crashes left behind and what deletions could not reach.
 
-    def _lock(self, collection_id: str, sha256: str) -> Path:
-        return self._folder / f"{collection_id}.{sha256}.held"
+        Args:
+            known: See `sweep_collections`.
+        """
+        while True:
+            try:
+                await self.sweep_collections(known)
+                await in_thread(self._place.sweep)
+            except Exception:
+                log.exception("knowledge_pages_not_swept")
+            await asyncio.sleep(_SWEEP_SECONDS)
 
     def _maker(self, collection: Record) -> str:
         """Return all that pages depend on besides the document."""
@@ -212,26 +204,7 @@ class PageStore:
             by += [model.name, model.revision, str(model.dim)]
         return " ".join(by)
 
-    async def _in_thread(
-        self,
-        work: Callable[ParametersT, ResultT],
-        *arguments: ParametersT.args,
-        **named: ParametersT.kwargs,
-    ) -> ResultT:
-        try:
-            return await asyncio.to_thread(work, *arguments, **named)
-        except (sqlite3.Error, OSError) as error:
-            raise StorageError(
-                "The pages of a collection could not be read or written. Check the store's "
-                "directory: free space, permissions, and the log of the knowledge service."
-            ) from error
-
 
 def _pages_to_draw(count: int) -> int:
     """Return how many pages of a document are drawn: all, or none if it has too many."""
     return count if count <= MAX_PAGES else 0
-
-
-def _unlink(folder: Path, pattern: str) -> None:
-    for path in folder.glob(pattern):
-        path.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from heddle_knowledge.embedders.embedding import Vectors, unit
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.page_database import PageDatabase
+from heddle_knowledge.pages.places import CollectionPages
 from heddle_knowledge.pages.shapes import RankedPage
 from heddle_knowledge.searching.maxsim import maxsim
 
@@ -27,7 +27,7 @@ _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
 
 
 def rank(
-    page_database: PageDatabase,
+    collection_pages: CollectionPages,
     query: str,
     words: Vectors,
     model: PageModelInfo,
@@ -36,43 +36,28 @@ def rank(
     """Return at most 100 pages, the best first.
 
     Args:
-        page_database: Where to look.
+        collection_pages: Where to look.
         query: The question.
         words: Its vectors, shape [any, dim].
         model: What made them, and those of the pages.
         only: Of which documents, each a SHA-256; None for all.
     """
-    matching = page_database.matching(query, _SEEN, only)
-    candidate_ids = {*list(matching)[:_BY_WORDS], *_nearest(page_database, words, only)}
-    pages = page_database.read(candidate_ids, model.dim)
+    matching = collection_pages.matching(query, _SEEN, only)
+    candidate_ids = set(list(matching)[:_BY_WORDS])
+    if len(words):
+        mean = unit(words.mean(axis=0))
+        candidate_ids.update(collection_pages.nearest(mean, _BY_MEANING, only))
+    pages = collection_pages.read(candidate_ids, model.dim)
     if not pages:
         return []
     scores = np.maximum(maxsim(words, [page.words for page in pages]), 0.0)
     if not model.visual:
-        by_id = page_database.matched_words(query, [page.id for page in pages])
+        by_id = collection_pages.matched_words(query, [page.id for page in pages])
         matched = np.array([by_id.get(page.id, 0.0) for page in pages], dtype=np.float32)
         blended = _INTERACTION * scores + (1 - _INTERACTION) * matched / (1 + matched)
         scores = blended * np.array([_worth(page.text) for page in pages], dtype=np.float32)
     best = sorted(range(len(pages)), key=lambda at: (-scores[at], pages[at].sha256, pages[at].page))
     return [RankedPage(pages[at], float(scores[at])) for at in best]
-
-
-def _nearest(
-    page_database: PageDatabase, words: Vectors, only: Collection[str] | None
-) -> list[int]:
-    """Return the pages whose mean is nearest to the question's."""
-    summaries = page_database.summaries()
-    if not len(summaries.ids) or not len(words):
-        return []
-    near = summaries.vectors @ unit(words.mean(axis=0))
-    count = min(_BY_MEANING, len(near))
-    if only is not None:
-        allowed = np.isin(summaries.ids, page_database.ids_of(only))
-        near, count = np.where(allowed, near, -np.inf), min(count, int(allowed.sum()))
-    if not count:
-        return []
-    best = np.argpartition(-near, count - 1)[:count]
-    return [int(id_) for id_ in summaries.ids[best]]
 
 
 def _worth(text: str) -> float:

@@ -17,7 +17,6 @@ from heddle_knowledge.ingestion.commits import Commits
 from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.names import check_document_name, is_document_id
-from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.reading.parsing import TextReply
 from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.store.context import StoreContext
@@ -101,7 +100,7 @@ class Documents:
                 async for progress in await held.enter_async_context(aclosing(drawing)):
                     yield progress
                 scanned = await self._context.pages.read(
-                    handle.collection, PageDatabase.scanned, sha256
+                    handle.collection, lambda pages: pages.scanned(sha256)
                 )
             events = ingestion.ingest(
                 handle,

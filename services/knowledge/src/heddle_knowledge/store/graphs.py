@@ -34,7 +34,7 @@ class CollectionGraphs:
             )
         documents = await self._documents.all(record.id)
         parts = [Part(document.name, document.sha256) for document in documents]
-        return Held(record.id, str(graph.file), parts)
+        return Held(record.id, str(await graph.parts.file()), parts)
 
     async def count(self, collection: str) -> int:
         """Return how many names the graph of a collection has; 0 without a graph."""

@@ -1,5 +1,6 @@
 """How the store is opened, and what an open store offers."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -13,10 +14,12 @@ from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.interface import VERSION_SECONDS
 from heddle_knowledge.errors import CollectionNotFoundError
-from heddle_knowledge.graph.graphs import Graphs
+from heddle_knowledge.graph.opening import open_graphs
 from heddle_knowledge.maintenance import Maintenance
+from heddle_knowledge.pages.folder_pages import FolderPages
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
 from heddle_knowledge.pages.page_store import PageStore
+from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import DEFAULT_LIMITS, Parser, ParserLimits
 from heddle_knowledge.records import EMBEDDED
@@ -48,7 +51,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     quiet_seconds: float = _QUIET_SECONDS,
     version_seconds: float = VERSION_SECONDS,
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
-    pages: Path | None = None,
+    pages: PagePlace | None = None,
     parser_limits: ParserLimits = DEFAULT_LIMITS,
 ) -> AsyncGenerator["KnowledgeStore"]:
     """Open the store at a place; a directory is made if it is missing.
@@ -61,15 +64,16 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         others: Embedders that a collection may name instead, by their models; likewise.
         reranker: The model of searches that ask for one; likewise.
         options: What an object store needs besides.
-        graphs: The directory of graphs, on a local file system. Without it they are beside the
-            collections if these are in a directory, and otherwise none are drawn.
+        graphs: The directory of graphs, on a local file system; of a database, of copies of
+            them. Without it they are beside the collections if these are in a directory; the
+            copies last as long as the store is open; and in a bucket none are drawn.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
         version_seconds: How long files of earlier versions of a collection stay for searches that
             still read them.
         page_model: Makes what ranks pages.
-        pages: The folder for pages, on a local file system, of this store alone. Without: beside
-            the collections; of a store on a server they last as long as it is open.
+        pages: Where pages are, of this store alone. Without: in a folder beside the collections; of
+            a store on a server they last as long as it is open.
         parser_limits: What the processes that read documents may use.
 
     Yields:
@@ -79,18 +83,15 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         StorageError: The place cannot be used.
     """
     parser = Parser(parser_limits)
-    if graphs is None and "://" not in str(place):
-        graphs = Path(place) / "graphs"
-    drawn = Graphs(graphs.resolve() if graphs else None)
     reader = PageReader()
     model = page_model(reader)
     try:
         async with AsyncExitStack() as opened:
             engine = await opened.enter_async_context(open_engine(str(place), options))
             collection_store = await opened.enter_async_context(open_collection_store(engine))
+            drawn = await opened.enter_async_context(open_graphs(str(place), graphs, engine))
             await drawn.sweep(await collection_store.registry.all())
-            folder = _pages_folder(pages, place, opened)
-            page_store = PageStore(folder, reader, model)
+            page_store = PageStore(pages or _beside(place, opened), reader, model)
             context = StoreContext(
                 collection_store=collection_store,
                 embedders={each.info().model: each for each in (embedder, *others)},
@@ -102,24 +103,24 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             )
             store = KnowledgeStore(context, ann_rows, quiet_seconds, version_seconds)
             await page_store.sweep_collections(store.collections.all)
+            sweeping = asyncio.create_task(page_store.keep_swept(store.collections.all))
             await store.revisit()
             try:
                 yield store
             finally:
+                sweeping.cancel()
+                await asyncio.gather(sweeping, return_exceptions=True)
                 await store.aclose()
     finally:
-        await drawn.aclose()
         await parser.aclose()
         await reader.aclose()
         await model.aclose()
 
 
-def _pages_folder(pages: Path | None, place: Path | str, opened: AsyncExitStack) -> Path:
-    if pages is not None:
-        return pages.resolve()
+def _beside(place: Path | str, opened: AsyncExitStack) -> FolderPages:
     if "://" not in str(place):
-        return Path(place).resolve() / "pages"
-    return Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-")))
+        return FolderPages(Path(place).resolve() / "pages")
+    return FolderPages(Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-"))))
 
 
 class KnowledgeStore:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.page_database import PageDatabase
+from heddle_knowledge.pages.places import CollectionPages
 from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, ListedPage, Picture, RankedPage
 from heddle_knowledge.passages import passages_of_pages
 from heddle_knowledge.records import Document
@@ -78,7 +78,9 @@ class Pages:
         Raises:
             DocumentNotFoundError: There is no such document, or no picture of the page.
         """
-        return await self._stored(PageDatabase.picture, collection, name, page)
+        return await self._stored(
+            collection, name, page, lambda pages, sha256: pages.picture(sha256, page)
+        )
 
     async def get(self, collection: str, name: str, page: int) -> DrawnPage:
         """Return what was read on a page of a document, counted from 1, without its picture.
@@ -86,7 +88,9 @@ class Pages:
         Raises:
             DocumentNotFoundError: There is no such document, or the page is not stored.
         """
-        return await self._stored(PageDatabase.page, collection, name, page)
+        return await self._stored(
+            collection, name, page, lambda pages, sha256: pages.page(sha256, page)
+        )
 
     async def listed(
         self, collection: str, document: Document, first: int, last: int
@@ -101,7 +105,7 @@ class Pages:
         """
         handle = await self._context.open(collection)
         stored = await self._context.pages.read(
-            handle.collection, PageDatabase.listed, document.sha256, first, last
+            handle.collection, lambda here: here.listed(document.sha256, first, last)
         )
         texts: dict[int, list[str]] = defaultdict(list)
         async with handle.using():
@@ -117,18 +121,20 @@ class Pages:
     async def count_pictures(self, collection: str) -> int:
         """Return how many pages of an embedded collection have a picture."""
         handle = await self._context.open(collection)
-        return await self._context.pages.read(handle.collection, PageDatabase.count_pictures)
+        return await self._context.pages.read(handle.collection, lambda here: here.count_pictures())
 
     async def _stored(
         self,
-        read: Callable[[PageDatabase, str, int], ResultT | None],
         collection: str,
         name: str,
         page: int,
+        query: Callable[[CollectionPages, str], ResultT | None],
     ) -> ResultT:
         document = await self._documents.get(collection, name)
         handle = await self._context.open(collection)
-        stored = await self._context.pages.read(handle.collection, read, document.sha256, page)
+        stored = await self._context.pages.read(
+            handle.collection, lambda pages: query(pages, document.sha256)
+        )
         if stored is None:
             raise DocumentNotFoundError(
                 f"There is no picture of page {page} of the document {name!r}."

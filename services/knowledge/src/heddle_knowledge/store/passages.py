@@ -6,7 +6,6 @@ from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
-from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.passages import list_passages
 from heddle_knowledge.records import (
     Collection,
@@ -118,7 +117,9 @@ class Passages:
         contents = {passage.sha256 for passage in passages if passage.page}
         if not contents:
             return passages
-        drawn = await self._context.pages.read(handle.collection, PageDatabase.pictured, contents)
+        drawn = await self._context.pages.read(
+            handle.collection, lambda pages: pages.pictured(contents)
+        )
         return [
             replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
             for each in passages

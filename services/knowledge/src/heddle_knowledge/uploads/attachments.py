@@ -71,6 +71,15 @@ class Attachments:
                 return _decode_batch(self._path(collection, identifier).read_bytes())
         raise no_batch(identifier)
 
+    def batches(self, collection: str) -> list[Batch]:
+        """Return the batches of a collection."""
+        paths = (self._root / collection).glob(f"{BATCH}*.json")
+        return [_decode_batch(path.read_bytes()) for path in paths]
+
+    def forget_batch(self, collection: str, identifier: str) -> None:
+        """Forget a batch of a collection."""
+        self._path(collection, identifier).unlink(missing_ok=True)
+
     def get(self, collection: str, identifier: str) -> Attachment:
         """Return a file of a collection.
 

@@ -99,6 +99,16 @@ class DatabaseAttachments:
                 return _decode_batch(row["record"])
         raise no_batch(identifier)
 
+    def batches(self, collection: str) -> list[Batch]:
+        """Return the batches of a collection."""
+        statement = "SELECT record FROM file_batches WHERE collection = $1"
+        return [_decode_batch(row["record"]) for row in self._database.rows(statement, collection)]
+
+    def forget_batch(self, collection: str, identifier: str) -> None:
+        """Forget a batch of a collection."""
+        statement = "DELETE FROM file_batches WHERE collection = $1 AND id = $2"
+        self._database.rows(statement, collection, identifier)
+
     def get(self, collection: str, identifier: str) -> Attachment:
         """Return a file of a collection.
 

@@ -83,6 +83,11 @@ class DatabaseUploads:
         rows = self._database.rows("SELECT record FROM uploads WHERE person = $1", person)
         return [pb.File.FromString(row["record"]) for row in rows]
 
+    def keys(self) -> list[tuple[str, str]]:
+        """Return the person and the identifier of every file."""
+        rows = self._database.rows("SELECT person, id FROM uploads")
+        return [(row["person"], row["id"]) for row in rows]
+
     def delete(self, person: str, identifier: str) -> None:
         """Delete a file of a person's.
 

@@ -1,4 +1,4 @@
-"""The database of uploaded files, of files of collections, and of who works on them."""
+"""The database of uploaded files, of files of collections, of pages, and of who works on them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
@@ -10,14 +10,13 @@ import structlog
 from heddle_runtime.errors import StorageError
 from heddle_runtime.storage import storage_error
 
-from heddle_knowledge.engines.postgres import SCHEMA
+from heddle_knowledge.engines.postgres import SCHEMA, set_up
 
 log = structlog.get_logger(__name__)
 _CONNECTIONS = 6
 _SECONDS = 30.0
 FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 _TABLES = f"""
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 CREATE TABLE IF NOT EXISTS {SCHEMA}.uploads (
   person text NOT NULL,
   id text NOT NULL,
@@ -65,9 +64,15 @@ class FilesDatabase:
     All methods raise `StorageError` if the database cannot be reached or refuses.
     """
 
-    def __init__(self, url: str) -> None:
-        """Take the address. The event loop must be running: it does the work of threads, too."""
+    def __init__(self, url: str, tables: str = "") -> None:
+        """Prepare. The event loop must be running: it does the work of threads, too.
+
+        Args:
+            url: The address.
+            tables: Statements that create further tables, if they do not exist.
+        """
         self._url = url
+        self._tables = _TABLES + tables
         self._loop = asyncio.get_running_loop()
         self._opening = asyncio.Lock()
         self._pool: asyncpg.Pool | None = None
@@ -87,7 +92,7 @@ class FilesDatabase:
                 yield connection
         except FAILURES as error:
             raise storage_error(
-                f"The database of uploaded files fails: {type(error).__name__}. Check "
+                f"The database of the knowledge service fails: {type(error).__name__}. Check "
                 "HEDDLE_KNOWLEDGE_STORE_URL and the log of the database."
             ) from error
 
@@ -117,18 +122,22 @@ class FilesDatabase:
     async def _connected(self) -> asyncpg.Pool:
         async with self._opening:
             if self._pool is None:
+                vectors = await set_up(self._url)
                 pool = await asyncpg.create_pool(
                     self._url,
                     min_size=0,
                     max_size=_CONNECTIONS,
                     timeout=_SECONDS,
                     command_timeout=_SECONDS,
-                    server_settings={"search_path": SCHEMA, "application_name": SCHEMA},
+                    server_settings={
+                        "search_path": f"{SCHEMA}, {vectors}",
+                        "application_name": SCHEMA,
+                    },
                 )
                 async with pool.acquire() as connection, connection.transaction():
                     # Two that do the same at once would fail.
                     lock = "SELECT pg_advisory_xact_lock(hashtext($1))"
                     await connection.execute(lock, SCHEMA)
-                    await connection.execute(_TABLES)
+                    await connection.execute(self._tables)
                 self._pool = pool
         return self._pool

@@ -48,6 +48,10 @@ class Uploads:
         """
         uploads = [*self.all(person), upload]
         check_room(len(uploads), sum(each.size for each in uploads))
+        self.put(person, upload, data)
+
+    def put(self, person: str, upload: pb.File, data: bytes) -> None:
+        """Keep a file for which there is room."""
         unfinished = self._root / person / f".{upload.id}"
         unfinished.mkdir(parents=True)
         try:
@@ -98,6 +102,10 @@ class Uploads:
             except FileNotFoundError:  # deleted meanwhile
                 continue
         return uploads
+
+    def keys(self) -> list[tuple[str, str]]:
+        """Return the person and the identifier of every file."""
+        return [(path.parent.name, path.name) for path in self._root.glob("*/file-*")]
 
     def delete(self, person: str, identifier: str) -> None:
         """Delete a file of a person's.

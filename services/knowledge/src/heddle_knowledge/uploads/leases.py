@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import structlog
 from heddle_runtime.errors import StorageError
 
-from heddle_knowledge.uploads.files_database import FilesDatabase
+from heddle_knowledge.uploads.files_database import Connection, FilesDatabase
 
 log = structlog.get_logger(__name__)
 LEASE_SECONDS = 15.0
@@ -83,6 +83,20 @@ class Leases:
             return
         async with self._holding(collection, name, holder, gives_way=True):
             yield True
+
+    @asynccontextmanager
+    async def in_transaction(
+        self, connection: Connection, collection: str, name: str
+    ) -> AsyncGenerator[bool]:
+        """Hold a lease that is free for the rest of a transaction, and say whether it was.
+
+        Others who want it wait until the transaction ends.
+        """
+        holder = _new_holder()
+        free = bool(await connection.fetchval(_TAKE, collection, name, holder, LEASE_SECONDS))
+        yield free
+        if free:
+            await connection.execute(_FREE, holder)
 
     async def aclose(self) -> None:
         """Stop to renew."""

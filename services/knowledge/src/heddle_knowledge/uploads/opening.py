@@ -6,9 +6,8 @@ from pathlib import Path
 
 from heddle_runtime.object_store import ObjectStore
 
+from heddle_knowledge.engines.address import is_database
 from heddle_knowledge.uploads.stores import FileStores
-
-_DATABASES = ("postgresql://", "postgres://")
 
 
 @asynccontextmanager
@@ -22,7 +21,7 @@ async def open_file_stores(
         folder: For files, unless the collections are in PostgreSQL.
         objects: For the bytes of files whose records are in PostgreSQL.
     """
-    if not place.startswith(_DATABASES):
+    if not is_database(place):
         yield FileStores.in_folder(folder)
         return
     from heddle_knowledge.uploads.database_attachments import DatabaseAttachments  # noqa: PLC0415 - loads the driver

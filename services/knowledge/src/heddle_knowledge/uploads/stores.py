@@ -30,6 +30,9 @@ class UploadStore(Protocol):
     def all(self, person: str) -> list[pb.File]:
         """Return the files of a person."""
 
+    def keys(self) -> list[tuple[str, str]]:
+        """Return the person and the identifier of every file."""
+
     def delete(self, person: str, identifier: str) -> None:
         """Delete a file of a person's."""
 
@@ -60,6 +63,12 @@ class AttachmentStore(Protocol):
 
     def batch(self, collection: str, identifier: str) -> Batch:
         """Return a batch of a collection."""
+
+    def batches(self, collection: str) -> list[Batch]:
+        """Return the batches of a collection."""
+
+    def forget_batch(self, collection: str, identifier: str) -> None:
+        """Forget a batch of a collection."""
 
     def get(self, collection: str, identifier: str) -> Attachment:
         """Return a file of a collection."""

@@ -1,0 +1,155 @@
+"""Reading everything that an installation stores, while its services run.
+
+The order makes references lead somewhere after a restore. What refers to something else is read
+before it: assistants before collections, the states of files before passages, both before the
+bytes of uploads. What was acknowledged before the first read is in the backup, with all that it
+refers to and that is not deleted meanwhile.
+"""
+
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable
+from contextlib import aclosing
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from heddle_assistants.database import table_rows
+from heddle_assistants.database.address import SqliteAddress, parse
+from heddle_assistants.database.engine import open_database
+from heddle_assistants.database.upgrading import newest_revision
+from heddle_knowledge.backup import graph_rows, outbox_rows, page_rows
+from heddle_knowledge.backup.collection_rows import open_collection_rows, record
+from heddle_knowledge.backup.file_rows import open_file_rows
+from heddle_knowledge.pages.opening import open_pages
+from heddle_runtime.errors import InvalidRequestError
+from sqlalchemy import inspect, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_devstack.backup import folder_rows, secret_rows
+from heddle_devstack.backup.archive import Part
+from heddle_devstack.backup.stores import Stores
+
+SECRETS, WORKSPACES = "secrets", "workspaces"
+_PATIENT = "SET LOCAL idle_in_transaction_session_timeout = 0"
+IMAGES = "images/"
+"""Before the keys of generated images in an object store."""
+
+
+async def parts(stores: Stores, contents: Collection[str]) -> AsyncGenerator[Part]:
+    """Yield everything; each part must be read to its end before the next one.
+
+    Args:
+        stores: Where it is.
+        contents: What is wanted besides: `SECRETS`, `WORKSPACES`.
+    """
+    # Before the audit log: events that it gets meanwhile may be in both, and are recorded once.
+    yield Part("knowledge/outbox", outbox_rows.rows(stores.knowledge.data_dir / "audit.db"))
+    async with aclosing(_database(stores)) as listed_parts:
+        async for part in listed_parts:
+            yield part
+    async with aclosing(_knowledge(stores)) as listed_parts:
+        async for part in listed_parts:
+            yield part
+    objects = stores.connector.object_store()
+    images = (
+        folder_rows.object_rows(objects, IMAGES)
+        if objects
+        else folder_rows.rows(stores.connector.images_dir)
+    )
+    yield Part("files/images", images)
+    if WORKSPACES in contents:
+        yield Part("files/workspaces", folder_rows.rows(stores.tools.workspace_dir))
+    if SECRETS in contents:
+        yield Part("settings/secrets", secret_rows.secrets(stores))
+        yield Part("settings/files", secret_rows.files())
+
+
+async def _database(stores: Stores) -> AsyncGenerator[Part]:
+    url = stores.assistants.database
+    address = parse(url)
+    if isinstance(address, SqliteAddress) and not address.path.exists():
+        return
+    async with open_database(url) as database, database.reading() as connection:
+        if await _has_tables(connection):
+            if connection.dialect.name == "postgresql":
+                # Who takes the archive from standard output may be slow.
+                await connection.execute(text(_PATIENT))
+            await _check_revision(connection, database.name)
+            for table in table_rows.TABLES:
+                yield Part(f"database/{table.name}", table_rows.rows(connection, table))
+            yield Part("database/last_ids", table_rows.last_ids(connection))
+
+
+async def _has_tables(connection: AsyncConnection) -> bool:
+    return await connection.run_sync(lambda it: inspect(it).has_table("alembic_version"))
+
+
+async def _check_revision(connection: AsyncConnection, name: str) -> None:
+    revision = await table_rows.revision(connection)
+    if revision != newest_revision():
+        raise InvalidRequestError(
+            f"The database {name} is at revision {revision}, and this Heddle is at "
+            f"{newest_revision()}. Use the command of the Heddle whose services run."
+        )
+
+
+async def _knowledge(stores: Stores) -> AsyncGenerator[Part]:
+    knowledge, place = stores.knowledge, str(stores.collections.place)
+    folder, objects = knowledge.data_dir, knowledge.object_store()
+    with tempfile.TemporaryFile() as attached:
+        async with open_file_rows(place, folder / "uploads", objects) as files:
+            known: set[str] = set()
+            if has_collections(place):
+                reading = _collections(stores, files.attached(), attached, known)
+                async with aclosing(reading) as listed_parts:
+                    async for part in listed_parts:
+                        yield part
+            yield Part("knowledge/attached", _attached(attached, known))
+            yield Part("knowledge/uploads", files.uploads())
+    async with open_pages(place, folder / "pages", objects) as pages:
+        yield Part("knowledge/pages", page_rows.rows(pages))
+
+
+async def _collections(
+    stores: Stores, attached: AsyncIterator[dict[str, Any]], file: IO[bytes], known: set[str]
+) -> AsyncGenerator[Part]:
+    """Yield the collections. Their files are read before their passages, and yielded after them.
+
+    Args:
+        stores: Where they are.
+        attached: The files of collections.
+        file: Where these are stored until then.
+        known: Gets the ids of the collections that were not deleted meanwhile.
+    """
+    storage, folder = stores.collections, stores.knowledge.data_dir / "graphs"
+    async with open_collection_rows(str(storage.place), storage.options, folder) as collections:
+        listed = await collections.all()
+        async for row in attached:
+            file.write(msgspec.json.encode(row) + b"\n")
+        file.seek(0)
+        for collection in listed:
+            name = f"knowledge/passages/{collection.id}"
+            part = Part(name, collections.passages(collection))
+            yield part
+            if not part.gone:
+                known.add(collection.id)
+        there = [each for each in listed if each.id in known]
+        yield Part("knowledge/collections", _each(map(record, there)))
+        yield Part("knowledge/graphs", graph_rows.rows(collections.graphs, there))
+
+
+def has_collections(place: str) -> bool:
+    """Return whether there may be collections, without making a folder for them."""
+    return "://" in place or (Path(place) / "collections.lance").exists()
+
+
+async def _attached(file: IO[bytes], known: Collection[str]) -> AsyncIterator[dict[str, Any]]:
+    for line in file:
+        row = msgspec.json.decode(line)
+        if row["collection"] in known:
+            yield row
+
+
+async def _each(rows: Iterable[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    for row in rows:
+        yield row

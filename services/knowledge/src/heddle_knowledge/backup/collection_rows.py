@@ -1,0 +1,129 @@
+"""Collections, and the passages of each with their vectors."""
+
+import base64
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from heddle_knowledge import tables
+from heddle_knowledge.collection_registry import CollectionRegistry, decoded, encoded
+from heddle_knowledge.collection_store import CollectionStore
+from heddle_knowledge.engines.address import open_engine
+from heddle_knowledge.engines.interface import Engine
+from heddle_knowledge.graph.graphs import Graphs
+from heddle_knowledge.graph.opening import open_graphs
+from heddle_knowledge.ingestion.reuse import TOKENS
+from heddle_knowledge.records import EMBEDDED, Collection
+from heddle_knowledge.sqlite_files import remove
+
+Row = Mapping[str, Any]
+_READ, _WRITTEN = 500, 2_000
+"""Passages of one piece."""
+_VECTOR = "vector"
+
+
+class CollectionRows:
+    """The collections of a store that services may be using. Made by `open_collection_rows`."""
+
+    def __init__(self, engine: Engine, registry: CollectionRegistry, graphs: Graphs) -> None:
+        self.graphs = graphs
+        self._engine = engine
+        self._registry = registry
+        self._store = CollectionStore(engine, registry)
+
+    async def all(self) -> list[Collection]:
+        """Return the collections in the order of their ids."""
+        return sorted((await self._registry.all()).values(), key=lambda it: it.id)
+
+    async def passages(self, collection: Collection) -> AsyncIterator[dict[str, Any]]:
+        """Yield the passages of a collection, as of one moment.
+
+        Raises:
+            CollectionNotFoundError: The collection was deleted meanwhile.
+        """
+        if collection.backend != EMBEDDED:
+            return
+        handle = await self._store.open(collection)
+        layout = tables.layout(collection.dim, collection.language)
+        name = f"{layout.kind}_{collection.id}"
+        # Compaction would remove the files of the moment that is read.
+        async with handle.using(), self._engine.locks.locked(f"{name}.upkeep"):
+            async for part in self._engine.scan(name, layout, _READ):
+                for row in _rows(part, collection.dim):
+                    yield row
+            await handle.check_exists()
+
+    async def add(self, collections: AsyncIterable[Row]) -> None:
+        """Add collections that have no passages yet."""
+        async for row in collections:
+            await self._store.add(decoded(row["record"]))
+
+    async def add_passages(self, identifier: str, rows: AsyncIterable[Row]) -> None:
+        """Add the passages of a collection, of which some may be there already."""
+        collection = (await self._registry.all())[identifier]
+        handle = await self._store.open(collection)
+        part: list[Row] = []
+        async for row in rows:
+            part.append(row)
+            if len(part) == _WRITTEN:
+                async with handle.writing():
+                    await handle.table.append(_table(part, collection))
+                part = []
+        if part:
+            async with handle.writing():
+                await handle.table.append(_table(part, collection))
+
+    def close(self) -> None:
+        """Close the tables."""
+        self._store.close()
+
+
+@asynccontextmanager
+async def open_collection_rows(
+    place: str, options: Mapping[str, str], folder: Path
+) -> AsyncGenerator[CollectionRows]:
+    """Open the collections at a place; see `engines.address`. A folder may have their graphs."""
+    async with open_engine(place, options) as engine, open_graphs(place, folder, engine) as graphs:
+        async with engine.locks.locked("store"):
+            registry = await CollectionRegistry.opened(engine)
+        rows = CollectionRows(engine, registry, graphs)
+        try:
+            yield rows
+        finally:
+            rows.close()
+
+
+async def clear(place: str, options: Mapping[str, str], folder: Path) -> None:
+    """Remove all collections and graphs, also one whose creation was broken off."""
+    for path in folder.glob("*.sqlite"):
+        remove(path)
+    async with open_engine(place, options) as engine:
+        for name in await engine.names():
+            await engine.drop(name)
+        await engine.locks.forget([])
+
+
+def record(collection: Collection) -> dict[str, Any]:
+    """Return the row of a collection."""
+    return {"id": collection.id, "record": encoded(collection)}
+
+
+def _rows(part: pa.Table, dim: int) -> Iterator[dict[str, Any]]:
+    vectors = part.column(_VECTOR).combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    others = part.drop_columns([_VECTOR]).to_pylist()
+    for row, vector in zip(others, vectors.astype("<f4").reshape(-1, dim), strict=True):
+        yield row | {_VECTOR: vector.tobytes()}
+
+
+def _table(rows: list[Row], collection: Collection) -> pa.Table:
+    schema = tables.layout(collection.dim, collection.language).schema
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in schema.names}
+    data = b"".join(base64.b64decode(each) for each in columns[_VECTOR])
+    flat = pa.array(np.frombuffer(data, "<f4").astype(np.float32))
+    columns[_VECTOR] = pa.FixedSizeListArray.from_arrays(flat, collection.dim)
+    columns[TOKENS] = [each and base64.b64decode(each) for each in columns[TOKENS]]
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,73 @@
+"""Pages of documents with their pictures."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from typing import Any
+
+import msgspec
+
+from heddle_knowledge.pages.encoding import read_words, written_words
+from heddle_knowledge.pages.places import PagePlace
+from heddle_knowledge.pages.shapes import DrawnPage, Figure, WholePage
+
+Row = Mapping[str, Any]
+
+
+async def rows(place: PagePlace) -> AsyncIterator[dict[str, Any]]:
+    """Yield the pages of all collections, and after those of a document what is known of it."""
+    for collection in sorted(await asyncio.to_thread(place.collections)):
+        pages = place.of(collection)
+        documents = await asyncio.to_thread(pages.documents)
+        for sha256, document in sorted(documents.items()):
+            same: dict[str, Any] = {"collection": collection, "sha256": sha256}
+            same |= {"maker": document.maker, "pages": document.pages}
+            deleted = False
+            for number in await asyncio.to_thread(pages.numbers, sha256):
+                page = await asyncio.to_thread(pages.whole_page, sha256, number)
+                if page is None:
+                    deleted = True
+                else:
+                    yield same | _written(page)
+            yield same | {"whole": bool(document.whole) and not deleted}
+
+
+async def add(place: PagePlace, incoming: AsyncIterable[Row]) -> None:
+    """Add pages as `rows` yields them."""
+    expected: tuple[str, str] | None = None
+    async for row in incoming:
+        pages, sha256 = place.of(row["collection"]), row["sha256"]
+        if expected != (row["collection"], sha256):
+            expected = row["collection"], sha256
+            await asyncio.to_thread(pages.expect, sha256, row["maker"], row["pages"])
+        if "drawn" in row:
+            page = _read(row)
+            await asyncio.to_thread(pages.add, sha256, [page.drawn], [page.words])
+        elif row["whole"]:
+            await asyncio.to_thread(pages.finish, sha256)
+
+
+async def clear(place: PagePlace) -> None:
+    """Remove all pages."""
+    for collection in await asyncio.to_thread(place.collections):
+        await asyncio.to_thread(place.drop, collection)
+
+
+def _written(page: WholePage) -> dict[str, Any]:
+    drawn = page.drawn
+    return {
+        "drawn": drawn.page,
+        "picture": drawn.picture,
+        "text": drawn.text,
+        "figures": msgspec.to_builtins(drawn.figures),
+        "scanned": bool(drawn.scanned),
+        "dim": page.words.shape[-1] if len(page.words) else 0,
+        "words": written_words(page.words),
+    }
+
+
+def _read(row: Row) -> WholePage:
+    figures = msgspec.convert(row["figures"], tuple[Figure, ...])
+    picture = base64.b64decode(row["picture"])
+    drawn = DrawnPage(row["drawn"], picture, row["text"], figures, row["scanned"])
+    return WholePage(drawn, read_words(base64.b64decode(row["words"]), row["dim"]))

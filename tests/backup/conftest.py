@@ -1,0 +1,34 @@
+"""An installation in use, its backup, and a server to restore it into."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from assistants.postgres import Postgres, postgres
+from backup.filled import environment, fill, run
+
+
+@pytest.fixture(scope="session")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an installation that does not run any more."""
+    folder = tmp_path_factory.mktemp("first")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEDDLE_LOCAL_SECRET_FILE", f"{folder}/identity-secret")
+        fill(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def archive(first: Path) -> Path:
+    """Its backup."""
+    path = first / "heddle.tar"
+    with pytest.MonkeyPatch.context() as patch:
+        run(f"backup {path} --workspaces", environment(first), patch)
+    return path
+
+
+@pytest.fixture(scope="session")
+def vector_server() -> Iterator[Postgres]:
+    """A PostgreSQL with pgvector."""
+    with postgres(wheel="pgserver") as server:
+        yield server
