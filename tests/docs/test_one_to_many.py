@@ -78,7 +78,7 @@ async def session(it: Installation) -> httpx.Cookies:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 async def test_data_keys_and_ids_of_one_process_serve_many_and_one_again(tmp_path: Path) -> None:
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     heddle = installed(tmp_path)
@@ -88,7 +88,7 @@ async def test_data_keys_and_ids_of_one_process_serve_many_and_one_again(tmp_pat
 
     await asyncio.to_thread(heddle.start, one)
     try:
-        await asyncio.to_thread(heddle.wait_until_ready, one, 200)
+        await asyncio.to_thread(heddle.wait_until_ready, one, 300)
         it = Installation(tmp_path / ".heddle", heddle.url)
         await fill(it, f"sqlite:///{tmp_path}/.heddle/heddle.db")
         cookie = await session(it)
@@ -112,7 +112,7 @@ async def test_data_keys_and_ids_of_one_process_serve_many_and_one_again(tmp_pat
         await ended(processes)
 
         await asyncio.to_thread(heddle.start, one)
-        await asyncio.to_thread(heddle.wait_until_ready, one, 200)
+        await asyncio.to_thread(heddle.wait_until_ready, one, 300)
         async with it.client(it.key) as ana:
             assert (await ana.get(f"/assistants/{later.json()['id']}")).json()["name"] == "later"
     finally:
@@ -123,7 +123,7 @@ async def test_data_keys_and_ids_of_one_process_serve_many_and_one_again(tmp_pat
 
 async def all_ready(heddle: Processes) -> None:
     """Wait until all services answer, and the gateway reaches them."""
-    async with asyncio.timeout(250):
+    async with asyncio.timeout(500):
         for module in MODULES:
             while not await asyncio.to_thread(heddle.is_ready, module):
                 await asyncio.sleep(0.05)
