@@ -2,7 +2,9 @@
 
 import pytest
 from chaos.report import Report
+from shared_servers import object_server, shared_servers, vector_server
 
+__all__ = ["object_server", "report", "shared_servers", "vector_server"]
 _REPORT = pytest.StashKey[Report]()
 
 

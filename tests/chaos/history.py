@@ -29,7 +29,7 @@ class History:
     acknowledged: dict[str, str] = field(default_factory=dict)
     """The ids of assistants whose creation was acknowledged, with their names."""
     lost: list[str] = field(default_factory=list)
-    """The names of those that are not there at the end."""
+    """What was acknowledged and is not there at the end."""
 
     def record(self, kind: str, outcome: Outcome, started: float, detail: str = "") -> None:
         """Note that an operation has ended."""
@@ -37,7 +37,7 @@ class History:
 
     def compare(self, present: dict[str, str]) -> None:
         """Compare the acknowledged writes with the assistants that are there, by id."""
-        self.lost = [name for key, name in self.acknowledged.items() if present.get(key) != name]
+        self.lost += [name for key, name in self.acknowledged.items() if present.get(key) != name]
 
     def ends(self, *outcomes: Outcome) -> list[str]:
         """Return the operations with some outcomes, as texts."""

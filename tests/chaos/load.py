@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 from chaos.history import History, Outcome
+from patience import until
 
 STREAMED, WHOLE, WRITE, READ = "streamed answer", "whole answer", "write", "read"
 KINDS = (STREAMED, WHOLE, WRITE, READ)
@@ -33,13 +34,14 @@ class Load:
     pause: float = 0.05
     """Seconds between two operations of a client."""
     history: History = field(default_factory=History)
+    kinds: Sequence[str] = KINDS
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
-    def start(self, kinds: Sequence[str] = KINDS, clients: int = 2) -> None:
+    def start(self, clients: int = 2) -> None:
         """Begin a history with some clients of each kind."""
         self.history = History()
         self._tasks = [
-            asyncio.create_task(self._drive(kind)) for kind in kinds for _ in range(clients)
+            asyncio.create_task(self._drive(kind)) for kind in self.kinds for _ in range(clients)
         ]
 
     async def stop(self) -> None:
@@ -49,12 +51,38 @@ class Load:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
 
+    async def steady(self) -> None:
+        """Wait until every kind of load gets answers to operations that begin now."""
+        began = time.monotonic()
+        await until(lambda: set(self.kinds) <= set(self.history.answered_since(began)), 60)
+
+    async def exposed(self, count: int = 3) -> None:
+        """Wait until so many operations of each kind have begun from now on and ended."""
+        began = time.monotonic()
+        await until(
+            lambda: all(
+                sum(it.kind == kind for it in self.history.since(began)) >= count
+                for kind in self.kinds
+            ),
+            PATIENCE + 10,
+        )
+
+    async def recovered(self) -> float:
+        """Return the seconds from now until every kind of load got an answer again."""
+        began = time.monotonic()
+        await self.steady()
+        return time.monotonic() - began
+
     async def check(self) -> None:
         """End the load, and compare the acknowledged writes with what is there."""
         await self.stop()
+        await self.check_assistants(self.client)
+
+    async def check_assistants(self, client: httpx.AsyncClient) -> None:
+        """Compare the acknowledged assistants with what a client reads."""
         present: dict[str, str] = {}
         for key in tuple(self.history.acknowledged):
-            response = await self.client.get(f"/assistants/{key}")
+            response = await client.get(f"/assistants/{key}")
             if response.is_success:
                 present[key] = response.json()["name"]
         self.history.compare(present)

@@ -1,8 +1,12 @@
-"""Two replicas of each service, a load balancer before the gateways, and their settings."""
+"""Two replicas of each service with folders of their own, and a load balancer before the gateways.
+
+They share a database and an object store, and nothing else.
+"""
 
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -12,17 +16,30 @@ from pathlib import Path
 
 import httpx
 from integration.browser import browser
-from integration.processes import GATEWAY, MODULES, Processes
+from integration.processes import MODULES, Processes
 from runtime.ports import free_port
 
 _POLL_SECONDS = 0.2
+_CHECKS = ("health", "status")
+"""What the methods and paths of checks contain."""
 
 
 @dataclass
 class Replicas:
-    """Two processes for each service, which share their data."""
+    """Two processes for each service."""
 
     pair: tuple[Processes, Processes]
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The addresses of each service, by its name in settings of the gateway."""
+        environment = self.pair[0].environment
+        return {name.lower(): environment[f"HEDDLE_{name}_ADDRESS"] for name in MODULES.values()}
+
+    @property
+    def gateways(self) -> list[str]:
+        """The addresses of the gateways."""
+        return [each.url for each in self.pair]
 
     async def start(self) -> None:
         """Start all processes, and wait until they are ready."""
@@ -39,6 +56,10 @@ class Replicas:
             await asyncio.to_thread(replica.running[module].wait, 30)
             await asyncio.to_thread(replica.start, module)
             await asyncio.to_thread(replica.wait_until_ready, module)
+
+    def calls(self, module: str) -> list[int]:
+        """Return how many calls of others each replica of a service has logged."""
+        return [_calls(each.log(module)) for each in self.pair]
 
     def stop(self) -> None:
         """End all processes."""
@@ -85,25 +106,28 @@ async def _is_ready(client: httpx.AsyncClient, url: str) -> bool:
     return False
 
 
+def _calls(log: str) -> int:
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    methods = [str(line.get("method", "")) for line in lines if "code" in line]
+    return sum(not any(word in method.lower() for word in _CHECKS) for method in methods)
+
+
 @asynccontextmanager
 async def two_replicas(folder: Path, **environment: str) -> AsyncIterator[Replicas]:
-    """Yield two replicas of each service, which are not started."""
+    """Yield two replicas of each service, which are not started.
+
+    Args:
+        folder: Where each replica has a folder of its own.
+        environment: Settings of all, with the addresses of the servers that they share.
+    """
     ports = [{module: free_port() for module in MODULES} for _ in range(2)]
     addresses = {
         f"HEDDLE_{name}_ADDRESS": "ipv4:" + ",".join(f"127.0.0.1:{each[module]}" for each in ports)
         for module, name in MODULES.items()
     }
-    shared = {
-        **addresses,
-        "HEDDLE_KNOWLEDGE_DATA_DIR": str(folder / "knowledge"),
-        "HEDDLE_CONNECTOR_IMAGES_DIR": str(folder / "images"),
-        "HEDDLE_TOOLS_WORKSPACE_DIR": str(folder / "workspaces"),
-        "HEDDLE_ASSISTANTS_DIR": str(folder / "assistants"),
-        "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",
-        "HEDDLE_GATEWAY_DRAIN_WAIT": "1",
-        **environment,
-    }
-    replicas = Replicas(tuple(_replica(folder / str(n), shared, it) for n, it in enumerate(ports)))  # type: ignore[arg-type] # of two
+    shared = {**addresses, "HEDDLE_GATEWAY_DRAIN_WAIT": "1", **environment}
+    first, second = (_replica(folder / str(n), shared, it) for n, it in enumerate(ports))
+    replicas = Replicas((first, second))
     try:
         yield replicas
     finally:
@@ -113,9 +137,12 @@ async def two_replicas(folder: Path, **environment: str) -> AsyncIterator[Replic
 def _replica(folder: Path, shared: dict[str, str], ports: dict[str, int]) -> Processes:
     folder.mkdir()
     listen = {f"HEDDLE_{name}_LISTEN": f"127.0.0.1:{ports[it]}" for it, name in MODULES.items()}
-    return Processes(folder, {**os.environ, **shared, **listen}, ports)
-
-
-def gateways(replicas: Replicas) -> list[str]:
-    """Return the addresses of the gateways."""
-    return [f"http://127.0.0.1:{each.ports[GATEWAY]}" for each in replicas.pair]
+    folders = {
+        "HEDDLE_KNOWLEDGE_DATA_DIR": "knowledge",
+        "HEDDLE_CONNECTOR_IMAGES_DIR": "images",
+        "HEDDLE_TOOLS_WORKSPACE_DIR": "workspaces",
+        "HEDDLE_ASSISTANTS_DIR": "assistants",
+        "HEDDLE_LOCAL_SECRET_FILE": "identity-secret",
+    }
+    own = {name: str(folder / path) for name, path in folders.items()}
+    return Processes(folder, {**os.environ, **own, **listen, **shared}, ports, cwd=folder)

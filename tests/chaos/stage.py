@@ -11,12 +11,11 @@ from typing import Any
 
 from chaos.connections import Connections, connections
 from chaos.history import History
-from chaos.load import KINDS, PATIENCE, Load
+from chaos.load import PATIENCE, Load
 from integration.browser import browser
 from integration.processes import GATEWAY, MODULES, Processes, processes
 from integration.provider import STALLED, Provider, providing
 from integration.whole import write_assistant
-from patience import until
 from runtime.ports import free_port
 
 STALL_SECONDS = 2.0
@@ -39,28 +38,7 @@ class Stage:
     async def begin(self, clients: int = 2) -> None:
         """Start the load with some clients of each kind, and wait until each gets answers."""
         self.load.start(clients=clients)
-        await self.steady()
-
-    async def steady(self) -> None:
-        """Wait until every kind of load gets answers to operations that begin now."""
-        began = time.monotonic()
-        await until(lambda: set(KINDS) <= set(self.history.answered_since(began)), 60)
-
-    async def exposed(self, count: int = 3) -> None:
-        """Wait until so many operations of each kind have begun from now on and ended."""
-        began = time.monotonic()
-        await until(
-            lambda: all(
-                sum(it.kind == kind for it in self.history.since(began)) >= count for kind in KINDS
-            ),
-            PATIENCE + 10,
-        )
-
-    async def recovered(self) -> float:
-        """Return the seconds from now until every kind of load got an answer again."""
-        began = time.monotonic()
-        await self.steady()
-        return time.monotonic() - began
+        await self.load.steady()
 
     def pause(self, module: str) -> None:
         """Stop a process without ending it."""

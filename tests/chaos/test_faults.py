@@ -47,9 +47,9 @@ async def stage(folder: Path) -> AsyncIterator[Stage]:
 async def test_a_killed_process_tears_no_answer(stage: Stage, report: Report, module: str) -> None:
     await stage.begin()
     await asyncio.to_thread(stage.heddle.kill, module)
-    await stage.exposed()
+    await stage.load.exposed()
     await stage.restart(module)
-    recovered = await stage.recovered()
+    recovered = await stage.load.recovered()
     await stage.load.check()
     name = module.removeprefix("heddle_").removesuffix("_service")
     ends = module == GATEWAY
@@ -72,7 +72,7 @@ async def test_a_paused_process_is_noticed(stage: Stage, report: Report, module:
     assert all(it.ended - it.started < 1 for it in later), later
     longest = stage.history.longest()
     stage.resume(module)
-    recovered = await stage.recovered()
+    recovered = await stage.load.recovered()
     await stage.load.check()
     name = module.removeprefix("heddle_")
     report.add(
@@ -92,8 +92,8 @@ async def test_cut_connections_between_all_processes_end_typed(
     for _ in range(CUTS):
         count += stage.connections.cut()
         await until(stage.connections.count)
-        await stage.exposed(1)
-    recovered = await stage.recovered()
+        await stage.load.exposed(1)
+    recovered = await stage.load.recovered()
     await stage.load.check()
     assert count > CUTS
     report.add(f"{count} connections cut", stage.history, recovered=recovered)
@@ -107,7 +107,7 @@ async def test_a_provider_that_stops_in_mid_answer_ends_typed(
     started = time.monotonic()
     outcomes = await asyncio.gather(*(stage.load.once(kind, "2") for _ in range(8)))
     noticed = time.monotonic() - started
-    recovered = await stage.recovered()
+    recovered = await stage.load.recovered()
     await stage.load.check()
     for outcome, detail in outcomes:
         stage.history.record(kind, outcome, started, detail)
@@ -125,7 +125,7 @@ async def test_a_slow_provider_delays_only_its_own_answers(stage: Stage, report:
     await until(lambda: _longest(stage, delayed, STREAMED, WHOLE) >= DELAY_SECONDS)
     stage.provider.delay = 0.0
     longest = _longest(stage, delayed, WRITE, READ)
-    recovered = await stage.recovered()
+    recovered = await stage.load.recovered()
     await stage.load.check()
     assert 0 < longest < 2
     report.add(
@@ -141,12 +141,12 @@ async def test_a_removed_database_loses_no_acknowledged_write(
     _move(folder, "heddle.db", "moved.db")
     noticed = await stage.unready("assistants")
     acknowledged = len(stage.history.acknowledged)
-    await stage.exposed(10)
+    await stage.load.exposed(10)
     assert len(stage.history.acknowledged) == acknowledged
     problems = [it["problem"] for it in await stage.components("assistants") if not it["ready"]]
     assert str(folder / "heddle.db") in "".join(problems)
     _move(folder, "moved.db", "heddle.db")
-    recovered = await stage.recovered()
+    recovered = await stage.load.recovered()
     await stage.load.check()
     report.add("database removed and put back", stage.history, noticed=noticed, recovered=recovered)
 
@@ -160,9 +160,9 @@ async def test_a_full_disk_is_reported_and_survived(tmp_path: Path, report: Repo
             await stage.begin()
             disk.fill()
             noticed = await stage.unready("assistants")
-            await stage.exposed()
+            await stage.load.exposed()
             disk.free()
-            recovered = await stage.recovered()
+            recovered = await stage.load.recovered()
             await stage.load.check()
             assert "Traceback" not in stage.heddle.log(ASSISTANTS)
             report.add("disk full", stage.history, noticed=noticed, recovered=recovered)

@@ -42,6 +42,8 @@ class Processes:
     environment: dict[str, str]
     ports: dict[str, int] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    cwd: Path | None = None
+    """Where their default folders are."""
 
     @property
     def url(self) -> str:
@@ -52,6 +54,7 @@ class Processes:
             self.running[module] = subprocess.Popen(  # noqa: S603 - our own modules
                 [sys.executable, "-m", module],
                 env={**os.environ, **self.environment},
+                cwd=self.cwd,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -3,17 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from assistants.postgres import Postgres, postgres
-from s3_server import object_server
+from assistants.postgres import Postgres
+from shared_servers import object_server, vector_server
 
 __all__ = ["database", "object_server", "vector_server"]
-
-
-@pytest.fixture(scope="session")
-def vector_server() -> Iterator[Postgres]:
-    """A PostgreSQL with pgvector."""
-    with postgres(wheel="pgserver") as server:
-        yield server
 
 
 @pytest.fixture
