@@ -59,6 +59,7 @@ from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.rate_limits import Limits, RateLimits
 from heddle_gateway.auth.sessions import Sessions
+from heddle_gateway.auth.trace_flag import flag_counts
 from heddle_gateway.http import openapi
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.disconnect import RunningRequests
@@ -198,10 +199,15 @@ class Gateway:
         log_fields.begin()
         if draw(self._state.settings.traces_sample):
             await self._traced(request, scope, receive, watch)
-        else:
-            if spans.is_on():
-                request.trace = spans.undrawn(request.trace)
-            await self._answer(request, scope, receive, watch)
+            return
+        if spans.is_on():
+            if request.trace and await flag_counts(
+                request, self._state.authenticator, request.trace
+            ):
+                await self._traced(request, scope, receive, watch)
+                return
+            request.trace = spans.undrawn(request.trace)
+        await self._answer(request, scope, receive, watch)
 
     async def _traced(
         self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch

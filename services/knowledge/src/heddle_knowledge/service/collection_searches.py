@@ -11,8 +11,8 @@ from heddle_runtime.client import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import ResourceExhaustedError, to_status
 
 from heddle_knowledge.access import Owner, Reader, lender_of
-from heddle_knowledge.errors import BackendError, CollectionNotFoundError, KnowledgeError
-from heddle_knowledge.measuring import count_if_empty, measured_search
+from heddle_knowledge.errors import BackendError, CollectionNotFoundError
+from heddle_knowledge.measuring import count_if_empty, describe_search, measured_search
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
@@ -20,7 +20,7 @@ from heddle_knowledge.service.calls import (
     check_collections,
     refuse,
 )
-from heddle_knowledge.service.failures import refusal_of
+from heddle_knowledge.service.failures import reason
 from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import LAMB, search_violations
 from heddle_knowledge.service.messages import passage_message
@@ -79,7 +79,7 @@ class CollectionSearchCalls(Calls):
                 request, reader.owner, reference, request.collections, missing
             )
         if collection.backend == EMBEDDED:
-            with measured_search(EMBEDDED, _reason):
+            with measured_search(store.engine, reason):
                 return await _search_store(store, collection, request, where)
         if collection.backend == LAMB:
             identifier = collection.settings.get("collection_id", collection.name)
@@ -96,15 +96,17 @@ class CollectionSearchCalls(Calls):
         together: Sequence[str],
         missing: str = "",
     ) -> pb.CollectionPassages:
+        top_k = request.top_k or _DEFAULT_TOP_K
         body = {
             "query_text": request.query,
-            "top_k": request.top_k or _DEFAULT_TOP_K,
+            "top_k": top_k,
             "threshold": request.threshold,
         }
-        with measured_search(LAMB, _reason):
+        with measured_search(LAMB, reason):
             passages = await self._backends.servers.search(
                 owner, identifier, tuple(together), body, sections=request.sections, missing=missing
             )
+            describe_search(identifier, top_k, passages)
         count_if_empty(LAMB, passages)
         return pb.CollectionPassages(passages=passages, ignored_fields=_ignored(request))
 
@@ -136,16 +138,13 @@ async def _search_store(
         where=where,
         options=search_options(request),
     )
-    count_if_empty(EMBEDDED, passages)
+    count_if_empty(store.engine, passages)
+    describe_search(collection.public_id, request.top_k or _DEFAULT_TOP_K, passages)
     return pb.CollectionPassages(
         collection_id=collection.public_id,
         collection_name=collection.name,
         passages=[passage_message(collection, passage) for passage in passages],
     )
-
-
-def _reason(error: KnowledgeError) -> str:
-    return refusal_of(error).reason
 
 
 def _ignored(request: pb.SearchCollectionsRequest) -> list[str]:

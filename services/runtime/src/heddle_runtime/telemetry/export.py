@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -22,7 +23,7 @@ log = structlog.get_logger(__name__)
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _HEADERS = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
-_SHUTDOWN_MILLIS = 3_000
+_SHUTDOWN_SECONDS = 3.0
 _SCHEMA = "https://opentelemetry.io/schemas/1.41.0"
 _DRAWS = random.Random()  # noqa: S311 - not a secret
 
@@ -53,9 +54,9 @@ def exporting(service: str) -> Iterator[None]:
         return
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - only if traces are on
     from opentelemetry.sdk.trace import SpanLimits, TracerProvider  # noqa: PLC0415 - as above
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON  # noqa: PLC0415 - as above
 
+    from heddle_runtime.telemetry.counted_export import CountedProcessor  # noqa: PLC0415 - as above
     from heddle_runtime.telemetry.identifiers import RequestIdGenerator  # noqa: PLC0415 - as above
 
     name = os.environ.get("OTEL_SERVICE_NAME") or f"heddle-{service}"
@@ -70,15 +71,19 @@ def exporting(service: str) -> Iterator[None]:
         span_limits=SpanLimits(max_attributes=64, max_events=32, max_attribute_length=256),
     )
     register_values(_secrets(), provider)
-    processor = BatchSpanProcessor(_exporter())
+    processor = CountedProcessor(_exporter())
     provider.add_span_processor(processor)
     spans.use(provider.get_tracer("heddle", version("heddle-runtime"), schema_url=_SCHEMA))
     try:
         yield
     finally:
         spans.use(None)
-        processor.force_flush(_SHUTDOWN_MILLIS)
-        provider.shutdown()
+        # The SDK waits for up to 30 seconds for a collector that does not answer.
+        ending = Thread(target=provider.shutdown, name="last-export", daemon=True)
+        ending.start()
+        ending.join(_SHUTDOWN_SECONDS)
+        if ending.is_alive():
+            log.warning("the collector does not answer", lost_spans=processor.waiting)
 
 
 def draw(share: float) -> bool:

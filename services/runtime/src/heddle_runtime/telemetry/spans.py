@@ -22,6 +22,8 @@ Kind = Literal["INTERNAL", "SERVER", "CLIENT"]
 ResultT = TypeVar("ResultT")
 SAMPLED = "-01"
 _UNSAMPLED = "-00"
+_SPAN_ID = slice(36, 52)
+"""Of a `traceparent`."""
 _MAX_CHARACTERS = 256
 _tracer: "Tracer | None" = None
 
@@ -41,6 +43,19 @@ def is_on() -> bool:
 def is_drawn() -> bool:
     """Return whether spans of the current request are exported."""
     return _tracer is not None and caller().traceparent.endswith(SAMPLED)
+
+
+def current_span_id(traceparent: str) -> str:
+    """Return the id of the span that log lines of a drawn request belong to, otherwise "".
+
+    Outside of the spans of this process it is the span of the process that made the call.
+
+    Args:
+        traceparent: The trace context of the request.
+    """
+    if _tracer is None or not traceparent.endswith(SAMPLED):
+        return ""
+    return trace_of_calls(traceparent)[_SPAN_ID]
 
 
 def _traceparent(current: "Span") -> str:
@@ -204,6 +219,14 @@ def annotate(attributes: Callable[[], Attributes], name: str = "") -> None:
         current.update_name(name)
 
 
+def add_event(name: str, attributes: Attributes) -> None:
+    """Add what happened at this moment to the current span of a drawn request."""
+    if is_drawn():
+        from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
+
+        trace.get_current_span().add_event(name, cleaned(attributes))
+
+
 def fail(reason: str) -> None:
     """Mark the current span of a drawn request as failed."""
     if is_drawn():
@@ -213,9 +236,11 @@ def fail(reason: str) -> None:
 
 
 def _set_failure(current: "Span", reason: str) -> None:
+    """Mark a span as failed. It keeps the first reason, which is the closest to the cause."""
     from opentelemetry.trace import StatusCode  # noqa: PLC0415 - only for drawn requests
 
-    current.set_attribute("error.type", reason)
+    if "error.type" not in (getattr(current, "attributes", None) or ()):
+        current.set_attribute("error.type", reason)
     current.set_status(StatusCode.ERROR)
 
 
