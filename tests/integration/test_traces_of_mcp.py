@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import heddle_tools_service.providers.mcp.session  # noqa: F401 - takes seconds to load
+import heddle_knowledge.store  # noqa: F401 - takes seconds to load
+import heddle_tools_service.providers.mcp.session  # noqa: F401 - as above
 import httpx
 import pytest
 from integration.functions.upstream import calls, says
