@@ -196,10 +196,10 @@ OFF = """
 import sys
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.telemetry import spans
-from heddle_runtime.telemetry.export import draw, exporting
+from heddle_runtime.telemetry.export import SpanSettings, draw, exporting
 
 CALLER.set(Caller("req_1", traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01"))
-with exporting("demo"), spans.span("nothing"):
+with exporting("demo", SpanSettings()), spans.span("nothing"):
     assert not draw(1.0)
     assert not spans.is_drawn()
 assert not [name for name in sys.modules if name.startswith("opentelemetry")]

@@ -215,7 +215,7 @@ class Gateway:
         """Answer one request that was drawn, within a span."""
         with server_span(request):
             await self._answer(request, scope, receive, watch)
-            describe_request(request, _code(request))
+            describe_request(request, _code(request), with_user=self._state.settings.traces_users)
 
     async def _answer(
         self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from heddle_runtime import call_metadata
 from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.telemetry import openinference
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -26,12 +27,18 @@ _SPAN_ID = slice(36, 52)
 """Of a `traceparent`."""
 _MAX_CHARACTERS = 256
 _tracer: "Tracer | None" = None
+_openinference = False
 
 
-def use(tracer: "Tracer | None") -> None:
-    """Make spans with a tracer from now on; None: make none."""
-    global _tracer  # noqa: PLW0603 - one exporter per process
-    _tracer = tracer
+def use(tracer: "Tracer | None", *, with_openinference: bool = False) -> None:
+    """Make spans with a tracer from now on; None: make none.
+
+    Args:
+        tracer: Makes the spans.
+        with_openinference: Whether attributes are repeated with the names of OpenInference.
+    """
+    global _tracer, _openinference
+    _tracer, _openinference = tracer, with_openinference
     call_metadata.trace_of_calls = trace_of_calls
 
 
@@ -248,11 +255,12 @@ def cleaned(attributes: Attributes) -> dict[str, Value]:
     """Return the attributes that have a value, shortened and without secrets and addresses."""
     from heddle_runtime.redaction import redact_personal  # noqa: PLC0415 - only for drawn requests
 
-    return {
+    known = {
         name: str(redact_personal(value))[:_MAX_CHARACTERS] if isinstance(value, str) else value
         for name, value in attributes.items()
         if value not in ("", None)
     }
+    return {**known, **openinference.attributes(known)} if _openinference else known
 
 
 def _remote_parent() -> Any:  # noqa: ANN401 - a context of OpenTelemetry
