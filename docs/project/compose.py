@@ -26,11 +26,22 @@ PACKAGES = {
 }
 """Services, and the packages whose settings they read."""
 ALL_IN_ONE = "all-in-one"
+OF_TRACES = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TIMEOUT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_RESOURCE_ATTRIBUTES",
+)
+"""Variables of OpenTelemetry that all services read: not the name, which would be the same."""
 # HEDDLE_IDENTITY_SECRET_FILE is set for all services at once, so nothing is generated.
 _SET_ELSEWHERE = {"HEDDLE_IDENTITY_SECRET_FILE", "HEDDLE_LOCAL_SECRET_FILE"}
 _WITHIN_ONE_PROCESS = re.compile(r"HEDDLE_(?!GATEWAY)\w+_LISTEN|HEDDLE_\w+_ADDRESS")
 _SERVICE = re.compile(r"^  (?P<name>[a-z-]+):\n(?:^(?: {4}.*)?\n)*", re.MULTILINE)
-_LISTED = re.compile(re.escape(MARK) + r"(?: {6}HEDDLE_\w+:\n)*")
+_LISTED = re.compile(re.escape(MARK) + r"(?: {6}(?:HEDDLE|OTEL)_\w+:\n)*")
 _SET = re.compile(r"^ {6}(HEDDLE_\w+): \S", re.MULTILINE)
 
 
@@ -65,6 +76,7 @@ def _missing(service: str, text: str) -> Iterator[str]:
     for setting in settings_of(service):
         if setting not in known and not setting.endswith("_ADDRESS"):
             yield setting
+    yield from OF_TRACES
 
 
 def main(file: Path = FILE) -> int:

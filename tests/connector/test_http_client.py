@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 from heddle_connector.http import HttpClient, Request, http_client
+from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -16,7 +17,9 @@ from heddle_runtime.errors import (
     ProviderRefusedError,
     UnavailableError,
 )
+from heddle_runtime.telemetry.spans import traced_call
 from patience import settled, until
+from recorded_spans import DRAWN, recorded
 
 from connector.provider import Exchange, Provider, Script, provider
 from connector.tls import Authority
@@ -216,6 +219,22 @@ async def test_an_endless_refusal_is_cut_off(client: Client) -> None:
             with pytest.raises(ProviderRefusedError) as caught:
                 await got(http, post(made), whole)
             assert caught.value.retry_after == 7
+
+
+async def test_a_request_that_is_repeated_is_an_event_of_the_span(client: Client) -> None:
+    busy, answers = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", 0
+
+    async def script(exchange: Exchange) -> None:
+        nonlocal answers
+        answers += 1
+        exchange.writer.write(busy if answers == 1 else LENGTH)
+
+    CALLER.set(Caller("req_1", traceparent=DRAWN))
+    with recorded() as spans:
+        async with client(script) as (http, made):
+            await traced_call(http.fetch(post(made)), "chat m")
+    [event] = spans.of("chat m").events
+    assert (event.name, event.attributes) == ("retry", {"heddle.retry.reason": "overloaded"})
 
 
 async def test_a_redirect_is_not_followed(client: Client) -> None:

@@ -1,6 +1,6 @@
 """A receiver of traces that speaks OTLP over HTTP and gRPC, built on its own messages."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +12,10 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as pb_
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
+async def _nothing() -> None:
+    pass
+
+
 @dataclass
 class Receiver:
     """What was received, and where it listens."""
@@ -20,6 +24,8 @@ class Receiver:
     grpc: str = ""
     requests: list[pb.ExportTraceServiceRequest] = field(default_factory=list)
     raw: list[bytes] = field(default_factory=list)
+    die: Callable[[], Awaitable[None]] = _nothing
+    """Stops listening over HTTP."""
 
     @property
     def spans(self) -> list[Span]:
@@ -64,6 +70,7 @@ async def receiving() -> AsyncIterator[Receiver]:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
+    receiver.die = runner.cleanup
     receiver.http = f"http://127.0.0.1:{runner.addresses[0][1]}"
     server = grpc.aio.server()
     pb_grpc.add_TraceServiceServicer_to_server(  # type: ignore[no-untyped-call] # generated

@@ -1,15 +1,17 @@
 """Spans of a running Heddle, as a collector receives them."""
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from integration.browser import browser
 from integration.otlp_receiver import receiving, tree
-from integration.processes import MODULES, ONE_PROCESS, processes
+from integration.processes import GATEWAY, MODULES, ONE_PROCESS, Processes, processes
 from integration.provider import ENDLESS, providing
 from integration.scraped import ASSISTANT, BIRDS, CANARY, upload
 from integration.whole import write_assistant
@@ -17,18 +19,33 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from patience import until
 from runtime.ports import free_port
 
-GOLDEN = (Path(__file__).parents[1] / "golden/traces/answer.txt").read_text().splitlines()
-"""The spans of one answer, without those of calls between processes."""
+GOLDEN = {
+    assistant: (Path(__file__).parents[1] / f"golden/traces/{name}.txt").read_text().splitlines()
+    for assistant, name in (("1", "answer"), ("2", "agent"))
+}
+"""The spans of one answer of each assistant, without those of calls between processes."""
+AGENT = """model: {connector: openai, model: m}
+strategy: agent_rules
+tools: [{type: fast_vector_search, mode: agent, config: {collections: [birds]}}]
+"""
 RPC = "heddle."
-CASES = [(ONE_PROCESS, "http/protobuf"), (ONE_PROCESS, "grpc"), (tuple(MODULES), "http/protobuf")]
+KEY, TRUSTED = "key-of-the-operator-1", "key-of-the-front-end-1"
+HTTP = "http/protobuf"
+CASES = {
+    "one": (ONE_PROCESS, HTTP, "1"),
+    "one-grpc": (ONE_PROCESS, "grpc", "1"),
+    "many": (tuple(MODULES), HTTP, "1"),
+    "many-without-multiplexing": (tuple(MODULES), HTTP, "0"),
+}
 
 
-@pytest.mark.parametrize(("modules", "protocol"), CASES, ids=["one", "one-grpc", "many"])
+@pytest.mark.parametrize(("modules", "protocol", "multiplexing"), CASES.values(), ids=CASES.keys())
 async def test_one_process_and_many_export_the_same_tree_without_any_text(
-    tmp_path: Path, modules: Sequence[str], protocol: str
+    tmp_path: Path, modules: Sequence[str], protocol: str, multiplexing: str
 ) -> None:
     async with providing() as provider, receiving() as receiver:
         write_assistant(tmp_path, "1", ASSISTANT.replace("MODEL", "m"))
+        write_assistant(tmp_path, "2", AGENT)
         endpoint = receiver.grpc if protocol == "grpc" else receiver.http
         async with (
             processes(
@@ -39,21 +56,34 @@ async def test_one_process_and_many_export_the_same_tree_without_any_text(
                 HEDDLE_TRACES_SAMPLE="1",
                 OTEL_EXPORTER_OTLP_ENDPOINT=endpoint,
                 OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
+                HEDDLE_MULTIPLEXING=multiplexing,
                 OTEL_BSP_SCHEDULE_DELAY="100",
             ) as heddle,
             browser(heddle.url) as client,
         ):
             await upload(client, "birds", "herons.txt", BIRDS + CANARY)
-            for stream in (False, True):
-                request_id = await ask(client, stream=stream)
+            await ingested(client)
+            for assistant, stream in product(GOLDEN, (False, True)):
+                request_id = await ask(client, assistant, stream=stream)
                 spans = partial(receiver.of_request, request_id)
-                await until(partial(has_all, spans))
-                assert tree(spans(), without=RPC) == GOLDEN
-                assert len(spans()) > len(GOLDEN) or modules == ONE_PROCESS
-                check_attributes(spans(), stream=stream)
+                golden = GOLDEN[assistant]
+                await until(partial(has_all, spans, golden))
+                assert tree(spans(), without=RPC) == golden
+                assert len(spans()) > len(golden) or modules == ONE_PROCESS
+                check_attributes(spans(), assistant, stream=stream)
+                check_log_line(heddle, request_id, spans())
     for body in receiver.raw:
         assert CANARY.encode() not in body
         assert b"herons.txt" not in body
+
+
+async def ingested(client: Any) -> None:
+    """Wait until the document is in the collection."""
+    counts = {"completed": 0}
+    while not counts["completed"]:
+        [store] = (await client.get("/v1/vector_stores")).json()["data"]
+        counts = store["file_counts"]
+        assert not counts["failed"]
 
 
 def names(spans: Sequence[Span]) -> list[str]:
@@ -61,19 +91,42 @@ def names(spans: Sequence[Span]) -> list[str]:
     return [span.name for span in spans if not span.name.startswith(RPC)]
 
 
-def has_all(spans: Callable[[], Sequence[Span]]) -> bool:
+def has_all(spans: Callable[[], Sequence[Span]], golden: Sequence[str]) -> bool:
     """Return whether as many spans have arrived as the golden tree has."""
-    return len(names(spans())) >= len(GOLDEN)
+    return len(names(spans())) >= len(golden)
 
 
-def check_attributes(spans: Sequence[Span], *, stream: bool) -> None:
+def check_log_line(heddle: Processes, request_id: str, spans: Sequence[Span]) -> None:
+    """Check that the line of a request names its trace and its span."""
+    [root] = [span for span in spans if not span.parent_span_id]
+    module = next(each for each in (GATEWAY, *ONE_PROCESS) if each in heddle.running)
+    text = heddle.log(module)
+    [line] = [
+        each
+        for each in map(json.loads, text.splitlines())
+        if (each["event"], each.get("request_id")) == ("request", request_id)
+    ]
+    assert (line["trace_id"], line["span_id"]) == (root.trace_id.hex(), root.span_id.hex())
+
+
+def check_attributes(spans: Sequence[Span], assistant: str, *, stream: bool) -> None:
     by_name = {span.name: attributes(span) for span in spans}
     chat = by_name["chat m"]
     assert (chat["gen_ai.provider.name"], chat["gen_ai.request.model"]) == ("openai", "m")
     assert chat["gen_ai.request.stream"] is stream
     assert chat["gen_ai.usage.input_tokens"] == 3
-    answer = by_name["invoke_agent file-1"]
-    assert answer["heddle.assistant.id"] == "file-1"
+    answer = by_name[f"invoke_agent file-{assistant}"]
+    assert answer["heddle.assistant.id"] == f"file-{assistant}"
+    if assistant == "1":
+        search, embedding = by_name["retrieval"], by_name["embeddings all-MiniLM-L6-v2-int8"]
+        assert search["db.system.name"] == "lancedb"
+        assert search["heddle.retrieval.result_count"] == 1
+        assert search["gen_ai.data_source.id"].startswith("vs_")
+        assert embedding["gen_ai.embeddings.dimension.count"] == 384
+    else:
+        decision = by_name["plan file-2"]
+        assert decision["heddle.decision.decider"]
+        assert decision["heddle.decision.iteration"] >= 1
     request = by_name["POST /v1/chat/completions"]
     assert (request["http.route"], request["http.response.status_code"]) == (
         "/v1/chat/completions",
@@ -125,30 +178,39 @@ async def test_failures_and_cancellations_end_their_spans(tmp_path: Path) -> Non
     assert all(attributes(span)["heddle.cancelled"] for span in cancelled())
 
 
-async def test_a_client_keeps_its_trace_id_and_cannot_have_a_request_traced(
+async def test_the_flag_of_a_client_counts_from_this_machine_and_with_a_trusted_key(
     tmp_path: Path,
 ) -> None:
-    trace = "0af7651916cd43dd8448eb211c80319c"
-    sent = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
-    for share in ("1", "0"):
-        async with (
-            receiving() as receiver,
-            processes(
-                tmp_path,
-                ONE_PROCESS,
-                HEDDLE_TRACES_SAMPLE=share,
-                OTEL_EXPORTER_OTLP_ENDPOINT=receiver.http,
-                OTEL_BSP_SCHEDULE_DELAY="100",
-            ) as heddle,
-            browser(heddle.url) as client,
-        ):
+    proxied, trusted = {"x-forwarded-for": "203.0.113.7"}, {"authorization": f"Bearer {TRUSTED}"}
+    requests: list[tuple[str, dict[str, str]]] = [
+        ("01", {}),
+        ("01", {**proxied, **trusted}),
+        ("00", trusted),
+        ("01", proxied),
+        ("01", {**proxied, "authorization": f"Bearer {KEY}"}),
+    ]
+    async with (
+        receiving() as receiver,
+        processes(
+            tmp_path,
+            ONE_PROCESS,
+            HEDDLE_GATEWAY_DEVELOPMENT="0",
+            HEDDLE_GATEWAY_API_KEY=KEY,
+            HEDDLE_GATEWAY_TRUSTED_API_KEY=TRUSTED,
+            HEDDLE_TRACES_SAMPLE="0",
+            OTEL_EXPORTER_OTLP_ENDPOINT=receiver.http,
+        ) as heddle,
+        browser(heddle.url) as client,
+    ):
+        for number, (flag, headers) in enumerate(requests, 1):
+            context = f"00-{number:032x}-b7ad6b7169203331-{flag}"
+            sent = {"authorization": f"Bearer {KEY}", **headers, "traceparent": context}
             assert (await client.get("/v1/models", headers=sent)).is_success
-            heddle.running[ONE_PROCESS[0]].terminate()
-            await asyncio.to_thread(heddle.running[ONE_PROCESS[0]].wait)
-        spans = [span for span in receiver.spans if span.trace_id.hex() == trace]
-        parents = {span.parent_span_id.hex() for span in spans}
-        assert parents == ({"b7ad6b7169203331"} if share == "1" else set())
-        assert share == "1" or receiver.spans == []
+        heddle.running[ONE_PROCESS[0]].terminate()
+        await asyncio.to_thread(heddle.running[ONE_PROCESS[0]].wait)
+    traces = {int(span.trace_id.hex(), 16) for span in receiver.spans}
+    assert traces == {1, 2}
+    assert {span.parent_span_id.hex() for span in receiver.spans} == {"b7ad6b7169203331"}
 
 
 async def test_without_a_collector_that_listens_requests_are_answered_all_the_same(
@@ -173,10 +235,10 @@ async def test_without_a_collector_that_listens_requests_are_answered_all_the_sa
                     await ask(client, stream=stream)
 
 
-async def ask(client: Any, *, stream: bool) -> str:
+async def ask(client: Any, assistant: str = "1", *, stream: bool) -> str:
     """Send a chat completion and return its request id."""
     messages = [{"role": "user", "content": f"What do herons do? {CANARY}"}]
-    body = {"model": "lamb_assistant.1", "messages": messages, "stream": stream}
+    body = {"model": f"lamb_assistant.{assistant}", "messages": messages, "stream": stream}
     response = await client.post("/v1/chat/completions", json=body)
     assert response.is_success, response.text
     return str(response.headers["x-request-id"])

@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.errors import EmbedderMismatchError, EmbeddingError
+from heddle_knowledge.measuring import traced_embedding
 from heddle_knowledge.models.embeddings import RemoteEmbedder
 from heddle_knowledge.models.reranking import RemoteReranker
 from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.store import open_store
+from heddle_runtime.call_metadata import CALLER, Caller
 from integration.browser import browser
 from knowledge.model_server import DIMENSION, ModelSite, fit, model_site, vector
+from opentelemetry.trace import SpanKind
+from recorded_spans import DRAWN, recorded
 
 
 @pytest.fixture
@@ -44,6 +48,22 @@ def unit(texts: Sequence[str]) -> Vectors:
     made = np.array([vector(text) for text in texts], dtype=np.float32)
     scaled: Vectors = made / np.linalg.norm(made, axis=1, keepdims=True)
     return scaled
+
+
+async def test_the_span_of_an_embedding_names_the_model_and_counts_its_tokens(
+    embedder: RemoteEmbedder,
+) -> None:
+    CALLER.set(Caller("req_1", traceparent=DRAWN))
+    with recorded() as spans:
+        await traced_embedding(embedder.embed(["one"] * 40, "passage"), embedder)
+    span = spans.of("embeddings bge-m3")
+    assert span.kind is SpanKind.CLIENT
+    assert span.attributes == {
+        "gen_ai.operation.name": "embeddings",
+        "gen_ai.request.model": "bge-m3",
+        "gen_ai.embeddings.dimension.count": DIMENSION,
+        "gen_ai.usage.input_tokens": 10,
+    }
 
 
 async def test_vectors_come_in_the_order_of_the_texts_and_have_length_one(

@@ -12,25 +12,16 @@ from heddle_runtime.errors import ToolFailedError
 from heddle_runtime.telemetry import spans
 from heddle_runtime.telemetry.identifiers import RequestIdGenerator
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
-PARENT = "b7ad6b7169203331"
-DRAWN = f"00-{TRACE_ID}-{PARENT}-01"
+from recorded_spans import DRAWN, PARENT, TRACE_ID, recorded
 
 
 @pytest.fixture
 def exporter() -> Iterator[InMemorySpanExporter]:
     """What is exported while traces are on."""
-    received = InMemorySpanExporter()
-    provider = TracerProvider(id_generator=RequestIdGenerator())
-    provider.add_span_processor(SimpleSpanProcessor(received))
-    spans.use(provider.get_tracer("test"))
-    yield received
-    spans.use(None)
-    provider.shutdown()
+    with recorded() as received:
+        yield received.exporter
 
 
 def of(exporter: InMemorySpanExporter, name: str) -> ReadableSpan:
@@ -156,6 +147,38 @@ def test_a_request_that_was_not_drawn_has_no_spans(
     assert exporter.get_finished_spans() == ()
 
 
+async def test_a_failure_keeps_the_reason_that_is_closest_to_its_cause(
+    exporter: InMemorySpanExporter,
+) -> None:
+    CALLER.set(Caller("req_1", traceparent=DRAWN))
+    with pytest.raises(ToolFailedError), spans.span("tool"):
+        spans.fail("tool_error")
+        raise ToolFailedError("")
+    assert of(exporter, "tool").attributes == {"error.type": "tool_error"}
+
+
+def test_an_event_is_part_of_the_current_span(exporter: InMemorySpanExporter) -> None:
+    CALLER.set(Caller("req_1", traceparent=DRAWN))
+    with spans.span("work"):
+        spans.add_event("retry", {"reason": "overloaded", "note": "ann@example.org"})
+    [event] = of(exporter, "work").events
+    assert (event.name, event.attributes) == (
+        "retry",
+        {"reason": "overloaded", "note": "[redacted]"},
+    )
+
+
+def test_log_lines_name_the_current_span_or_the_one_that_called(
+    exporter: InMemorySpanExporter,
+) -> None:
+    assert spans.current_span_id(DRAWN) == PARENT
+    CALLER.set(Caller("req_1", traceparent=DRAWN))
+    with spans.span("work"):
+        assert spans.current_span_id(DRAWN) == current()
+    assert spans.current_span_id(spans.undrawn(DRAWN)) == ""
+    assert of(exporter, "work").context is not None
+
+
 def test_attributes_have_no_secrets_and_addresses_and_are_short() -> None:
     attributes: spans.Attributes = {"a": "ann@example.org", "b": "x" * 1000, "c": "", "d": 7}
     assert spans.cleaned(attributes) == {"a": "[redacted]", "b": "x" * 256, "d": 7}
@@ -173,10 +196,10 @@ OFF = """
 import sys
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.telemetry import spans
-from heddle_runtime.telemetry.export import draw, exporting
+from heddle_runtime.telemetry.export import SpanSettings, draw, exporting
 
 CALLER.set(Caller("req_1", traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01"))
-with exporting("demo"), spans.span("nothing"):
+with exporting("demo", SpanSettings()), spans.span("nothing"):
     assert not draw(1.0)
     assert not spans.is_drawn()
 assert not [name for name in sys.modules if name.startswith("opentelemetry")]

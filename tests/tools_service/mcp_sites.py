@@ -25,6 +25,7 @@ class Library:
     description: str = "Finds books."
     authorizations: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
     cancelled: int = 0
     hangs: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once somebody waits for the tool `hang`."""
@@ -81,7 +82,16 @@ class Library:
             sent = dict(scope.get("headers", ())).get(b"authorization", b"")
             if scope["type"] == "http":
                 self.authorizations.append(sent.decode())
-            await inner(scope, receive, send)
+            await inner(scope, heard(receive), send)
+
+        def heard(receive: Receive) -> Receive:
+            async def noting_message() -> Any:
+                event = await receive()
+                if event.get("body"):
+                    self.messages.append(json.loads(event["body"]))
+                return event
+
+            return noting_message
 
         return noting
 

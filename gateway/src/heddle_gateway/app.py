@@ -60,6 +60,7 @@ from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.rate_limits import Limits, RateLimits
 from heddle_gateway.auth.sessions import Sessions
+from heddle_gateway.auth.trace_flag import flag_counts
 from heddle_gateway.http import openapi
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.disconnect import RunningRequests
@@ -199,10 +200,15 @@ class Gateway:
         log_fields.begin()
         if draw(self._state.settings.traces_sample):
             await self._traced(request, scope, receive, watch)
-        else:
-            if spans.is_on():
-                request.trace = spans.undrawn(request.trace)
-            await self._answer(request, scope, receive, watch)
+            return
+        if spans.is_on():
+            if request.trace and await flag_counts(
+                request, self._state.authenticator, request.trace
+            ):
+                await self._traced(request, scope, receive, watch)
+                return
+            request.trace = spans.undrawn(request.trace)
+        await self._answer(request, scope, receive, watch)
 
     async def _traced(
         self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch
@@ -210,7 +216,7 @@ class Gateway:
         """Answer one request that was drawn, within a span."""
         with server_span(request):
             await self._answer(request, scope, receive, watch)
-            describe_request(request, _code(request))
+            describe_request(request, _code(request), with_user=self._state.settings.traces_users)
 
     async def _answer(
         self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch

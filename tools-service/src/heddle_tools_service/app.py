@@ -191,7 +191,7 @@ async def app(
         registry = await resources.enter_async_context(
             _registry(settings, capabilities, guarded_http, model)
         )
-        runner = ToolRunner(registry, threads, settings.tool_timeout)
+        runner = ToolRunner(registry, threads, settings.tool_timeout, organizations)
         similarity = SemanticSimilarity(knowledge_stub)
         yield [
             bind(

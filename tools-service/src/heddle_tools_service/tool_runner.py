@@ -11,8 +11,10 @@ from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import to_status
+from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.redaction import register_values
 from heddle_runtime.redaction.names import is_secret_name
+from heddle_runtime.telemetry import content
 
 from heddle_tools_service.assessment import assess
 from heddle_tools_service.conversation import Conversation
@@ -23,6 +25,7 @@ from heddle_tools_service.registry import Installed, Registry
 from heddle_tools_service.result_mapping import checked_result, failure, result
 from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolResult
 from heddle_tools_service.threads import Threads
+from heddle_tools_service.traced_texts import traced_texts
 from heddle_tools_service.workers.tools import PluginTool
 
 ResultT = TypeVar("ResultT")
@@ -38,6 +41,8 @@ class ToolRunner:
     threads: Threads
     default_timeout: float
     """Seconds that a tool may take if its invocation sets no timeout."""
+    settings: OrganizationSettings | None = None
+    """Of organisations; None if no service has them."""
 
     def open(self, context: pb.RunContext, remaining: float) -> Begin:
         """Return the function that begins the runs of one call.
@@ -138,7 +143,8 @@ class ToolRunner:
 
         def work(run: Run) -> Work:
             status = run.status_from_thread if installed.tool.blocking else run.status
-            return self._work(installed, replace(call, status=status), invocation.slot)
+            running = self._work(installed, replace(call, status=status), invocation.slot)
+            return self._described(running, context, invocation)
 
         run = Run(
             invocation.id,
@@ -164,6 +170,9 @@ class ToolRunner:
             returned = await plugin.execute(invocation, context, remaining, run.pass_on)
             return checked_result(plugin.description, returned, invocation.slot, watch.seconds())
 
+        def described(run: Run) -> Work:
+            return self._described(work(run), context, invocation)
+
         run = Run(
             invocation.id,
             plugin.name,
@@ -171,9 +180,17 @@ class ToolRunner:
             invocation.slot or plugin.description.default_slot,
             self._seconds(invocation, remaining),
             outbox,
-            work,
+            described,
         )
         return _without_secrets(run, invocation)
+
+    def _described(
+        self, running: Work, context: pb.RunContext, invocation: pb.ToolInvocation
+    ) -> Work:
+        """Return the work of a tool, whose texts are in its span if they may be."""
+        if not content.is_on():
+            return running
+        return traced_texts(running, self.settings, context.assistant, invocation)
 
     def _call(
         self,

@@ -86,10 +86,7 @@ class Authenticator:
             await self._let_in(request, session.message.id, SessionCredential(session))
             return
         key = _bearer(request)
-        principal = self._keyring.principal(key)
-        for issuer in self._issuers:
-            if principal is None:
-                principal = await issuer.principal(key)
+        principal = await self._principal(key)
         if principal is None and self._development:
             if key not in ("", DEVELOPMENT_KEY):
                 raise UnauthenticatedError(
@@ -113,6 +110,23 @@ class Authenticator:
             speaks_for_others=principal.trusted and identity.subject == principal.identity.subject,
         )
         await self._let_in(request, key, credential)
+
+    async def is_trusted(self, request: RawRequest) -> bool:
+        """Return whether a request has a key that may act on behalf of other users.
+
+        Raises:
+            UnauthenticatedError: Two keys were sent.
+            UnavailableError: The key cannot be checked now.
+        """
+        principal = await self._principal(_bearer(request))
+        return principal is not None and principal.trusted
+
+    async def _principal(self, key: str) -> Principal | None:
+        principal = self._keyring.principal(key)
+        for issuer in self._issuers:
+            if principal is None:
+                principal = await issuer.principal(key)
+        return principal
 
     async def _let_in(self, request: RawRequest, key: str, credential: AnyCredential) -> None:
         """Count a request, wait for its turn, and set its caller."""

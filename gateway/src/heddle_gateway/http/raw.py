@@ -23,6 +23,11 @@ _IDS = random.Random()  # noqa: S311 - an id is not a secret
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
 
 
+def is_traceparent(text: str) -> bool:
+    """Return whether a text has the form of a W3C trace context."""
+    return _TRACEPARENT.fullmatch(text) is not None
+
+
 class Admission(Protocol):
     """A running request that counts for a limit."""
 

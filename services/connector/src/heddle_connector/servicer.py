@@ -1,6 +1,6 @@
 """`heddle.connector.v1.ConnectorService`."""
 
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from typing import Any
 
 from heddle.assistant.v1.assistant_pb2 import ModelRef
@@ -10,6 +10,7 @@ from heddle_runtime.call_metadata import Context, caller, remaining
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.paging import page
+from heddle_runtime.telemetry import content
 
 from heddle_connector.generation import tracing
 from heddle_connector.generation.call import Call
@@ -18,6 +19,7 @@ from heddle_connector.generation.events import Done, Event, Usage
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.model_text import ModelText, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools
+from heddle_connector.generation.traced_texts import NotedBatches
 from heddle_connector.routing.fallback import complete, start_stream
 from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import Registry
@@ -129,9 +131,14 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             prompted_tools=self._prompted_tools,
             stall_seconds=self._stall_seconds,
         )
+        texts = await self._tenants.traced_texts(call) if content.is_on() else None
         with call.inference as inference:
             first, batches = await start_stream(self._tenants, call)
             inference.first_chunk()
+            read: AsyncIterator[Sequence[Event]] = batches
+            if texts is not None:
+                texts.take(first)
+                read = NotedBatches(batches, texts)
             answer = _Answer(self._parsers.reader(call))
             try:
                 if call.replaced is not None:
@@ -139,12 +146,14 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     yield pb.GenerateMessageResponse(events=[replaced])
                 if events := answer.take(first):
                     yield _response(call, events)
-                async for batch in batches:
+                async for batch in read:
                     if events := answer.take(batch):
                         yield _response(call, events)
                 answer.check()
                 inference.usage = answer.usage
                 tracing.describe_answer(call, answer.usage)
+                if texts is not None:
+                    texts.end()
             except HeddleError as error:
                 if events := answer.interrupt():
                     yield _response(call, events)
@@ -170,9 +179,13 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             prompted_tools=self._prompted_tools,
             stall_seconds=self._stall_seconds,
         )
+        texts = await self._tenants.traced_texts(call) if content.is_on() else None
         try:
             with call.inference as inference:
                 events = await complete(self._tenants, call)
+                if texts is not None:
+                    texts.take(events)
+                    texts.end()
                 answer = _Answer(self._parsers.reader(call))
                 events = answer.take(events)
                 answer.check()

@@ -12,7 +12,8 @@ from heddle_devstack.examples import prepare
 
 async def serve(settings: StackSettings) -> None:
     """Serve everything until stopped."""
-    with serving_metrics(settings.devstack, "devstack"), exporting("devstack"):
+    own = settings.devstack
+    with serving_metrics(own, "devstack"), exporting("devstack", own):
         async with stack(settings) as running:
             if settings.devstack.examples:
                 await prepare(settings.tools.files_dir, running.knowledge)

@@ -4,11 +4,12 @@ from typing import Literal
 
 from heddle_runtime.metrics.endpoint import MetricsSettings
 from heddle_runtime.settings import LogLevel
+from heddle_runtime.telemetry.export import SpanSettings
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 
-class DevstackSettings(MetricsSettings):
+class DevstackSettings(MetricsSettings, SpanSettings):
     """Settings of the single process. The services in it read their own as well."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_DEVSTACK_", frozen=True)

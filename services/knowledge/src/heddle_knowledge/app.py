@@ -118,6 +118,7 @@ async def app(
         resources.push_async_callback(queries.aclose)
         operators = _operators_server(settings)
         shares: SharesOfLamb = none_shared
+        settings_of_organizations: OrganizationSettings | None = None
         if accounts is None:
             servers = KnowledgeServers(OwnerServers(None, operators), http, guarded_http)
         else:
@@ -145,6 +146,7 @@ async def app(
             forget_files=queue.forget_all,
             search_seconds=seconds,
             shares=shares,
+            settings=settings_of_organizations,
         )
         yield [
             bind(

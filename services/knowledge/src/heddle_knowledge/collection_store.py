@@ -44,6 +44,8 @@ class CollectionStore:
 
     def __init__(self, engine: Engine, registry: CollectionRegistry) -> None:
         self.registry = registry
+        self.engine = engine.name
+        """What keeps the collections, for metrics and traces."""
         self._engine = engine
         self._tables: dict[str, Table] = {}
 

@@ -1,14 +1,22 @@
 """Measures searches and ingestions."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heddle_runtime.metrics import table
 from heddle_runtime.telemetry import spans
 
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.records import Ingested, IngestProgress
+
+if TYPE_CHECKING:  # loads numpy
+    from heddle_knowledge.embedders.embedding import Embedder
+
+ResultT = TypeVar("ResultT")
+PAGES = "pages"
+"""What metrics call the search of pages by their pictures or texts."""
 
 
 @contextmanager
@@ -33,10 +41,42 @@ def measured_search(engine: str, reason: Callable[[KnowledgeError], str]) -> Ite
         table.RETRIEVAL.observe(perf_counter() - started, engine, failure)
 
 
+def traced_embedding(
+    vectors: Coroutine[Any, Any, ResultT], embedder: "Embedder"
+) -> Coroutine[Any, Any, ResultT]:
+    """Return the work of an embedder with a span; the work itself if the request was not drawn."""
+    if not spans.is_drawn():
+        return vectors
+    from heddle_knowledge.embedders.local_embedders import LocalEmbedder  # noqa: PLC0415 (slow)
+
+    info, is_local = embedder.info(), isinstance(embedder, LocalEmbedder)
+    return spans.traced_call(
+        vectors,
+        f"embeddings {info.model}",
+        "INTERNAL" if is_local else "CLIENT",
+        lambda: {
+            "gen_ai.operation.name": "embeddings",
+            "gen_ai.request.model": info.model,
+            "gen_ai.embeddings.dimension.count": info.dim,
+        },
+    )
+
+
 def count_if_empty(engine: str, results: Sequence[object]) -> None:
     """Count a search that found nothing."""
     if not results:
         table.EMPTY_RETRIEVALS.add(1, engine)
+
+
+def describe_search(collection: str, top_k: int, results: Sequence[object]) -> None:
+    """Add to the span of a search what was searched, and how much was found."""
+    spans.annotate(
+        lambda: {
+            "gen_ai.data_source.id": collection,
+            "gen_ai.retrieval.top_k": top_k,
+            "heddle.retrieval.result_count": len(results),
+        }
+    )
 
 
 async def counted_ingestion(

@@ -106,7 +106,7 @@ def use_pseudonyms_of(secret: str) -> None:
     """Derive the names of users in log lines from a secret, which all services share."""
     global _key  # noqa: PLW0603 - like logging itself, configured once per process
     _key = secret.encode()
-    _pseudonym.cache_clear()
+    pseudonym.cache_clear()
 
 
 def members(fields: LogFields, current_caller: Caller) -> dict[str, object]:
@@ -148,11 +148,12 @@ def _of_caller(identity: Identity) -> tuple[str, str, str]:
 
 def actor(subject: str) -> str:
     """Return the name of a user in log lines: a pseudonym if the subject is an e-mail address."""
-    return _pseudonym(subject) if "@" in subject else _cleaned(subject, known_secrets())
+    return pseudonym(subject) if "@" in subject else _cleaned(subject, known_secrets())
 
 
 @lru_cache(4096)
-def _pseudonym(subject: str) -> str:
+def pseudonym(subject: str) -> str:
+    """Return the same name for a user in all services that share a secret."""
     digest = hmac.digest(_key, subject.encode(), hashlib.sha256).hex()
     return f"user-{digest[:_PSEUDONYM_CHARACTERS]}"
 

@@ -21,6 +21,7 @@ from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.log_fields import LogFields
 from heddle_runtime.redaction import known_secrets, redact_personal, redact_value
+from heddle_runtime.telemetry.spans import current_span_id
 
 # Members that Heddle sets itself, never from input. They are not searched for secrets.
 _SAFE = frozenset(
@@ -57,6 +58,7 @@ class _Ended(msgspec.Struct, omit_defaults=True):
     provider_status: int = 0
     degraded: str = ""
     error: str = ""
+    span_id: str = ""
 
 
 _WriteEnded = Callable[[str, str, str | int, float, LogFields], None]
@@ -109,6 +111,8 @@ def _directly(service: str, level: int) -> _WriteEnded:
             current.request_id,
             *log_fields.values(fields, current),  # type: ignore[arg-type] # in the order of MEMBERS
         )
+        if current.traceparent:
+            line.span_id = current_span_id(current.traceparent)
         write_line(encode(line) + b"\n")
 
     return write
@@ -206,6 +210,8 @@ def _prepared(service: str) -> Processor:
             event["request_id"] = current.request_id
         if current.traceparent:
             event["trace_id"] = current.traceparent[3:35]
+            if span_id := current_span_id(current.traceparent):
+                event["span_id"] = span_id
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, level, event)
         event["event"] = _message(str(event.get("event", "")), known_secrets())

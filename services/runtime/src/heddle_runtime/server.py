@@ -152,7 +152,7 @@ def run(app: App, settings: ServiceSettings, service: str) -> None:
     logs.configure(service, settings.log_level)
 
     async def main() -> None:
-        with serving_metrics(settings, service), exporting(service):
+        with serving_metrics(settings, service), exporting(service, settings):
             async with running(app, settings):
                 await stopped()
 

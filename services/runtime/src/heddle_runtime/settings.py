@@ -29,6 +29,7 @@ from heddle_runtime.secret_settings import (
     is_secret,
     variables,
 )
+from heddle_runtime.telemetry.export import SpanSettings
 
 MIN_SECRET_CHARACTERS = 32
 
@@ -43,7 +44,7 @@ LogLevel = Annotated[str, AfterValidator(_known_level)]
 """The type of a setting that holds the lowest logged level."""
 
 
-class ServiceSettings(TlsSettings, MetricsSettings):
+class ServiceSettings(TlsSettings, MetricsSettings, SpanSettings):
     """Base of each service's settings; reads `HEDDLE_<SERVICE>_*` environment variables."""
 
     model_config = SettingsConfigDict(

@@ -143,9 +143,10 @@ class Organization(_message.Message):
     settings_json: _builtins.str
     """The settings, the text of one JSON object with `providers`, `knowledge_base`,
     `knowledge_store`, `moodle`, `mcp_servers`, `global_default_model`, `small_fast_model`,
-    `assistant_defaults`, `prices` and `output_hosts`, a text as
-    `heddle.assistant.v1.Assistant.output_hosts`. `mcp_servers` has, by name, objects with `url`,
-    `token` and `pins`, as `McpServer`.
+    `assistant_defaults`, `prices`, `telemetry` and `output_hosts`, a text as
+    `heddle.assistant.v1.Assistant.output_hosts`. `telemetry` is an object with `content`: false
+    forbids that traces contain texts of users and models. `mcp_servers` has, by name, objects with
+    `url`, `token` and `pins`, as `McpServer`.
     These members may also be in `setups.default`, as in LAMB; if a member is in both places, the
     outer one is used, and objects are merged. Unknown members are kept. At most 262144
     characters, nested at most 32 levels deep.
@@ -1115,6 +1116,7 @@ class ResolveSettingsResponse(_message.Message):
     ASSISTANT_DEFAULTS_JSON_FIELD_NUMBER: _builtins.int
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
     KNOWLEDGE_STORE_FIELD_NUMBER: _builtins.int
+    TRACES_WITHOUT_CONTENT_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -1135,6 +1137,10 @@ class ResolveSettingsResponse(_message.Message):
     assistant_defaults_json: _builtins.str
     """The defaults of new assistants in LAMB's form, as the text of one JSON object:
     `assistant_defaults` of the settings. Empty if the organisation says nothing.
+    """
+    traces_without_content: _builtins.bool
+    """Whether the organisation forbids that traces contain texts: `telemetry.content` of the settings
+    is false.
     """
     @_builtins.property
     def providers(self) -> _containers.MessageMap[_builtins.str, Global___Provider]:
@@ -1171,10 +1177,11 @@ class ResolveSettingsResponse(_message.Message):
         assistant_defaults_json: _builtins.str = ...,
         mcp_servers: _abc.Mapping[_builtins.str, Global___McpServer] | None = ...,
         knowledge_store: Global___KnowledgeServer | None = ...,
+        traces_without_content: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015

@@ -41,6 +41,7 @@ def resolved(
     response.assistant_defaults_json = _assistant_defaults(setup)
     response.default_model = _model(setup, system, "global_default_model")
     response.small_model = _model(setup, system, "small_fast_model")
+    response.traces_without_content = _object(setup, "telemetry").get("content", True) is not True
     response.etag = hashlib.sha256(response.SerializeToString(deterministic=True)).hexdigest()[:32]
     return response
 
@@ -80,6 +81,11 @@ def output_hosts(config: Config) -> str:
 def output_hosts_setting(config: Config) -> object:
     """Return what an organisation has set as hosts, whatever it is."""
     return _setup(config).get("output_hosts", "")
+
+
+def telemetry_setting(config: Config) -> object:
+    """Return what an organisation has set about traces, whatever it is."""
+    return _setup(config).get("telemetry", {})
 
 
 def only_prices(config: Config) -> Config:

@@ -16,6 +16,7 @@ from heddle_assistants.accounts.resolution import (
     prices,
     resolved,
     servers,
+    telemetry_setting,
 )
 from heddle_assistants.accounts.secret_members import (
     MASK,
@@ -58,13 +59,14 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
 
     Raises:
         InvalidRequestError: There is no such secret, or it would go to another server. Or a
-            price or a host of `output_hosts` is wrong.
+            price, a host of `output_hosts` or `telemetry` is wrong.
     """
     try:
         _refuse_moves(settings, stored)
         plain = unmasked(settings, stored, keys, slug)
         read_prices(prices(plain))
         _check_hosts(plain)
+        _check_telemetry(plain)
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:
         raise wrong(f"is wrong at 'prices': {error}") from None
@@ -84,6 +86,13 @@ def _check_hosts(config: Config) -> None:
         raise wrong("is wrong at 'output_hosts': must be a text, such as 'example.org'")
     if problems := [problem for _, problem in host_problems(value)]:
         raise wrong(f"is wrong at 'output_hosts': {'; '.join(problems)}")
+
+
+def _check_telemetry(config: Config) -> None:
+    """Refuse what would not forbid that traces contain texts, although it is meant to."""
+    telemetry = telemetry_setting(config)
+    if not isinstance(telemetry, dict) or not isinstance(telemetry.get("content", True), bool):
+        raise wrong("is wrong at 'telemetry': must be an object whose 'content' is true or false")
 
 
 def _refuse_moves(settings: Config, stored: Config) -> None:

@@ -10,6 +10,7 @@ from heddle_runtime import log_fields
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
 from heddle_runtime.metrics import table
+from heddle_runtime.telemetry import spans
 
 from heddle_connector.http import errors
 from heddle_connector.http.pool import ConnectionPool
@@ -84,7 +85,9 @@ class HttpClient:
             repeatable = request.body is not None or not pause
             if remaining <= 0 or not repeatable or not errors.is_retryable(error):
                 raise
-            table.PROVIDER_RETRIES.add(1, _reason(error, stale=not pause))
+            reason = _reason(error, stale=not pause)
+            table.PROVIDER_RETRIES.add(1, reason)
+            spans.add_event("retry", {"heddle.retry.reason": reason})
         await asyncio.sleep(pause)
         response = await self._send(head, request, remaining, buffered=buffered, reuse=False)
         return response if response.status in SUCCESSES else await _refuse(response)

@@ -10,6 +10,7 @@ from heddle_runtime.errors import NotSetUpError, UnavailableError
 from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_connector.generation.call import Call
+from heddle_connector.generation.traced_texts import TracedTexts, traced_texts
 from heddle_connector.http import HttpClient
 from heddle_connector.routing.model_catalogue import Access
 from heddle_connector.routing.model_selection import allows, select_model
@@ -153,6 +154,10 @@ class TenantConnectors:
             if not self._uses_operator_settings(settings, name):
                 accessible[name] = self._access(name, settings)
         return accessible
+
+    async def traced_texts(self, call: Call) -> TracedTexts | None:
+        """Return what adds the texts of a call to its span; None if an organisation forbids it."""
+        return await traced_texts(call, self._settings)
 
     async def close(self) -> None:
         """Close the connectors that were created here."""

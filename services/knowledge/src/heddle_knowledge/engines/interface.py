@@ -134,6 +134,8 @@ class Table(Protocol):
 class Engine(Protocol):
     """Keeps tables, each with a name of its own: `KIND`, or `KIND_` and 32 hexadecimal digits."""
 
+    name: str
+    """What metrics and traces call it."""
     failures: tuple[type[Exception], ...]
     """What may be raised when it cannot do what it is asked."""
 

@@ -85,6 +85,7 @@ async def _connected(
 class LanceEngine:
     """Tables of LanceDB. Made by `open_folder` and `open_bucket`."""
 
+    name = "lancedb"
     failures: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError)
 
     def __init__(self, database: AsyncConnection, locks: Locks) -> None:

@@ -83,6 +83,7 @@ async def set_up(url: str) -> str:
 class PostgresEngine:
     """Tables of PostgreSQL. Made by `open_database`."""
 
+    name = "postgresql"
     failures: tuple[type[Exception], ...] = _FAILURES
 
     def __init__(self, pool: asyncpg.Pool, locks: AdvisoryLocks) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from heddle_runtime.telemetry import spans
 
 from heddle_knowledge.embedders.embedding import EmbedderInfo, Kind, Vectors
 from heddle_knowledge.errors import EmbeddingError
@@ -44,10 +45,13 @@ class RemoteEmbedder:
             EmbeddingError: The server fails, or its vectors are not those that were expected.
         """
         matrix = np.empty((len(texts), self.dimension), dtype=np.float32)
+        tokens = 0
         for start in range(0, len(texts), self.batch):
             some = texts[start : start + self.batch]
             reply = await self.server.post("embeddings", self._body(some, kind))
             matrix[start : start + len(some)] = self._vectors(reply, len(some))
+            tokens += _tokens(reply)
+        spans.annotate(lambda: {"gen_ai.usage.input_tokens": tokens} if tokens else {})
         return matrix
 
     def _body(self, texts: Sequence[str], kind: Kind) -> dict[str, Any]:
@@ -80,3 +84,10 @@ class RemoteEmbedder:
             raise self.server.unreadable("a vector is zero or not finite")
         normalised: Vectors = vectors / lengths
         return normalised
+
+
+def _tokens(reply: Any) -> int:  # noqa: ANN401 - any JSON value, whose vectors were found
+    """Return the tokens that the server counted, 0 if it tells none."""
+    usage = reply.get("usage")
+    tokens = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
+    return tokens if isinstance(tokens, int) else 0

@@ -18,6 +18,7 @@ from heddle_runtime.errors import (
     to_status,
 )
 from heddle_runtime.grants import GrantVerifier
+from heddle_runtime.organization_settings import OrganizationSettings
 
 from heddle_knowledge.access import (
     Person,
@@ -69,6 +70,7 @@ class Backends:
         forget_files: Called with the id of a deleted collection.
         search_seconds: How long the search of one collection may take.
         shares: Knows what LAMB's registry shares.
+        settings: Of organisations; None if no service has them.
     """
 
     servers: "KnowledgeServers"
@@ -80,6 +82,7 @@ class Backends:
     forget_files: "Callable[[str], Awaitable[None]]"
     search_seconds: float
     shares: "SharesOfLamb" = none_shared
+    settings: "OrganizationSettings | None" = None
 
 
 class CollectionAccess:

@@ -9,10 +9,11 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import Context
 from heddle_runtime.client import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import ResourceExhaustedError, to_status
+from heddle_runtime.telemetry import content
 
 from heddle_knowledge.access import Owner, Reader, lender_of
-from heddle_knowledge.errors import BackendError, CollectionNotFoundError, KnowledgeError
-from heddle_knowledge.measuring import count_if_empty, measured_search
+from heddle_knowledge.errors import BackendError, CollectionNotFoundError
+from heddle_knowledge.measuring import count_if_empty, describe_search, measured_search
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
@@ -20,7 +21,7 @@ from heddle_knowledge.service.calls import (
     check_collections,
     refuse,
 )
-from heddle_knowledge.service.failures import refusal_of
+from heddle_knowledge.service.failures import reason
 from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import LAMB, search_violations
 from heddle_knowledge.service.messages import passage_message
@@ -76,37 +77,57 @@ class CollectionSearchCalls(Calls):
         except CollectionNotFoundError:
             missing = f"there is no collection {reference!r}, and "
             return await self._search_server(
-                request, reader.owner, reference, request.collections, missing
+                request, reader, reader.owner, reference, request.collections, missing
             )
         if collection.backend == EMBEDDED:
-            with measured_search(EMBEDDED, _reason):
-                return await _search_store(store, collection, request, where)
+            with measured_search(store.engine, reason):
+                result = await _search_store(store, collection, request, where)
+                await self._describe_texts(reader, request.query, result.passages)
+                return result
         if collection.backend == LAMB:
             identifier = collection.settings.get("collection_id", collection.name)
             return await self._search_server(
-                request, lender_of(collection), identifier, request.collections
+                request, reader, lender_of(collection), identifier, request.collections
             )
         raise BackendError(f"no backend is named {collection.backend!r}")
 
     async def _search_server(
         self,
         request: pb.SearchCollectionsRequest,
+        reader: Reader,
         owner: Owner,
         identifier: str,
         together: Sequence[str],
         missing: str = "",
     ) -> pb.CollectionPassages:
+        top_k = request.top_k or _DEFAULT_TOP_K
         body = {
             "query_text": request.query,
-            "top_k": request.top_k or _DEFAULT_TOP_K,
+            "top_k": top_k,
             "threshold": request.threshold,
         }
-        with measured_search(LAMB, _reason):
+        with measured_search(LAMB, reason):
             passages = await self._backends.servers.search(
                 owner, identifier, tuple(together), body, sections=request.sections, missing=missing
             )
+            describe_search(identifier, top_k, passages)
+            await self._describe_texts(reader, request.query, passages)
         count_if_empty(LAMB, passages)
         return pb.CollectionPassages(passages=passages, ignored_fields=_ignored(request))
+
+    async def _describe_texts(
+        self, reader: Reader, query: str, passages: Iterable[pb.Passage]
+    ) -> None:
+        """Add the question and what was found to the span of a search, if they may be in it."""
+        owner = reader.owner
+        if not content.is_on() or not await content.is_allowed(
+            self._backends.settings, owner.organization, owner.name
+        ):
+            return
+        documents = [
+            {"id": f"{each.document}#{each.ordinal}", "score": each.similarity} for each in passages
+        ]
+        content.add({"gen_ai.retrieval.query.text": query, "gen_ai.retrieval.documents": documents})
 
 
 def _fitting(results: Iterable[pb.CollectionPassages]) -> Iterator[pb.CollectionPassages]:
@@ -136,16 +157,13 @@ async def _search_store(
         where=where,
         options=search_options(request),
     )
-    count_if_empty(EMBEDDED, passages)
+    count_if_empty(store.engine, passages)
+    describe_search(collection.public_id, request.top_k or _DEFAULT_TOP_K, passages)
     return pb.CollectionPassages(
         collection_id=collection.public_id,
         collection_name=collection.name,
         passages=[passage_message(collection, passage) for passage in passages],
     )
-
-
-def _reason(error: KnowledgeError) -> str:
-    return refusal_of(error).reason
 
 
 def _ignored(request: pb.SearchCollectionsRequest) -> list[str]:

@@ -6,6 +6,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
 
+from heddle_knowledge.measuring import traced_embedding
 from heddle_knowledge.service.calls import Calls, check_enums, refuse
 
 _MAX_TEXTS = 256
@@ -32,7 +33,10 @@ class EmbeddingCalls(Calls):
             violation = Violation("model", f"must be one of {names}")
             raise InvalidRequestError(_MESSAGE, [violation])
         passages = request.kind == pb.EMBEDDING_KIND_PASSAGE
-        vectors = await embedders[model].embed(request.texts, "passage" if passages else "query")
+        embedder = embedders[model]
+        vectors = await traced_embedding(
+            embedder.embed(request.texts, "passage" if passages else "query"), embedder
+        )
         return pb.EmbedTextsResponse(
             embeddings=[pb.Embedding(values=vector) for vector in vectors.tolist()], model=model
         )

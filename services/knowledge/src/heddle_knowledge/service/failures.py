@@ -60,6 +60,11 @@ def refusal_of(error: KnowledgeError) -> HeddleError:
     return _KINDS.get(type(error), InvalidRequestError)(str(error), diagnosis=_cause(error))
 
 
+def reason(error: KnowledgeError) -> str:
+    """Return the reason of the error that callers get."""
+    return refusal_of(error).reason
+
+
 def _cause(error: KnowledgeError) -> str:
     """Return the cause of an error for operators. Only the text of known causes has no secrets."""
     match error.__cause__:

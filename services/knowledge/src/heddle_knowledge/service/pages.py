@@ -14,6 +14,7 @@ from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_knowledge.access import Reader
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
+from heddle_knowledge.measuring import PAGES, count_if_empty, describe_search, measured_search
 from heddle_knowledge.models.interpreters import PageText
 from heddle_knowledge.records import EMBEDDED, Collection, Document
 from heddle_knowledge.service.calls import (
@@ -23,6 +24,7 @@ from heddle_knowledge.service.calls import (
     check_range,
     refuse,
 )
+from heddle_knowledge.service.failures import reason
 from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.messages import page_message
 
@@ -53,7 +55,10 @@ class PageCalls(Calls):
 
         async def search(reference: str) -> list[pb.PageMatch]:
             _, collection = await self._meant(reader.person, reference)
-            matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
+            with measured_search(PAGES, reason):
+                matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
+                describe_search(collection.public_id, top_k, matches)
+            count_if_empty(PAGES, matches)
             return [
                 page_message(collection, document, it.stored, score=it.score)
                 for document, it in matches

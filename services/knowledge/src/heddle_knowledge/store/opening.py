@@ -132,6 +132,7 @@ class KnowledgeStore:
         passages: Listed, found.
         pages: Found, shown.
         graphs: Asked.
+        engine: The name of what keeps the collections.
     """
 
     def __init__(
@@ -155,6 +156,7 @@ class KnowledgeStore:
         self.passages = Passages(context)
         self.pages = Pages(context, self.documents)
         self.graphs = CollectionGraphs(context, self.documents)
+        self.engine = context.collection_store.engine
 
     async def tidy(self, collection: str) -> None:
         """Put a collection's files in order now; otherwise this happens in the background.

@@ -6,6 +6,7 @@ from heddle_knowledge.collection_handle import CollectionHandle
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
+from heddle_knowledge.measuring import traced_embedding
 from heddle_knowledge.passages import list_passages
 from heddle_knowledge.records import (
     Collection,
@@ -69,10 +70,10 @@ class Passages:
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
-        (vector,) = await embedder.embed([query], "query")
+        (vector,) = await traced_embedding(embedder.embed([query], "query"), embedder)
         words = None
         if options.reranking == "late_interaction" and isinstance(embedder, WordEmbedder):
-            words = await embedder.embed_words(query)
+            words = await traced_embedding(embedder.embed_words(query), embedder)
         question = Question(query, vector, words, mode, options, self._context.reranker, where)
         async with handle.using():
             passages = await find(handle.table, question, top_k=top_k, threshold=threshold)

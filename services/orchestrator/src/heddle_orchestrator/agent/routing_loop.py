@@ -40,6 +40,7 @@ from heddle_orchestrator.agent.responses import TextResponse
 from heddle_orchestrator.agent.routers.rules import decide_by_rules
 from heddle_orchestrator.agent.state import PastRun, State
 from heddle_orchestrator.agent.summary import summarize
+from heddle_orchestrator.agent.tracing import decision_span, describe_decision
 from heddle_orchestrator.agent.validation import validated
 from heddle_orchestrator.functions.budget import Budget, add_usage
 from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure, to_duration
@@ -93,7 +94,9 @@ class RoutingLoop:
             before = chat_pb2.Usage()
             before.CopyFrom(self.model.usage)
             tools = available.tools
-            decision = self._forced(tools) or await self._decide(tools)
+            with decision_span():
+                decision = self._forced(tools) or await self._decide(tools)
+                describe_decision(decision, self.run.request.assistant, self.state)
             yield [self._decision_event(decision, tools, time.monotonic() - started, before)]
             if decision.ends:
                 break

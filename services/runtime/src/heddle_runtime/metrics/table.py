@@ -116,12 +116,18 @@ INGESTED_DOCUMENTS = Counter(
     "Documents that were ingested: `new`, `replaced`, `unchanged`, `failed`.",
     "outcome",
 )
+DROPPED_SPANS = Counter(
+    "heddle_telemetry_dropped",
+    "Spans that no collector received: `queue_full`, `not_exported`.",
+    "reason",
+)
 HISTOGRAMS = (
     *(HTTP_REQUEST, RPC_CALL, INVOKE_AGENT, EXECUTE_TOOL, INFERENCE, FIRST_CHUNK, RETRIEVAL),
 )
 COUNTERS = (
     *(INPUT_TOKENS, OUTPUT_TOKENS, CACHED_TOKENS, REASONING_TOKENS, EMPTY_RETRIEVALS),
     *(DECISIONS, CANCELLED_STREAMS, QUOTA_REFUSALS, PROVIDER_RETRIES, INGESTED_DOCUMENTS),
+    DROPPED_SPANS,
 )
 
 

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -13,7 +14,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from heddle_runtime.redaction import register_values
-from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry import content, spans
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -22,17 +23,35 @@ log = structlog.get_logger(__name__)
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _HEADERS = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
-_SHUTDOWN_MILLIS = 3_000
+_SHUTDOWN_SECONDS = 3.0
 _SCHEMA = "https://opentelemetry.io/schemas/1.41.0"
 _DRAWS = random.Random()  # noqa: S311 - not a secret
 
 
-class TracesSettings(BaseSettings):
-    """Which requests are traced."""
+class SpanSettings(BaseSettings):
+    """What spans contain."""
 
     model_config = SettingsConfigDict(
         env_ignore_empty=True, extra="ignore", frozen=True, populate_by_name=True
     )
+
+    traces_content: bool = Field(
+        default=False,
+        validation_alias="HEDDLE_TRACES_CONTENT",
+        description="Whether spans contain prompts, answers, arguments and results of tools, "
+        "questions and ids of passages, without secrets and e-mail addresses. Set it for all "
+        "services. An organisation can forbid it (telemetry: {content: false} in its settings).",
+    )
+    traces_openinference: bool = Field(
+        default=False,
+        validation_alias="HEDDLE_TRACES_OPENINFERENCE",
+        description="Whether spans repeat their kind, model and tokens with the names of "
+        "OpenInference, for programs that do not know gen_ai.*. Set it for all services.",
+    )
+
+
+class TracesSettings(SpanSettings):
+    """Which requests are traced."""
 
     traces_sample: float = Field(
         default=0.01,
@@ -43,19 +62,25 @@ class TracesSettings(BaseSettings):
         "collector (OTEL_EXPORTER_OTLP_ENDPOINT). The gateway draws them. A traced request costs "
         "up to three times as much.",
     )
+    traces_users: bool = Field(
+        default=False,
+        validation_alias="HEDDLE_TRACES_USERS",
+        description="Whether the span of a request has the pseudonym of the caller (user.id) and "
+        "the conversation (session.id).",
+    )
 
 
 @contextmanager
-def exporting(service: str) -> Iterator[None]:
+def exporting(service: str, settings: SpanSettings) -> Iterator[None]:
     """Export spans until the block is left, if the environment names a collector."""
     if not any(os.environ.get(name) for name in _ENDPOINTS):
         yield
         return
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - only if traces are on
     from opentelemetry.sdk.trace import SpanLimits, TracerProvider  # noqa: PLC0415 - as above
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON  # noqa: PLC0415 - as above
 
+    from heddle_runtime.telemetry.counted_export import CountedProcessor  # noqa: PLC0415 - as above
     from heddle_runtime.telemetry.identifiers import RequestIdGenerator  # noqa: PLC0415 - as above
 
     name = os.environ.get("OTEL_SERVICE_NAME") or f"heddle-{service}"
@@ -67,18 +92,30 @@ def exporting(service: str) -> Iterator[None]:
         resource=resource,
         shutdown_on_exit=False,
         id_generator=RequestIdGenerator(),
-        span_limits=SpanLimits(max_attributes=64, max_events=32, max_attribute_length=256),
+        # `spans` shortens all values but those of `content`.
+        span_limits=SpanLimits(
+            max_attributes=64, max_events=32, max_attribute_length=content.MAX_BYTES
+        ),
     )
     register_values(_secrets(), provider)
-    processor = BatchSpanProcessor(_exporter())
+    processor = CountedProcessor(_exporter())
     provider.add_span_processor(processor)
-    spans.use(provider.get_tracer("heddle", version("heddle-runtime"), schema_url=_SCHEMA))
+    spans.use(
+        provider.get_tracer("heddle", version("heddle-runtime"), schema_url=_SCHEMA),
+        with_openinference=settings.traces_openinference,
+    )
+    content.switch(on=settings.traces_content)
     try:
         yield
     finally:
         spans.use(None)
-        processor.force_flush(_SHUTDOWN_MILLIS)
-        provider.shutdown()
+        content.switch(on=False)
+        # The SDK waits for up to 30 seconds for a collector that does not answer.
+        ending = Thread(target=provider.shutdown, name="last-export", daemon=True)
+        ending.start()
+        ending.join(_SHUTDOWN_SECONDS)
+        if ending.is_alive():
+            log.warning("the collector does not answer", lost_spans=processor.waiting)
 
 
 def draw(share: float) -> bool:

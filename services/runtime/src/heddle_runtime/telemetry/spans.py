@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from heddle_runtime import call_metadata
 from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.telemetry import openinference
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -22,14 +23,22 @@ Kind = Literal["INTERNAL", "SERVER", "CLIENT"]
 ResultT = TypeVar("ResultT")
 SAMPLED = "-01"
 _UNSAMPLED = "-00"
+_SPAN_ID = slice(36, 52)
+"""Of a `traceparent`."""
 _MAX_CHARACTERS = 256
 _tracer: "Tracer | None" = None
+_openinference = False
 
 
-def use(tracer: "Tracer | None") -> None:
-    """Make spans with a tracer from now on; None: make none."""
-    global _tracer  # noqa: PLW0603 - one exporter per process
-    _tracer = tracer
+def use(tracer: "Tracer | None", *, with_openinference: bool = False) -> None:
+    """Make spans with a tracer from now on; None: make none.
+
+    Args:
+        tracer: Makes the spans.
+        with_openinference: Whether attributes are repeated with the names of OpenInference.
+    """
+    global _tracer, _openinference
+    _tracer, _openinference = tracer, with_openinference
     call_metadata.trace_of_calls = trace_of_calls
 
 
@@ -41,6 +50,19 @@ def is_on() -> bool:
 def is_drawn() -> bool:
     """Return whether spans of the current request are exported."""
     return _tracer is not None and caller().traceparent.endswith(SAMPLED)
+
+
+def current_span_id(traceparent: str) -> str:
+    """Return the id of the span that log lines of a drawn request belong to, otherwise "".
+
+    Outside of the spans of this process it is the span of the process that made the call.
+
+    Args:
+        traceparent: The trace context of the request.
+    """
+    if _tracer is None or not traceparent.endswith(SAMPLED):
+        return ""
+    return trace_of_calls(traceparent)[_SPAN_ID]
 
 
 def _traceparent(current: "Span") -> str:
@@ -204,6 +226,14 @@ def annotate(attributes: Callable[[], Attributes], name: str = "") -> None:
         current.update_name(name)
 
 
+def add_event(name: str, attributes: Attributes) -> None:
+    """Add what happened at this moment to the current span of a drawn request."""
+    if is_drawn():
+        from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
+
+        trace.get_current_span().add_event(name, cleaned(attributes))
+
+
 def fail(reason: str) -> None:
     """Mark the current span of a drawn request as failed."""
     if is_drawn():
@@ -213,9 +243,11 @@ def fail(reason: str) -> None:
 
 
 def _set_failure(current: "Span", reason: str) -> None:
+    """Mark a span as failed. It keeps the first reason, which is the closest to the cause."""
     from opentelemetry.trace import StatusCode  # noqa: PLC0415 - only for drawn requests
 
-    current.set_attribute("error.type", reason)
+    if "error.type" not in (getattr(current, "attributes", None) or ()):
+        current.set_attribute("error.type", reason)
     current.set_status(StatusCode.ERROR)
 
 
@@ -223,11 +255,12 @@ def cleaned(attributes: Attributes) -> dict[str, Value]:
     """Return the attributes that have a value, shortened and without secrets and addresses."""
     from heddle_runtime.redaction import redact_personal  # noqa: PLC0415 - only for drawn requests
 
-    return {
+    known = {
         name: str(redact_personal(value))[:_MAX_CHARACTERS] if isinstance(value, str) else value
         for name, value in attributes.items()
         if value not in ("", None)
     }
+    return {**known, **openinference.attributes(known)} if _openinference else known
 
 
 def _remote_parent() -> Any:  # noqa: ANN401 - a context of OpenTelemetry

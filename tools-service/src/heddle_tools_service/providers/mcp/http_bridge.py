@@ -19,6 +19,7 @@ _SILENCE = httpx.Timeout(600.0, connect=10.0)
 """Seconds that a server may be silent; callers have shorter timeouts."""
 _DELETE_SECONDS = 1.0
 """Seconds for telling a server that a session is over."""
+_SESSION_ID = "mcp-session-id"
 _OWN_HEADERS = {b"host", b"content-length", b"transfer-encoding", b"accept-encoding", b"connection"}
 
 
@@ -37,6 +38,8 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         self._left = MAX_TRAFFIC_BYTES
         self.failure: ToolError | None = None
         """Why the last message to the server failed; the SDK tells less."""
+        self.session_id = ""
+        """What the server calls the session, if it does."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. The answer's body is read later."""
@@ -57,6 +60,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError("failed", request=request) from error
         if asking:
             self.failure = self._refusal(response.status_code)
+            self.session_id = response.headers.get(_SESSION_ID, self.session_id)
         try:
             refuse_compressed(response, self._who)
         except ToolError as error:

@@ -7,12 +7,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
+from urllib.parse import urlsplit
 
 import httpx
 import httpx2
 import mcp_types as types
 import structlog
 from heddle_runtime.redaction import redact_personal
+from heddle_runtime.telemetry import spans
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -106,9 +108,12 @@ class Session:
         # Not `Client.call_tool`, which would evaluate the server's own schema of its answer: that
         # is a program of a stranger, and could take for ever.
         parameters = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
+        spans.annotate(self._attributes)
         answer = await self.client.session.send_request(
             types.CallToolRequest(params=parameters), types.CallToolResult
         )
+        if answer.is_error:
+            spans.fail("tool_error")
         texts: list[str] = []
         left_out: list[str] = []
         for block in answer.content:
@@ -121,6 +126,19 @@ class Session:
         if len(text) > MAX_TEXT_CHARS:
             left_out.append(f"all but the first {MAX_TEXT_CHARS:,} of {len(text):,} characters")
         return RemoteAnswer(text[:MAX_TEXT_CHARS], bool(answer.is_error), left_out)
+
+    def _attributes(self) -> spans.Attributes:
+        """Return what the span of a tool has besides if the tool is one of the server's."""
+        known: dict[str, spans.Value] = {
+            "mcp.method.name": "tools/call",
+            "mcp.protocol.version": self.client.session.protocol_version or "",
+            "mcp.session.id": self.bridge.session_id,
+        }
+        if self.reach.url:
+            address = urlsplit(self.reach.url)
+            known["server.address"] = address.hostname or ""
+            known["server.port"] = address.port or (443 if address.scheme == "https" else 80)
+        return known
 
     def _tool(self, tool: types.Tool) -> RemoteTool:
         clean = self.reach.without_secret

@@ -1,0 +1,111 @@
+"""Texts of users and models in spans, if the operator wants them and no organisation forbids it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from heddle_runtime.call_metadata import caller
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.telemetry import spans
+
+if TYPE_CHECKING:
+    from heddle_runtime.organization_settings import OrganizationSettings
+
+MAX_BYTES = 16 * 1024
+"""Of one attribute."""
+_on = False
+
+
+def switch(*, on: bool) -> None:
+    """Set whether the operator wants texts in spans."""
+    global _on  # noqa: PLW0603 - one exporter per process
+    _on = on
+
+
+def is_on() -> bool:
+    """Return whether the operator wants the texts of the current request in its spans."""
+    return _on and spans.is_drawn()
+
+
+async def is_allowed(
+    settings: "OrganizationSettings | None", organization: str, owner: str
+) -> bool:
+    """Return whether the texts of the current request may be in its spans.
+
+    The organisations of the assistant and of the caller can forbid it. If they cannot be asked,
+    it is forbidden.
+
+    Args:
+        settings: Of organisations; None if no service has them.
+        organization: Of the assistant.
+        owner: Of the assistant.
+    """
+    if settings is None:
+        return True
+    own = caller().identity.organization
+    owners = {(organization, owner), (own, "")} if own else {(organization, owner)}
+    try:
+        for slug, user in owners:
+            if (await settings.of(slug, user)).traces_without_content:
+                return False
+    except HeddleError:
+        return False
+    return True
+
+
+def add(texts: Mapping[str, object]) -> None:
+    """Add texts to the current span, without secrets and e-mail addresses; other values as JSON."""
+    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
+
+    current = trace.get_current_span()
+    for name, value in texts.items():
+        if value:
+            text = plain_text(value) if isinstance(value, str) else json_text(value)
+            current.set_attribute(name, text)
+
+
+def plain_text(text: str) -> str:
+    """Return a text of at most `MAX_BYTES`."""
+    from heddle_runtime.redaction import redact_personal  # noqa: PLC0415 - only for drawn requests
+
+    redacted = redact_personal(text[: 2 * MAX_BYTES]).encode()
+    return redacted[:MAX_BYTES].decode(errors="ignore")
+
+
+def json_text(value: object) -> str:
+    """Return the JSON text of a value, of at most `MAX_BYTES`.
+
+    Long texts in it are cut. If that does not suffice, the first items of a list are left out: the
+    last ones of a conversation say more.
+    """
+    import msgspec  # noqa: PLC0415 - only for drawn requests
+
+    from heddle_runtime.redaction import redact_value  # noqa: PLC0415 - as above
+
+    longest = MAX_BYTES
+    # Cut before the search for secrets, which takes its time, but not where one may be shown.
+    redacted = redact_value(_cut(value, 2 * longest), personal=True)
+    while True:
+        encoded = msgspec.json.encode(_cut(redacted, longest))
+        if len(encoded) <= MAX_BYTES:
+            return encoded.decode()
+        if longest > _SHORT:
+            longest //= 2
+        elif isinstance(redacted, list) and len(redacted) > 1:
+            redacted = redacted[(len(redacted) + 1) // 2 :]
+        else:
+            return '"[too long]"'
+
+
+_SHORT = 256
+
+
+def _cut(value: Any, longest: int) -> Any:  # noqa: ANN401 - any JSON value
+    match value:
+        case str():
+            return value if len(value) <= longest else f"{value[:longest]}…"
+        case Mapping():
+            return {str(name): _cut(each, longest) for name, each in value.items()}
+        case list() | tuple():
+            return [_cut(each, longest) for each in value]
+        case _:
+            return value

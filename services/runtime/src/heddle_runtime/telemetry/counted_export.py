@@ -1,0 +1,70 @@
+"""Counts the spans that no collector received. Imported only if traces are on."""
+
+import os
+from collections.abc import Sequence
+from threading import Lock
+
+from opentelemetry.sdk.environment_variables import OTEL_BSP_MAX_QUEUE_SIZE
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+
+from heddle_runtime.metrics import table
+
+_QUEUE_SIZE = 2048
+"""The SDK's own default."""
+
+
+class CountedProcessor(BatchSpanProcessor):
+    """The SDK's queue of spans, which counts those that it drops because it is full."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._size = _queue_size()
+        self._waiting = 0
+        self._lock = Lock()
+        super().__init__(_CountedExporter(exporter, self), max_queue_size=self._size)
+
+    @property
+    def waiting(self) -> int:
+        """The number of spans that wait for their export."""
+        return self._waiting
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Take a span. A full queue drops its oldest one instead of growing."""
+        with self._lock:
+            is_full = self._waiting >= self._size
+            self._waiting += not is_full
+        if is_full:
+            table.DROPPED_SPANS.add(1, "queue_full")
+        super().on_end(span)
+
+    def take(self, count: int) -> None:
+        """Note that spans have left the queue."""
+        with self._lock:
+            self._waiting -= count
+
+
+class _CountedExporter(SpanExporter):
+    """Passes spans on, and counts those whose export fails."""
+
+    def __init__(self, exporter: SpanExporter, processor: CountedProcessor) -> None:
+        self._exporter = exporter
+        self._processor = processor
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self._processor.take(len(spans))
+        result = SpanExportResult.FAILURE
+        try:
+            result = self._exporter.export(spans)
+        finally:
+            if result is not SpanExportResult.SUCCESS:
+                table.DROPPED_SPANS.add(len(spans), "not_exported")
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+
+def _queue_size() -> int:
+    """Return how many spans wait at most, as the SDK reads it."""
+    text = os.environ.get(OTEL_BSP_MAX_QUEUE_SIZE, "")
+    return int(text) if text.isdecimal() and int(text) else _QUEUE_SIZE
