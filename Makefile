@@ -208,6 +208,9 @@ bench-agent: $(UV) ## Measure how well the routers of the agent choose
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
 
+idle: $(SYNCED) ## Start each service, and print how soon it is ready and what it needs before and after work
+	@$(BIN)/python -m benchmarks.idle
+
 graph: $(SYNCED) ## Print the import graph of the packages and their sizes, and check their limits
 	@$(BIN)/python -m docs.project.graph
 
@@ -216,4 +219,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images publish licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images publish licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent idle graph fresh check

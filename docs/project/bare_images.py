@@ -30,6 +30,8 @@ BUILD_SECONDS, RUN_SECONDS = 1800, 240
 # Settings of package clients: the bare Debian reaches the same registries as this machine.
 CLIENTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
 CERTIFICATES = CLIENTS[0]
+TRUST = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+"""Variables by which pip, uv and npm find the certificates that this machine trusts."""
 PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 SECRETS = {
     "HEDDLE_IDENTITY_SECRET_FILE": "a-secret-of-at-least-32-characters",
@@ -74,7 +76,7 @@ def build_base() -> None:
         subprocess.run(virtual, check=True, timeout=BUILD_SECONDS)  # noqa: S603 - fixed
         container = buildah("from", "scratch").strip()
         buildah("add", "--quiet", container, str(root), "/")
-        variables = (f"PATH={PATH}", f"SSL_CERT_FILE={CERTIFICATES}")
+        variables = [f"PATH={PATH}", *(f"{name}={CERTIFICATES}" for name in TRUST)]
         buildah("config", *(f"--env={each}" for each in variables), container)
         buildah("commit", "--quiet", container, BASE)
         buildah("rm", container)
@@ -166,7 +168,7 @@ def buildah(*arguments: str, check: bool = True) -> str:
         ["/usr/bin/buildah", *arguments],
         capture_output=True,
         check=False,
-        env=os.environ | {"BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "vfs"},
+        env=os.environ | {"BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "overlay"},
         text=True,
         timeout=BUILD_SECONDS,
     )

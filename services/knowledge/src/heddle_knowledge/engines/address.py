@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from heddle_knowledge.engines.interface import Engine
+from heddle_knowledge.engines.lance_loading import defer_messages
 from heddle_knowledge.errors import StorageError
 
 
@@ -21,11 +22,13 @@ async def open_engine(place: str, options: Mapping[str, str]) -> AsyncGenerator[
     """
     scheme, separator, _ = place.partition("://")
     if not separator:
+        defer_messages()
         from heddle_knowledge.engines.lance import open_folder  # noqa: PLC0415
 
         async with open_folder(Path(place).resolve()) as folder:  # noqa: ASYNC240 (once)
             yield folder
     elif scheme == "s3":
+        defer_messages()
         from heddle_knowledge.engines.lance import open_bucket  # noqa: PLC0415
 
         async with open_bucket(place, options) as bucket:
