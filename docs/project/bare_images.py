@@ -43,12 +43,8 @@ MEMORY_BYTES, PROCESSES = 4 * 1024**3, 512
 
 def main(names: list[str]) -> int:
     """Build and run the images, print what happened, and return the exit code."""
-    for program in ("buildah", "mmdebstrap", "unshare", "setpriv", "ip"):
-        if shutil.which(program) is None:
-            sys.stdout.write(f"{program} is missing: apt-get install buildah mmdebstrap iproute2\n")
-            return 1
-    if os.geteuid() != 0:
-        sys.stdout.write("`make images` needs root: it mounts file systems.\n")
+    if problem := missing_tools():
+        sys.stdout.write(f"{problem}\n")
         return 1
     services = read_compose()["services"]
     failed = 0
@@ -58,6 +54,16 @@ def main(names: list[str]) -> int:
         with mounted(name) as root:
             failed += run(name, root)
     return 1 if failed else 0
+
+
+def missing_tools() -> str:
+    """Return what is missing to build and run images, or an empty text."""
+    for program in ("buildah", "mmdebstrap", "unshare", "setpriv", "ip"):
+        if shutil.which(program) is None:
+            return f"{program} is missing: apt-get install buildah mmdebstrap iproute2"
+    if os.geteuid() != 0:
+        return "Images need root: their file systems are mounted."
+    return ""
 
 
 def build_base() -> None:
@@ -168,7 +174,8 @@ def buildah(*arguments: str, check: bool = True) -> str:
         ["/usr/bin/buildah", *arguments],
         capture_output=True,
         check=False,
-        env=os.environ | {"BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "overlay"},
+        # With `vfs`, each layer is a copy of all layers under it: 50 GB for all images.
+        env={"STORAGE_DRIVER": "overlay"} | os.environ | {"BUILDAH_ISOLATION": "chroot"},
         text=True,
         timeout=BUILD_SECONDS,
     )
