@@ -1,10 +1,10 @@
 """`make idle`: what the services need when they have nothing to do, before and after work.
 
 Starts each service as its own process, as Compose does, and prints the seconds until it is ready
-and its memory (proportional set size, its own processes included). Then it sends chats and
-documents, waits, and prints the memory again, beside that of services that start again with
-the same data: the difference is what work leaves behind. Exits with 1 if a limit is exceeded.
-Programs that use the same libraries at the same time make the figures smaller.
+and its memory (proportional set size, its own processes included). A chat with each assistant and
+a document then load what work needs: from here on, memory that stays is memory that work leaves
+behind. Chats and documents follow, and the memory again after a while. Exits with 1 if a limit is
+exceeded. Programs that use the same libraries at the same time make the figures smaller.
 """
 
 import argparse
@@ -24,7 +24,7 @@ MAX_MEBIBYTES = 450
 MAX_READY_SECONDS = 2.0
 """Of each service."""
 MAX_GROWTH = 1.2
-"""Memory of a service after work, of that of one that starts with the same data."""
+"""Memory of a service after work, of that of its own process after the first piece of work."""
 _STEADY_SECONDS, _STEADY_SHARE = 5.0, 0.005
 _MAX_SETTLING_SECONDS = 60.0
 _MINUTE = 60.0
@@ -35,13 +35,13 @@ class Report:
     """What was measured, by service."""
 
     ready: dict[str, float]
-    """Seconds; the longer of two starts."""
+    """Seconds."""
     idle: dict[str, float]
     """Memory in MiB, in a new installation."""
+    loaded: dict[str, float] = field(default_factory=dict)
+    """Memory in MiB after one piece of each work, without processes that end when they are idle."""
     after: list[tuple[float, dict[str, float]]] = field(default_factory=list)
     """Seconds since the end of the work, and memory in MiB."""
-    restarted: dict[str, float] = field(default_factory=dict)
-    """Memory in MiB after another start with the same data."""
 
     def exceeded(self) -> list[str]:
         """Return a sentence for each limit that is exceeded."""
@@ -53,20 +53,20 @@ class Report:
         total = sum(self.idle.values())
         if total > MAX_MEBIBYTES:
             problems.append(f"all services need {total:.0f} MiB, of {MAX_MEBIBYTES}")
-        for name, before in self.restarted.items():
+        for name, before in self.loaded.items():
             size = self.after[-1][1][name]
             if size > MAX_GROWTH * before:
                 problems.append(
                     f"{name} needs {size:.0f} MiB after work, {size / before:.2f} times what it "
-                    f"needs when it has just started, of {MAX_GROWTH:g}"
+                    f"needs after the first piece of work, of {MAX_GROWTH:g}"
                 )
         return problems
 
     def table(self) -> str:
         """Return the figures as text."""
         columns = {"ready s": self.ready, "idle": self.idle}
+        columns |= {"loaded": self.loaded} if self.loaded else {}
         columns |= {f"after {seconds:.0f} s": sizes for seconds, sizes in self.after}
-        columns |= {"restarted": self.restarted} if self.restarted else {}
         lines = [f"{'MiB':<20}" + "".join(f"{title:>14}" for title in columns)]
         for name in self.idle:
             figures = "".join(
@@ -93,21 +93,17 @@ def measure(chats: int, documents: int, minutes: Sequence[float]) -> Report:
         tempfile.TemporaryDirectory(prefix="heddle-idle-") as folder,
         settings_of(Path(folder), ASSISTANTS) as settings,
     ):
-        logs = Path(folder) / "logs"
-        with installation(settings, logs) as installed:
+        with installation(settings, Path(folder) / "logs") as installed:
             report = Report(installed.ready(), _steady(installed))
             if not chats and not documents:
                 return report
+            asyncio.run(apply(installed.address, chats=len(ASSISTANTS), documents=1))
+            report.loaded = installed.memory(own_only=True)
             asyncio.run(apply(installed.address, chats, documents))
             ended = time.monotonic()
             for when in minutes:
                 time.sleep(max(0.0, ended + when * _MINUTE - time.monotonic()))
                 report.after.append((time.monotonic() - ended, installed.memory()))
-        with installation(settings, logs) as again:
-            report.restarted = _steady(again)
-            report.ready = {
-                name: max(seconds, report.ready[name]) for name, seconds in again.ready().items()
-            }
         return report
 
 

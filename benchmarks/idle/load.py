@@ -6,7 +6,7 @@ import sysconfig
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
@@ -47,8 +47,12 @@ async def apply(address: str, chats: int, documents: int) -> None:
     """
     texts = list(islice(pages(), max(documents, 1)))
     async with httpx.AsyncClient(base_url=f"http://{address}", timeout=_SECONDS) as client:
-        created = await client.post("/v1/vector_stores", json={"name": COLLECTION})
-        store = _json(created)["id"]
+        listed = _json(await client.get("/v1/vector_stores"))["data"]
+        ids = [each["id"] for each in listed if each["name"] == COLLECTION]
+        if not ids:
+            body = {"name": COLLECTION}
+            ids = [_json(await client.post("/v1/vector_stores", json=body))["id"]]
+        [store] = ids
         await _all(lambda text: _document(client, store, text), texts[:documents])
         questions = islice(zip(cycle((PLAIN, GROUNDED)), cycle(texts), strict=False), chats)
         await _all(lambda question: _chat(client, *question), list(questions))
@@ -104,8 +108,8 @@ async def _document(client: httpx.AsyncClient, store: str, text: str) -> None:
         raise LoadFailedError(str(file))
 
 
-def _json(response: httpx.Response) -> dict[str, str]:
+def _json(response: httpx.Response) -> dict[str, Any]:
     if response.is_error:
         raise LoadFailedError(f"{response.request.url}: {response.status_code} {response.text}")
-    content: dict[str, str] = response.json()
+    content: dict[str, Any] = response.json()
     return content

@@ -35,14 +35,11 @@ class Service:
     ready_seconds: float
     """From the start of its process until its health check succeeds."""
 
-    def memory(self) -> float:
-        """Return the proportional set size of the service and its processes, in MiB."""
-        return sum(process.memory_full_info().pss for process in self.family()) / MEBIBYTE
-
-    def family(self) -> list[psutil.Process]:
-        """Return its process and those that it has started."""
+    def memory(self, *, own_only: bool) -> float:
+        """Return the proportional set size of the service in MiB, with that of its processes."""
         own = psutil.Process(self.process.popen.pid)
-        return [own, *own.children(recursive=True)]
+        processes = [own] if own_only else [own, *own.children(recursive=True)]
+        return sum(process.memory_full_info().pss for process in processes) / MEBIBYTE
 
 
 @dataclass(slots=True)
@@ -57,15 +54,19 @@ class Installation:
         """Return the seconds that each service took to become ready."""
         return {service.name: service.ready_seconds for service in self.services}
 
-    def memory(self) -> dict[str, float]:
-        """Return the memory of each service in MiB."""
-        return {service.name: _measured(service) for service in self.services}
+    def memory(self, *, own_only: bool = False) -> dict[str, float]:
+        """Return the memory of each service in MiB.
+
+        Args:
+            own_only: Whether to leave out the processes that services have started.
+        """
+        return {service.name: _measured(service, own_only=own_only) for service in self.services}
 
 
-def _measured(service: Service) -> float:
+def _measured(service: Service, *, own_only: bool) -> float:
     while True:
         try:
-            return service.memory()
+            return service.memory(own_only=own_only)
         except psutil.NoSuchProcess:  # one of its processes has just ended
             if service.process.popen.poll() is not None:
                 raise NotReadyError(service.process.complaint()) from None
