@@ -14,12 +14,12 @@ from pathlib import Path
 
 import yaml
 
-from docs.reference import commands, contracts, rest, sdk, settings, tools
+from docs.reference import commands, contracts, errors, rest, sdk, settings, tools
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / ".heddle" / "docs"
 SITE = ROOT / ".heddle" / "site"
-_GENERATORS = (settings, rest, contracts, sdk, commands, tools)
+_GENERATORS = (settings, rest, contracts, errors, sdk, commands, tools)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 _GENERATOR = {
     "zensical": ["zensical", "build", "--strict"],

@@ -8,6 +8,7 @@ from heddle_cli.commands import (
     chat,
     collections,
     compare_lamb,
+    explain,
     health,
     import_lamb,
     ingest,
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
+app.command("explain")(explain.explain)
 app.command("health")(health.health)
 app.command("import-lamb")(import_lamb.import_lamb)
 app.command("compare-lamb")(compare_lamb.compare_lamb)
