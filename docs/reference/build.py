@@ -59,6 +59,7 @@ def write_pages(folder: Path) -> None:
     for page in sorted((ROOT / "docs").rglob("*.md")):
         _write(folder, page.relative_to(ROOT / "docs"), page.read_text(), page.parent)
     shutil.copytree(ROOT / "docs" / "images", folder / "images")
+    shutil.copyfile(ROOT / "docs" / "site.css", folder / "site.css")
     _write(folder, Path("changes.md"), (ROOT / "CHANGELOG.md").read_text(), ROOT)
     for generator in _GENERATORS:
         for name, text in generator.pages().items():

@@ -12,7 +12,7 @@ import yaml
 from containers.files import accepted_by_compose
 from docs.blocks import Block, blocks
 from docs.console import agrees, pieces, steps
-from docs.reader_pages import GUIDES
+from docs.reader_pages import GUIDES, TUTORIALS
 from docs.shell import run
 from heddle_conversion.assistant_json import read_assistant
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
@@ -26,8 +26,9 @@ from migration.lamb.lamb_database import Lamb
 ROOT = Path(__file__).parents[2]
 ALL = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "adr")
 """Records of decisions show code as it was."""
-PAGES = [page for page in ALL if page not in GUIDES]
-"""The commands of the guides run against `make up`, in test_readme."""
+PAGES = [page for page in ALL if page not in (*GUIDES, *TUTORIALS)]
+"""The commands of the guides run against `make up`, in test_readme, and those of the tutorials in
+test_tutorials."""
 RUN = ("sh", "python", "console")
 """The languages of blocks that run. `bash` is for commands that belong to no page's story."""
 NOT_RUN_AT_MOST = 3

@@ -49,7 +49,6 @@ PRINTED = {
     "heddle keys create": "hk_",
     '"moodle": {"url"': "physics: changed",
     "--assistant 42 --reset": "42",
-    "-k glossary": " passed",
 }
 """What commands print, where no page shows it. Each is the only one with its text."""
 
