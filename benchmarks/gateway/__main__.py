@@ -43,7 +43,8 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         choices=systems.ALL,
         default=systems.NAMES,
         metavar="NAME",
-        help=f"what is measured, of: {', '.join(systems.NAMES)} [all], and {systems.METERED}",
+        help=f"what is measured, of: {', '.join(systems.NAMES)} [all], and "
+        f"{', '.join(systems.ALL[len(systems.NAMES) :])}",
     )
     names = [one.name for one in SCENARIOS]
     parser.add_argument(

@@ -25,6 +25,8 @@ class Command:
     module: str
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    python: str = sys.executable
+    """The interpreter, whose environment has the module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def environment() -> dict[str, str]:
 def _start(command: Command, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         return subprocess.Popen(  # noqa: S603 - the modules are named in this package
-            [sys.executable, "-m", command.module, *command.arguments],
+            [command.python, "-m", command.module, *command.arguments],
             cwd=REPOSITORY,
             env=environment() | command.environment,
             stdin=subprocess.DEVNULL,

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.gateway import peers
 from benchmarks.gateway.processes import Command, Process, free_ports, started
 
 DIRECT, REFERENCE, SEPARATE, ONE = "direct", "reference", "separate", "one process"
@@ -17,7 +18,7 @@ LAMB = "in front of LAMB"
 METERED = "one process, metrics"
 """Beside `ONE` in the same rounds, it shows what metrics cost."""
 NAMES = (DIRECT, REFERENCE, LAMB, SEPARATE, CALLS, ONE)
-ALL = (*NAMES, METERED)
+ALL = (*NAMES, METERED, *peers.NAMES)
 PATH = "/v1/chat/completions"
 _LAMB_PATH = "/creator/assistant/1/chat/completions"
 _ASSISTANT = "id: bench\nname: bench\nmodel: {connector: openai, model: fake}\n"
@@ -66,7 +67,8 @@ def running(names: Sequence[str], folder: Path) -> Iterator[list[System]]:
             ports = free[number * _PORTS :][:_PORTS]
             commands = _commands(name, ports, upstream, folder)
             processes = tuple(stack.enter_context(started(commands, logs)))
-            model = "fake" if name in (DIRECT, REFERENCE, LAMB) else _ASSISTANT_MODEL
+            bare = name in (DIRECT, REFERENCE, LAMB, *peers.NAMES)
+            model = peers.MODEL if bare else _ASSISTANT_MODEL
             path = _LAMB_PATH if name == LAMB else PATH
             port = upstream if name == DIRECT else ports[0]
             systems.append(System(name, port, path, model, processes))
@@ -109,9 +111,11 @@ def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dic
     }
 
 
-def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> list[Command]:
+def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> Sequence[Command]:
     if name == DIRECT:
         return []
+    if name in peers.NAMES:
+        return peers.commands(name, ports[0], upstream, folder / "peers")
     if name == REFERENCE:
         return [Command("benchmarks.gateway.reference", (str(ports[0]), str(upstream)))]
     modules = {ONE: ("heddle_devstack",), METERED: ("heddle_devstack",), LAMB: _SERVICES[:1]}.get(

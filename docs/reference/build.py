@@ -14,12 +14,12 @@ from pathlib import Path
 
 import yaml
 
-from docs.reference import commands, contracts, rest, sdk, settings, tools
+from docs.reference import commands, contracts, errors, rest, sdk, settings, tools
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / ".heddle" / "docs"
 SITE = ROOT / ".heddle" / "site"
-_GENERATORS = (settings, rest, contracts, sdk, commands, tools)
+_GENERATORS = (settings, rest, contracts, errors, sdk, commands, tools)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 _GENERATOR = {
     "zensical": ["zensical", "build", "--strict"],
@@ -59,6 +59,7 @@ def write_pages(folder: Path) -> None:
     for page in sorted((ROOT / "docs").rglob("*.md")):
         _write(folder, page.relative_to(ROOT / "docs"), page.read_text(), page.parent)
     shutil.copytree(ROOT / "docs" / "images", folder / "images")
+    shutil.copyfile(ROOT / "docs" / "site.css", folder / "site.css")
     _write(folder, Path("changes.md"), (ROOT / "CHANGELOG.md").read_text(), ROOT)
     for generator in _GENERATORS:
         for name, text in generator.pages().items():

@@ -21,7 +21,8 @@ from docs.reference import markdown
 PROTOS = Path(__file__).parents[2] / "protos"
 _MESSAGES, _ENUMS, _SERVICES = 4, 5, 6  # field numbers of FileDescriptorProto
 _NESTED, _NESTED_ENUMS, _FIELDS, _METHODS, _VALUES = 3, 4, 2, 2, 2
-_EVENTS = ("RunEvent", "GenerationEvent", "ToolEvent", "IngestDocumentResponse")
+_EVENT = "event"
+"""The name of the choice in each message of a stream of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def pages() -> dict[str, str]:
     written["grpc.md"] = markdown.page(
         "gRPC contracts", "Generated from the `.proto` files.", table
     )
-    return {**written, "errors.md": _errors(files), "events.md": _events(files)}
+    return {**written, "events.md": _events(files)}
 
 
 def undocumented(files: list[File]) -> list[str]:
@@ -122,29 +123,29 @@ def _page(file: File) -> str:
     return markdown.page(f"{file.name} contract", *sections)
 
 
-def _errors(files: list[File]) -> str:
-    [(file, path, reasons)] = [
+def reasons(files: list[File]) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return the comment of the enum of reasons, and the gRPC code and meaning of each."""
+    [(file, path, enum)] = [
         (file, path, enum)
         for file in files
         for path, enum in _enums(file)
         if enum.name == "ErrorReason"
     ]
-    rows = []
-    for number, value in enumerate(reasons.value):
+    listed = {}
+    for number, value in enumerate(enum.value[1:], start=1):
         comment = file.comment(*path, _VALUES, number)
         code = re.match(r"\s*\[(\w+)\]\s*", comment)
-        reason = value.name.removeprefix("ERROR_REASON_")
-        text = comment[code.end() :] if code else comment
-        rows.append((markdown.code(reason), markdown.code(code[1] if code else ""), text))
-    table = markdown.table(("Reason", "gRPC code", "Meaning"), rows)
-    return markdown.page("Errors", _text(file.comment(*path)), table)
+        assert code, value.name  # noqa: S101 - a test has the comments checked
+        name = value.name.removeprefix("ERROR_REASON_")
+        listed[name] = (code[1], comment[code.end() :])
+    return _text(file.comment(*path)), listed
 
 
 def _events(files: list[File]) -> str:
     sections = []
     for file in files:
         for path, name, message in _messages(file):
-            if name in _EVENTS:
+            if any(one.name == _EVENT for one in message.oneof_decl):
                 rows = [
                     (
                         markdown.code(field.name),

@@ -23,14 +23,24 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
 
 @pytest.fixture
 def heddle(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command and return its exit code, its output and its notes."""
+    """Run the command and return its exit code, its output and its notes.
+
+    The last line of the notes of a failure, which says where to read more, is left out.
+    """
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(list(arguments))
-        printed = capsys.readouterr()
-        code = left.value.code
-        assert isinstance(code, int)
-        return code, printed.out, printed.err
+        code, out, notes = whole_output(capsys, *arguments)
+        message, _, _ = notes.rpartition("See `heddle explain ")
+        return code, out, message or notes
 
     return run
+
+
+def whole_output(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Run the command and return its exit code, its output and all of its notes."""
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    printed = capsys.readouterr()
+    code = left.value.code
+    assert isinstance(code, int)
+    return code, printed.out, printed.err

@@ -220,9 +220,10 @@ def test_a_service_that_dies_is_told_in_a_sentence_and_a_second_run_finishes(
         code, *_ = heddle("migrate", "--all")
 
     assert (process.returncode, out) == (1, "")
-    assert len(notes.splitlines()) == 1
-    assert notes.startswith(f"heddle: Nothing answers at {address}.")
-    assert notes.endswith("Run it again; it goes on with the rest.\n")
+    sentence, where_to_read = notes.splitlines()
+    assert sentence.startswith(f"heddle: Nothing answers at {address}.")
+    assert sentence.endswith("Run it again; it goes on with the rest.")
+    assert where_to_read == "See `heddle explain upstream-unavailable`"
     assert 0 < done < MANY
     assert code == 0
     assert migrated(many) == MANY

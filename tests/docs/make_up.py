@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,8 @@ def checkout(folder: Path) -> Path:
         if entry.name not in _OWN:
             (folder / entry.name).symlink_to(entry)
     (folder / ".heddle").mkdir()
-    (folder / ".heddle" / "uv").symlink_to(ROOT / ".heddle" / "uv")
+    for installed in ("uv", *(each.name for each in (ROOT / ".heddle").glob("node-*"))):
+        (folder / ".heddle" / installed).symlink_to(ROOT / ".heddle" / installed)
     subprocess.run(["cp", "-r", ROOT / "examples", folder], check=True)  # noqa: S603, S607 - our own files
     return folder
 
@@ -102,5 +103,6 @@ def _running(folder: Path, variables: dict[str, str]) -> Iterator[subprocess.Pop
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -3,9 +3,10 @@
 from docs.make_up import ROOT
 
 README = ROOT / "README.md"
+TUTORIALS = tuple(sorted((ROOT / "docs" / "start").glob("*.md")))
+"""Each is followed by a test from an empty folder to its end."""
 GUIDES = (
     README,
-    ROOT / "docs" / "start" / "first-tool.md",
     ROOT / "docs" / "lamb-import.md",  # before the page about the usage of an assistant from LAMB
     *sorted((ROOT / "docs" / "guides").glob("*.md")),
 )

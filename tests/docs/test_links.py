@@ -12,7 +12,7 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 RECORD = re.compile(r"\bADR (\d+)\b|\badr/(\d{4})\b")
 RESERVED: set[int] = set()
 """Numbers of records that are being written."""
-GENERATED = ("docs/index.md", "docs/start/", "docs/guides/")
+GENERATED = ("docs/index.md", "docs/start/", "docs/guides/", "docs/explanation/")
 """Pages with links to generated ones; the strict build checks these."""
 
 

@@ -49,7 +49,6 @@ PRINTED = {
     "heddle keys create": "hk_",
     '"moodle": {"url"': "physics: changed",
     "--assistant 42 --reset": "42",
-    "-k glossary": " passed",
 }
 """What commands print, where no page shows it. Each is the only one with its text."""
 
@@ -116,7 +115,12 @@ def is_excerpt(text: str) -> bool:
 
 
 def test_only_commands_for_a_container_engine_do_not_run() -> None:
-    skipped = [block for page in GUIDES for block in blocks_of(page) if block.not_run]
+    skipped = [
+        block
+        for page in GUIDES
+        for block in blocks_of(page)
+        if block.not_run and block.language in SHELL
+    ]
 
     assert all("container engine" in block.not_run for block in skipped)
     assert all("docker compose" in block.text for block in skipped)

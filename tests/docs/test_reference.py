@@ -14,9 +14,10 @@ import heddle_connector.sdk.testing
 import heddle_tools_service.sdk
 import pytest
 from heddle.error.v1.error_pb2 import ErrorReason
+from heddle_runtime.error_guide import anchor
 from runtime.examples import PROFILE
 
-from docs.reference import build, commands, contracts, rest, services, settings, tools
+from docs.reference import build, commands, contracts, errors, rest, services, settings, tools
 
 ROOT = Path(__file__).parents[2]
 SETTING = re.compile(r"\bHEDDLE_[A-Z0-9_]*[A-Z0-9]\b")
@@ -86,15 +87,34 @@ def test_every_rpc_and_enum_value_is_described() -> None:
     assert all(f"`rpc {name}(" in written for name in methods)
 
 
-def test_every_reason_of_a_failure_has_a_code_and_a_meaning() -> None:
-    page = contracts.pages()["errors.md"]
+def test_every_reason_of_a_failure_has_a_section_with_causes_and_remedies() -> None:
+    page = errors.pages()["errors.md"]
+    sections = {each.partition(" ")[0]: each for each in page.split("\n## ")}
 
     for name in ErrorReason.keys()[1:]:
+        reason = name.removeprefix("ERROR_REASON_")
         row = re.search(
-            rf"^\| `{name.removeprefix('ERROR_REASON_')}` \| `\w+` \| (.+) \|$", page, re.MULTILINE
+            rf"^\| \[`{reason}`\]\(#{anchor(reason)}\) \| `\w+` \| (.+) \|$", page, re.MULTILINE
         )
         assert row, name
         assert len(row[1]) > 10, name
+        assert f"{{#{anchor(reason)}}}" in sections[reason]
+        assert re.search(r"Usual causes:\n\n- .+\n\nWhat to do:\n\n- ", sections[reason], re.DOTALL)
+
+
+def test_every_event_of_a_stream_is_described() -> None:
+    page = contracts.pages()["events.md"]
+    messages = [message for each in contracts.contracts() for message in each.proto.message_type]
+    events = [
+        message for message in messages if any(one.name == "event" for one in message.oneof_decl)
+    ]
+
+    assert len(events) >= 4
+    for message in events:
+        section = page.partition(f"\n## {message.name}\n")[2].partition("\n## ")[0]
+        rows = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", section, re.MULTILINE))
+        for each in message.field:
+            assert rows.get(each.name, "").strip(), f"{message.name}.{each.name}"
 
 
 def test_every_tool_its_settings_and_functions_are_described() -> None:

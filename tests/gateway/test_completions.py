@@ -101,7 +101,7 @@ async def test_a_failure_before_the_first_byte_has_its_status(bench: Bench, stre
         response = await bench.chat(stream=stream)
         told = response.json()["error"]
         assert (response.status_code, told["code"]) == (status, code)
-        assert set(told) == {"message", "type", "param", "code"}
+        assert set(told) == {"message", "type", "param", "code", "documentation_url"}
         assert error.message in told["message"]
 
 

@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from heddle_gateway import studio_pages
+from heddle_gateway import error_pages, studio_pages
 from heddle_gateway.admin import (
     assistants,
     audit,
@@ -134,7 +134,7 @@ _MODULES = (
     *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     vector_store_documents,
     *(knowledge_bases, knowledge_base_files, ingestion, ingestion_jobs, ingestion_plugins),
-    *(added_documents, kb_settings, endpoint, health, studio_pages),
+    *(added_documents, kb_settings, endpoint, health, studio_pages, error_pages),
     *(me, passwords, sign_in, identity_providers),
 )
 _service = Routes("service", Access.OPEN)

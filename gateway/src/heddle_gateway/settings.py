@@ -125,6 +125,14 @@ class GatewaySettings(EgressSettings, TracesSettings):
         "auto (openwebui for requests of Open WebUI; for others also citations and links to "
         "images, which Open WebUI would show twice).",
     )
+    documentation_url: str = Field(
+        default="",
+        validation_alias="HEDDLE_DOCUMENTATION_URL",
+        pattern=r"^$|^https?://",
+        description="Address of the documentation site, which `make docs` builds: /errors of the "
+        "gateway leads there, and `heddle` prints links to it. By default, the gateway has a page "
+        "of its own.",
+    )
     public_url: str = Field(
         default="",
         pattern=r"^$|^https?://[^\s()<>\"?#]+$",

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from heddle_conversion.assistant_json import parse_path, path_text
 from heddle_runtime import log_fields
+from heddle_runtime.error_guide import anchor
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation
 
 from heddle_gateway.http.headers import JSON
@@ -16,6 +17,8 @@ from heddle_gateway.http.raw import RawResponse
 
 INVALID = "invalid_request_error"
 SERVER = "server_error"
+ERRORS_PATH = "/errors"
+"""The page that says what callers can do about each reason of a failure."""
 UNEXPECTED = "The gateway failed. Try again, or give the request id to the operator."
 # A deadline will be missed again, and a conflict remains.
 _PERMANENT = {HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT}
@@ -45,6 +48,14 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "UPSTREAM_UNAVAILABLE": (503, SERVER, "service_unavailable"),
     "STORAGE_UNAVAILABLE": (503, SERVER, "storage_unavailable"),
     "DEADLINE_EXCEEDED": (504, SERVER, "deadline_exceeded"),
+}
+# Reasons of failures that the gateway notices itself; of other statuses the request is the reason.
+_REASONS: dict[int, str] = {
+    HTTPStatus.NOT_FOUND: "NOT_FOUND",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "INTERNAL",
+    HTTPStatus.BAD_GATEWAY: "UPSTREAM_UNAVAILABLE",
+    HTTPStatus.SERVICE_UNAVAILABLE: "UPSTREAM_UNAVAILABLE",
+    HTTPStatus.GATEWAY_TIMEOUT: "DEADLINE_EXCEEDED",
 }
 # What the account service found to be wrong -> code
 _SUBJECTS = {"session": "session_ended", "sign-in": "sign_in_failed"}
@@ -86,6 +97,14 @@ class ErrorResponse:
     """All invalid members of the request."""
     conflict: Mapping[str, Any] | None = None
     """The version that the object has now, if it changed since the client read it."""
+    reason: str = ""
+    """Why, as in the contract; by default what the status says."""
+
+    @property
+    def documentation_url(self) -> str:
+        """The section about the reason, relative to the address of the gateway."""
+        reason = self.reason or _REASONS.get(self.status, "INVALID_REQUEST")
+        return f"{ERRORS_PATH}#{anchor(reason)}"
 
     def with_request_id(self, request_id: str) -> "ErrorResponse":
         """Return the error with the request id in its message, for users of chat windows.
@@ -97,11 +116,11 @@ class ErrorResponse:
         return replace(self, message=f"{self.message} (request {request_id})")
 
     def json(self, *, detail: bool = False) -> bytes:
-        """Return OpenAI's error object, with all four keys.
+        """Return OpenAI's error object, with all four keys and the address of its documentation.
 
         `detail` repeats the message where LAMB's clients read it.
         """
-        members = ("message", "type", "param", "code")
+        members = ("message", "type", "param", "code", "documentation_url")
         error = {name: getattr(self, name) for name in members}
         if self.violations:
             error["violations"] = faults(self.violations)
@@ -178,7 +197,9 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
     if error.reason == "PROVIDER_REFUSED":
         return _provider_error(error)
     if model and error.reason == "NOT_FOUND":
-        return ErrorResponse(404, error.message, INVALID, "model", "model_not_found")
+        return ErrorResponse(
+            404, error.message, INVALID, "model", "model_not_found", reason=error.reason
+        )
     metadata = error.metadata
     status, kind, default = _KINDS.get(error.reason, (500, SERVER, "internal_error"))
     if metadata.get("grpc_code") == "UNIMPLEMENTED":
@@ -196,6 +217,7 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
         retry=code not in _USED_UP and status not in _PERMANENT,
         violations=error.violations,
         conflict=_conflict(metadata) if error.reason == "CONFLICT" else None,
+        reason=error.reason,
     )
 
 
@@ -238,6 +260,7 @@ def _provider_error(error: HeddleError) -> ErrorResponse:
             SERVER,
             code="provider_credentials_refused",
             retry=False,
+            reason=error.reason,
         )
     default = INVALID if status < HTTPStatus.INTERNAL_SERVER_ERROR else SERVER
     return ErrorResponse(
@@ -247,6 +270,7 @@ def _provider_error(error: HeddleError) -> ErrorResponse:
         metadata.get("provider_param"),
         metadata.get("provider_code"),
         error.retry_after,
+        reason=error.reason,
     )
 
 

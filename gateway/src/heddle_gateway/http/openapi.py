@@ -69,6 +69,10 @@ class ErrorDetail(Model):
     type: str
     param: str | None
     code: str | None
+    documentation_url: str = Field(
+        description="What callers can do about it, relative to the address of the gateway.",
+        examples=["/errors#not-found"],
+    )
     violations: list[Fault] = Field(
         default=[], description="All invalid members of the request, if it is invalid."
     )

@@ -5,7 +5,7 @@ import re
 from heddle_runtime.errors import HeddleError
 
 from heddle_cli.app import app
-from heddle_cli.failures import sentence
+from heddle_cli.failures import sentence, where_to_read
 from heddle_cli.terminal import notes
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -18,6 +18,7 @@ def main(arguments: list[str] | None = None) -> None:
         app(arguments, prog_name="heddle")
     except HeddleError as error:
         notes.print(f"heddle: {sentence(error)}", style="red")
+        notes.print(where_to_read(error))
         raise SystemExit(1) from None
     except UnicodeEncodeError as error:
         if not _SURROGATE.search(error.object):

@@ -9,6 +9,7 @@ from heddle_cli.commands import (
     chat,
     collections,
     compare_lamb,
+    explain,
     health,
     import_lamb,
     ingest,
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
+app.command("explain")(explain.explain)
 app.command("health")(health.health)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)

@@ -69,7 +69,7 @@ def _interrupted(
     if not by_table:
         return known
     message = f"{known.message} {_completed(by_table, dry_run=dry_run)}"
-    return HeddleError(message, known.violations, retry_after=known.retry_after)
+    return type(known)(message, known.violations, retry_after=known.retry_after)
 
 
 def _completed(by_table: dict[str, pb.Progress], *, dry_run: bool) -> str:

@@ -1,9 +1,11 @@
-"""Failed calls as one sentence."""
+"""Failed calls as one sentence, and where to read more."""
 
+import os
 import socket
 from typing import cast
 
 import grpc
+from heddle_runtime.error_guide import anchor
 from heddle_runtime.errors import HeddleError, UnauthenticatedError, UnavailableError, from_rpc
 
 from heddle_cli.terminal import plain
@@ -59,3 +61,10 @@ def sentence(error: HeddleError) -> str:
             "folder that they were started in."
         )
     return " ".join(plain(" ".join(parts)).split())
+
+
+def where_to_read(error: HeddleError) -> str:
+    """Return where the causes and remedies of a failure are."""
+    if site := os.environ.get("HEDDLE_DOCUMENTATION_URL"):
+        return f"See {site.rstrip('/')}/reference/errors.html#{anchor(error.reason)}"
+    return f"See `heddle explain {anchor(error.reason)}`"

@@ -12,6 +12,7 @@ interface ErrorBody {
     code?: string | null;
     param?: string | null;
     violations?: Violation[];
+    documentation_url?: string;
   };
 }
 
@@ -34,6 +35,8 @@ export class ApiError extends Error {
     readonly retryAfterSeconds = 0,
     /** The whole body, for routes whose failures say more. */
     readonly body: object = {},
+    /** The gateway's page about the error. */
+    readonly documentationUrl = "",
   ) {
     super(message);
   }
@@ -73,5 +76,6 @@ export async function errorOf(response: Response): Promise<ApiError> {
     response.headers.get("x-request-id") ?? "",
     Number(response.headers.get("retry-after")) || 0,
     body,
+    error.documentation_url ?? "",
   );
 }

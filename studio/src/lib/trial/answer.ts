@@ -56,7 +56,13 @@ interface Chunk {
   event?: { type?: string; data?: Record<string, unknown> };
   heddle?: { type?: string; data?: unknown };
   usage?: { total_tokens?: number } | null;
-  error?: { message?: string; code?: string | null; param?: string | null; violations?: Violation[] };
+  error?: {
+    message?: string;
+    code?: string | null;
+    param?: string | null;
+    violations?: Violation[];
+    documentation_url?: string;
+  };
 }
 
 interface SourceGroup {
@@ -135,5 +141,8 @@ function failure(error: NonNullable<Chunk["error"]>): ApiError {
     error.param ?? "",
     error.violations ?? [],
     id,
+    0,
+    {},
+    error.documentation_url ?? "",
   );
 }

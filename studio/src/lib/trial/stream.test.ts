@@ -52,11 +52,13 @@ test("wherever the stream is cut, what came is there, and the cut is noticed", a
 
 test("an error in a stream has its message, its code and the request id", async () => {
   const body = new TextEncoder().encode(
-    'data: {"error":{"message":"The provider is down. (request req_1a)","code":"provider_error"}}\n\n',
+    'data: {"error":{"message":"The provider is down. (request req_1a)","code":"provider_error",' +
+      '"documentation_url":"/errors#upstream-unavailable"}}\n\n',
   );
   await expect(read(stream(body))).rejects.toMatchObject({
     message: "The provider is down.",
     code: "provider_error",
     requestId: "req_1a",
+    documentationUrl: "/errors#upstream-unavailable",
   });
 });
