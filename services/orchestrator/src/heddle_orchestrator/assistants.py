@@ -13,6 +13,7 @@ from heddle_runtime.ttl_cache import TTLCache
 from heddle_orchestrator.metering.budgets import Budget, budget
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.output.hosts import joined
+from heddle_orchestrator.prepared import PreparedAssistant, prepare
 
 if TYPE_CHECKING:
     from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
@@ -27,7 +28,7 @@ _Key = tuple[str, Identity]
 class CachedAssistant(NamedTuple):
     """An assistant that the caller may use."""
 
-    assistant: assistant_pb2.Assistant
+    prepared: PreparedAssistant
     budget: Budget | None
     readable: bool
     """Whether the caller may read it, with the traces of its runs."""
@@ -55,6 +56,7 @@ class CachedAssistants:
             NotFoundError: There is no such assistant that the caller may use.
             QuotaExceededError: Its quota is used up.
             DeadlineError: It could not be read in time.
+            InvalidRequestError: It cannot run; see `prepare`.
         """
         key = (reference, caller().identity)
         cached = await self._cache.get(key, partial(self._read, reference), remaining(context))
@@ -75,7 +77,7 @@ class CachedAssistants:
             )
         quota = budget(response, self._meter, started)
         assistant = limited_to(response.assistant, response.organization_output_hosts)
-        return CachedAssistant(assistant, quota, response.readable)
+        return CachedAssistant(prepare(assistant), quota, response.readable)
 
 
 def limited_to(assistant: assistant_pb2.Assistant, hosts: str) -> assistant_pb2.Assistant:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import grpc
-from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle_runtime import log_fields
@@ -40,6 +39,7 @@ from heddle_orchestrator.metering.prices import PriceClient
 from heddle_orchestrator.metering.reserving import Reserver
 from heddle_orchestrator.output.events import output_filter
 from heddle_orchestrator.plan import Plan, plan
+from heddle_orchestrator.prepared import PreparedAssistant, prepare
 from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.tools.execution import Events, ToolRun, fixed_answer
 from heddle_orchestrator.tools.sources import source_events
@@ -161,20 +161,22 @@ class Completions:
                 if request.charged_to:
                     reference = f"{ID_PREFIX}{request.charged_to}"
                     charged, budget, _ = await self.assistants.get(reference, context)
-                    assistant = limited_to(assistant, charged.output_hosts)
+                    assistant = limited_to(assistant, charged.assistant.output_hosts)
+                prepared = prepare(assistant)
             case "assistant_reference":
                 reference = request.assistant_reference
-                assistant, budget, readable = await self.assistants.get(reference, context)
+                prepared, budget, readable = await self.assistants.get(reference, context)
             case _:
                 violation = Violation("assistant_reference", "is required, or assistant")
                 raise InvalidRequestError("The request names no assistant.", [violation])
         has_quota = budget is not None
-        _describe(assistant)
+        _describe(prepared)
         if spans.is_drawn():
-            spans.annotate(partial(_agent, assistant), f"invoke_agent {assistant.id or 'unsaved'}")
+            name = f"invoke_agent {prepared.assistant.id or 'unsaved'}"
+            spans.annotate(partial(_agent, prepared), name)
         return plan(
             request,
-            assistant,
+            prepared,
             self.tool_timeout,
             context,
             has_quota=has_quota,
@@ -213,7 +215,7 @@ class Completions:
             return
         done = False
         reservation = await self._reserve(plan_, context, request)
-        with Counting(self.meter, plan_.request, plan_.assistant, reservation) as counted:
+        with Counting(self.meter, plan_, reservation) as counted:
             call = self.connectors.GenerateMessage(request.generation, **call_options(context))
             async with streaming(call) as responses:
                 # Read to the end: gRPC reports a stream as cancelled otherwise.
@@ -236,7 +238,7 @@ class Completions:
     ) -> None:
         """Add the events of one request to the model to `response`, and count its tokens."""
         reservation = await self._reserve(plan_, context, request)
-        with Counting(self.meter, plan_.request, plan_.assistant, reservation) as counted:
+        with Counting(self.meter, plan_, reservation) as counted:
             whole = await self.connectors.GenerateWholeMessage(request, **call_options(context))
             if not map_events(whole.events[:], response.events):
                 del response.events[:]
@@ -247,7 +249,7 @@ class Completions:
         """Reserve the costs of an answer if they count for a quota; else return an empty text."""
         if not plan_.has_quota:
             return ""
-        charged = charged_assistant(plan_.request, plan_.assistant)
+        charged = charged_assistant(plan_)
         return await self.reserver.reserve(charged, request.generation, context)
 
     async def _generate_in_loop(
@@ -288,17 +290,18 @@ class Completions:
                 yield response.events[:]
 
 
-def _describe(assistant: Assistant) -> None:
+def _describe(prepared: PreparedAssistant) -> None:
     """Name the assistant and its model in the log line of the request."""
-    fields, model = log_fields.current(), assistant.model
-    fields.assistant = assistant.id or fields.assistant
-    fields.model = f"{model.connector}/{model.model}"
+    fields = log_fields.current()
+    fields.assistant = prepared.assistant.id or fields.assistant
+    fields.model = f"{prepared.connector}/{prepared.model}"
 
 
-def _agent(assistant: Assistant) -> spans.Attributes:
+def _agent(prepared: PreparedAssistant) -> spans.Attributes:
     """Return the attributes of the span of an answer."""
+    assistant = prepared.assistant
     return {
-        "gen_ai.request.model": assistant.model.model,
+        "gen_ai.request.model": prepared.model,
         "heddle.assistant.id": assistant.id,
         "heddle.strategy": assistant.strategy,
         "heddle.organization": assistant.organization,

@@ -1,36 +1,32 @@
 """The plan of a run: the assistant, its tools and its prompt."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.call_metadata import Context
-from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
+from heddle_runtime.errors import PermissionDeniedError
 
-from heddle_orchestrator import prompts, strategies
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.prompts import PROMPT_PROCESSORS
+from heddle_orchestrator.prepared import PreparedAssistant, prepare
 from heddle_orchestrator.prompts.images import WITHHELD, withholds
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.slots import FilledSlots, fill
-from heddle_orchestrator.prompts.template import Template, slots_of
-from heddle_orchestrator.strategies import STRATEGIES, Strategy
+from heddle_orchestrator.prompts.template import Template
+from heddle_orchestrator.strategies import Strategy
 from heddle_orchestrator.tools.bindings import (
     BoundTool,
     all_searches_empty,
     bound_for,
-    is_unnamed,
     stop_on_failure,
 )
 from heddle_orchestrator.tools.failures import log_lost_tool
 
 Responses = AsyncGenerator[pb.RunCompletionResponse]
 Observe = Callable[[Responses], Responses]
-ValueT = TypeVar("ValueT")
 _UNNAMED = "A tool of this assistant has no name, and was skipped. Tell the assistant's author."
 
 
@@ -39,9 +35,7 @@ class Plan:
     """The steps of one run, and the outcomes of its tools."""
 
     request: pb.RunCompletionRequest
-    assistant: assistant_pb2.Assistant
-    strategy: Strategy
-    processor: SimpleAugment
+    prepared: PreparedAssistant
     bound: Sequence[BoundTool]
     """The tools that run before the model."""
     callable_: Sequence[BoundTool]
@@ -62,6 +56,21 @@ class Plan:
     """Records each request to a model, if the run has a trace."""
 
     @property
+    def assistant(self) -> assistant_pb2.Assistant:
+        """The assistant that answers; read-only."""
+        return self.prepared.assistant
+
+    @property
+    def strategy(self) -> Strategy:
+        """How the assistant runs its tools."""
+        return self.prepared.strategy
+
+    @property
+    def processor(self) -> SimpleAugment:
+        """What builds the prompt of the assistant."""
+        return self.prepared.processor
+
+    @property
     def template(self) -> Template:
         """The template of the assistant, after the tools have run."""
         return self.processor.template(self.assistant, [each.slot for each in self.bound])
@@ -73,6 +82,8 @@ class Plan:
 
     def filled(self, *, cite: bool, show: Callable[[BoundTool], str] | None = None) -> FilledSlots:
         """Return the texts for the prompt, after the tools have run; see `fill`."""
+        if not self.bound:
+            return FilledSlots()
         system_slots = self.processor.system_slots
         return fill(self.template, self.bound, cite=cite, show=show, system_slots=system_slots)
 
@@ -110,8 +121,7 @@ class Plan:
     def warnings(self) -> list[pb.RunEvent]:
         """Return what the user should know about the answer before it begins."""
         warnings = []
-        tools = self.assistant.tools
-        if tools and any(is_unnamed(binding) for binding in tools):
+        if self.prepared.has_unnamed_tool:
             warnings.append(pb.RunEvent(warning=_UNNAMED))
             log_lost_tool("", "UNNAMED", f"A tool of assistant {self.assistant.id} has no name.")
         if withholds(self.assistant, self.request.messages):
@@ -140,19 +150,18 @@ class Plan:
         request = connector_pb2.GenerateWholeMessageRequest()
         # Filled in place, because a prompt can be long.
         generation = request.generation
-        generation.model.CopyFrom(assistant.model)
+        generation.CopyFrom(self.prepared.generation)
         for message in prompt:  # `extend` would serialise and parse each message
             generation.messages.add().CopyFrom(message)
         generation.options.CopyFrom(self.request.options)
         if functions := self.request.functions[:]:
             generation.functions.extend(functions)
-        generation.assistant.CopyFrom(assistant)
         return request
 
 
 def plan(
     request: pb.RunCompletionRequest,
-    assistant: assistant_pb2.Assistant,
+    prepared: PreparedAssistant,
     tool_timeout: float,
     context: Context,
     *,
@@ -163,7 +172,7 @@ def plan(
 
     Args:
         request: The request of the client.
-        assistant: The assistant that answers.
+        prepared: The assistant that answers.
         tool_timeout: Seconds for a tool whose binding sets no timeout.
         context: Of the run.
         has_quota: Whether the assistant that the run is charged to has a quota.
@@ -173,36 +182,34 @@ def plan(
         InvalidRequestError: The assistant is not valid.
         PermissionDeniedError: The caller asks for a trace, and may not read the assistant.
     """
-    missing = [name for name in ("connector", "model") if not getattr(assistant.model, name)]
-    if missing:
-        violations = [Violation(f"assistant.model.{name}", "is required") for name in missing]
-        raise InvalidRequestError("The assistant has no model.", violations)
-    processor = _named(
-        "prompt_processor", assistant.prompt_processor or prompts.DEFAULT, PROMPT_PROCESSORS
-    )
+    assistant = prepared.assistant
     traced = _traced(request, assistant, readable=readable)
     if traced != assistant.verbose:  # tools and connectors see in it whether the run is traced
         assistant = assistant_pb2.Assistant.FromString(assistant.SerializeToString())
         assistant.verbose = traced
-    equipped = processor.equipped(assistant)
-    return Plan(
-        request,
-        assistant,
-        _named("strategy", assistant.strategy or strategies.DEFAULT, STRATEGIES),
-        processor,
+        prepared = prepare(assistant)
+    bound, callable_, routed = _bound(prepared, tool_timeout, context)
+    texts = traced and readable and request.include_trace and request.include_trace_texts
+    return Plan(request, prepared, bound, callable_, routed, traced, texts, has_quota)
+
+
+def _bound(
+    prepared: PreparedAssistant, tool_timeout: float, context: Context
+) -> tuple[Sequence[BoundTool], ...]:
+    """Return the tools by mode: `augment`, `function`, `agent`."""
+    if not prepared.has_tools:
+        return (), (), ()
+    assistant = prepared.assistant
+    return (
         bound_for(
             assistant_pb2.MODE_AUGMENT,
-            equipped,
+            prepared.equipped,
             tool_timeout,
             context,
-            slots_of(assistant.prompt_template, assistant.template_syntax)
-            | {*processor.system_slots},
+            prepared.template_slots,
         ),
         bound_for(assistant_pb2.MODE_FUNCTION, assistant, tool_timeout, context),
         bound_for(assistant_pb2.MODE_AGENT, assistant, tool_timeout, context),
-        traced,
-        traced and readable and request.include_trace and request.include_trace_texts,
-        has_quota,
     )
 
 
@@ -221,13 +228,3 @@ def _traced(
     if request.include_trace:
         raise PermissionDeniedError("Only those who may read the assistant get a trace of its run.")
     return False
-
-
-def _named(field: str, name: str, known: Mapping[str, ValueT]) -> ValueT:
-    """Return the part of a run that a field of the assistant names."""
-    if name not in known:
-        violation = Violation(
-            f"assistant.{field}", f"is {name!r}; known are {', '.join(sorted(known))}"
-        )
-        raise InvalidRequestError(f"The assistant's {field} is unknown.", [violation])
-    return known[name]

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Self
 
-from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 
 from heddle_orchestrator.metering.meter import Key, Meter
 from heddle_orchestrator.metering.usage_counter import Tokens
+from heddle_orchestrator.plan import Plan
 
 _MAX_TOKENS = 100_000_000
 """Of one answer. Larger numbers of a provider are ignored."""
@@ -22,7 +22,7 @@ class Counting:
     Use as `with Counting(…) as counted:`, and store the latest events in `counted.last`.
     """
 
-    __slots__ = ("_assistant", "_charged", "_meter", "_reservation", "last")
+    __slots__ = ("_charged", "_meter", "_prepared", "_reservation", "last")
 
     last: Sequence[pb.RunEvent]
     """The latest events."""
@@ -30,14 +30,13 @@ class Counting:
     def __init__(
         self,
         meter: Meter,
-        request: pb.RunCompletionRequest,
-        assistant: Assistant,
+        plan: Plan,
         reservation: str = "",
     ) -> None:
         self._meter = meter
-        self._charged = charged_assistant(request, assistant)
+        self._charged = charged_assistant(plan)
         self._reservation = reservation
-        self._assistant = assistant
+        self._prepared = plan.prepared
         self.last = ()
 
     def __enter__(self) -> Self:
@@ -60,16 +59,17 @@ class Counting:
             self._meter.add(self._key(""), None)
 
     def _key(self, substitute: str) -> Key:
-        model = self._assistant.model
         if not substitute:
-            return self._charged, model.connector, model.model
+            return self._charged, self._prepared.connector, self._prepared.model
         connector, _, name = substitute.partition("/")
         return self._charged, connector, name
 
 
-def charged_assistant(request: pb.RunCompletionRequest, assistant: Assistant) -> str:
+def charged_assistant(plan: Plan) -> str:
     """Return the id of the assistant whose usage an answer is; empty if it belongs to none."""
-    return assistant.id if request.HasField("assistant_reference") else request.charged_to
+    if plan.request.HasField("assistant_reference"):
+        return plan.assistant.id
+    return plan.request.charged_to
 
 
 def _tokens(usage: chat_pb2.Usage) -> Tokens | None:

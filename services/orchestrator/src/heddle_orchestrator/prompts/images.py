@@ -1,6 +1,6 @@
 """Withholds images from models that do not read them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2
@@ -29,9 +29,9 @@ def withholds(assistant: Assistant, messages: Sequence[chat_pb2.Message]) -> boo
     return index is not None and has_image(messages[index].parts)
 
 
-def has_image(parts: Iterable[chat_pb2.ContentPart]) -> bool:
+def has_image(parts: Sequence[chat_pb2.ContentPart]) -> bool:
     """Return whether one of the parts is an image, also of a kind that only the client knows."""
-    for part in parts:  # noqa: SIM110 - a generator takes longer than the search itself
+    for part in parts[:]:  # noqa: SIM110 - a generator takes longer than the search itself
         if _is_image(part):
             return True
     return False
