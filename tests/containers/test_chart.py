@@ -19,6 +19,7 @@ NAMES = dict(
     )
 )
 """Names in the chart, and in the compose file."""
+NAMESPACE = "kubernetes.io/metadata.name"
 SETS = [None, *value_sets()]
 
 
@@ -86,7 +87,7 @@ def test_secrets_are_mounted_files_of_an_existing_secret(objects: list[dict[str,
 
 def test_every_variable_is_a_setting_of_its_service(objects: list[dict[str, Any]]) -> None:
     for name, pod in pods(objects).items():
-        own = {*settings_of(NAMES[name]), "HEDDLE_PROVIDERS"}
+        own = {*settings_of(NAMES[name]), "HEDDLE_PROVIDERS", "OTEL_EXPORTER_OTLP_ENDPOINT"}
         assert variables(pod).keys() <= own
 
 
@@ -96,7 +97,7 @@ def test_addresses_ports_and_probes_agree(objects: list[dict[str, Any]]) -> None
     for name, pod in all_pods.items():
         (container,) = pod["containers"]
         port = container["ports"][0]["containerPort"]
-        (listened,) = (v for k, v in variables(pod).items() if k.endswith("_LISTEN"))
+        listened = variables(pod)[f"HEDDLE_{name.upper()}_LISTEN"]
 
         assert service(NAMES[name])["build"]["args"]["HEALTH"].endswith(
             f":{port}/status" if name == "gateway" else f":{port}"
@@ -141,7 +142,9 @@ def test_replicas_are_disrupted_one_by_one_and_volumes_are_not_shared_by_mistake
 def test_autoscaling_follows_the_calls_in_flight() -> None:
     scalers = of_kind(rendered(CHART / "ci" / "scaled.yaml"), "HorizontalPodAutoscaler")
 
-    assert scalers.keys() == {"gateway", "orchestrator", "tools", "connector", "assistants"}
+    assert scalers.keys() == {
+        *("gateway", "orchestrator", "tools", "connector", "assistants", "knowledge")
+    }
     for scaler in scalers.values():
         (metric,) = scaler["metrics"]
         assert metric["pods"]["metric"]["name"] == "heddle_calls_in_progress"
@@ -163,7 +166,7 @@ def test_services_reach_only_those_that_they_call(values: Path) -> None:
 
     for name, policy in policies.items():
         assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
-        (accepted,) = policy["ingress"]
+        accepted = policy["ingress"][0]
         callers = components(accepted["from"])
         assert callers == {caller for caller, called in calls.items() if name in called}
         reached = {each for rule in policy["egress"] for each in components(rule.get("to", []))}
@@ -172,6 +175,42 @@ def test_services_reach_only_those_that_they_call(values: Path) -> None:
             {"ipBlock": {"cidr": "0.0.0.0/0"}} in r.get("to", []) for r in policy["egress"]
         )
         assert anywhere == ("outside" in service(NAMES[name])["networks"])
+
+
+def test_metrics_and_traces_are_off_unless_they_are_set() -> None:
+    for pod in pods(rendered()).values():
+        (container,) = pod["containers"]
+        assert [each["name"] for each in container["ports"]] == ["serving"]
+        assert not variables(pod).keys() & {"HEDDLE_METRICS_LISTEN", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+
+
+def test_prometheus_finds_and_reads_metrics_and_services_reach_the_collector() -> None:
+    objects = rendered(CHART / "ci" / "scaled.yaml")
+    monitoring = [{"namespaceSelector": {"matchLabels": {NAMESPACE: "monitoring"}}}]
+    annotations = {
+        name: spec["template"]["metadata"]["annotations"]
+        for name, spec in of_kind(objects, "Deployment").items()
+    }
+    policies = of_kind(objects, "NetworkPolicy")
+    for name, pod in pods(objects).items():
+        (container,) = pod["containers"]
+        (port,) = (each for each in container["ports"] if each["name"] == "metrics")
+        number = port["containerPort"]
+        assert variables(pod)["HEDDLE_METRICS_LISTEN"] == f"0.0.0.0:{number}"
+        assert annotations[name] == {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/port": str(number),
+            "prometheus.io/path": "/metrics",
+        }
+        assert policies[name]["ingress"][1] == {
+            "ports": [{"port": "metrics", "protocol": "TCP"}],
+            "from": monitoring,
+        }
+        assert variables(pod)["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector.monitoring:4318"
+        assert variables(pod).get("HEDDLE_TRACES_SAMPLE") == ("0.05" if name == "gateway" else None)
+        collector = {"ports": [{"port": 4318, "protocol": "TCP"}], "to": monitoring}
+        outside = "outside" in service(NAMES[name])["networks"]
+        assert (collector in policies[name]["egress"]) == (not outside)
 
 
 def components(peers: list[dict[str, Any]]) -> set[str]:
@@ -187,11 +226,12 @@ def components(peers: list[dict[str, Any]]) -> set[str]:
         ("drian: {waitSeconds: 1}", "drian"),
         ("settings: {heddle_providers: cloud}", "heddle_providers"),
         ("image: {tag: latest}", "tag"),
-        ("services: {tools: {replicas: 2}}", "ReadWriteMany"),
+        ("services: {tools: {storage: {accessMode: ReadWriteOnce}}}", "ReadWriteMany"),
         (
-            "{services: {tools: {maxReplicas: 2}}, autoscaling: {enabled: true}}",
+            "{services: {knowledge: {maxReplicas: 2}}, autoscaling: {enabled: true}}",
             "ReadWriteMany",
         ),
+        ("traces: {endpoint: collector}", "endpoint"),
     ],
 )
 def test_values_with_a_mistake_are_refused_by_name(tmp_path: Path, values: str, named: str) -> None:

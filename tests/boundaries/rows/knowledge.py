@@ -24,7 +24,7 @@ from heddle_knowledge.models import multivectors
 from heddle_knowledge.names import check_document_name
 from heddle_knowledge.pages import page_store
 from heddle_knowledge.pages.words import tokens_of
-from heddle_knowledge.reading import documents
+from heddle_knowledge.reading import admission, documents
 from heddle_knowledge.reading.parsing import Parser, ParserLimits
 from heddle_knowledge.service import (
     calls,
@@ -226,7 +226,7 @@ ROWS: dict[str, Check] = {
     f"{_SERVICE}.filtering._MAX_VALUES": lambda n: _filter(_compared(values=["v"] * n)),
     f"{_SERVICE}.filtering._MAX_VALUE_CHARACTERS": lambda n: _filter(_compared(values=["v" * n])),
     f"{_KNOWLEDGE}.names.LONGEST_DOCUMENT_NAME": lambda n: check_document_name("x" * n),
-    f"{_KNOWLEDGE}.reading.documents.LARGEST_DOCUMENT": lambda n: documents.check_size(
+    f"{_KNOWLEDGE}.reading.admission.LARGEST_DOCUMENT": lambda n: admission.check_size(
         bytes(n), "a"
     ),
     f"{_KNOWLEDGE}.reading.documents.LARGEST_TEXT": lambda n: documents._check_length(n, "a"),

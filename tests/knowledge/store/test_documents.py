@@ -5,13 +5,8 @@ from collections.abc import Callable
 
 import pytest
 from heddle_knowledge.errors import UnreadableDocumentError
-from heddle_knowledge.reading.documents import (
-    LARGEST_DOCUMENT,
-    PDF,
-    WORD,
-    media_type_of,
-    parse,
-)
+from heddle_knowledge.reading.admission import LARGEST_DOCUMENT, PDF, WORD, media_type_of
+from heddle_knowledge.reading.documents import parse
 from hypothesis import given
 from hypothesis import strategies as st
 from knowledge.store.making import docx_of, pdf, zipped

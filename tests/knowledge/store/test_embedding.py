@@ -11,7 +11,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder, MultilingualE5Embedder
-from heddle_knowledge.embedders.minilm import checked
+from heddle_knowledge.embedders.model_files import checked
 from heddle_knowledge.errors import EmbeddingError
 
 CAT = "A cat sleeps on the warm windowsill."

@@ -39,6 +39,16 @@ async def test_a_folder_that_disappears_is_a_problem_and_an_unused_one_is_none(
         assert "could not be read" in readiness.conditions["store"].problem
 
 
+async def test_a_store_is_opened_at_the_start_if_its_folder_has_tables(tmp_path: Path) -> None:
+    async with LazyStore(Storage(tmp_path), english) as store:
+        (tmp_path / "audit.db").touch()
+        assert not store.opening
+        await store.get()
+    async with LazyStore(Storage(tmp_path), english) as store:
+        assert store.opening
+        await store.get()
+
+
 @pytest.mark.timeout(60)
 async def test_a_database_server_that_does_not_answer_is_a_problem(tmp_path: Path) -> None:
     place = f"postgresql://heddle:secret-word@127.0.0.1:{free_port()}/heddle"

@@ -7,6 +7,7 @@ import psutil
 import pytest
 from heddle_knowledge.reading.parsing import ParseReply, ParseRequest
 from heddle_knowledge.workers.worker import WorkerClosedError, WorkerProcess
+from patience import until
 
 _OPEN = Path("/proc/self/fd")
 MODULE = "heddle_knowledge.reading.worker"
@@ -42,3 +43,13 @@ async def test_requests_that_wait_when_the_worker_is_closed_fail() -> None:
     assert [type(outcome) for outcome in outcomes] == [WorkerClosedError] * 5
     with pytest.raises(WorkerClosedError):
         await worker.call(REQUEST, ParseReply)
+
+
+async def test_an_idle_worker_ends_and_starts_again_with_the_next_request() -> None:
+    worker = WorkerProcess(MODULE, seconds=60, idle_seconds=0.05)
+    try:
+        first = await worker.call(REQUEST, ParseReply)
+        await until(lambda: worker.pid is None)
+        assert await worker.call(REQUEST, ParseReply) == first
+    finally:
+        await worker.aclose()

@@ -46,9 +46,9 @@ class Storage:
 class LazyStore:
     """The knowledge store of a folder, an object store or a database.
 
-    Loading its engine takes seconds, and a service that keeps no knowledge needs none. So the
-    store is opened by the first call; or, if the folder is there already or the store is on a
-    server, soon after the start, while other calls are answered.
+    Loading its engine takes seconds and 100 MB, and a service that keeps no knowledge needs none.
+    So the store is opened by the first call; or, if the folder has tables already or the store is
+    on a server, soon after the start, while other calls are answered.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LazyStore:
 
     async def __aenter__(self) -> Self:
         place = self._storage.place
-        if isinstance(place, str) or await asyncio.to_thread(place.is_dir):
+        if isinstance(place, str) or await asyncio.to_thread(_has_tables, place):
             self._warming = asyncio.create_task(self._warm())
         return self
 
@@ -97,6 +97,11 @@ class LazyStore:
             self._warming.cancel()
             await asyncio.wait([self._warming])
         await self._resources.aclose()
+
+    @property
+    def opening(self) -> bool:
+        """Whether the store is opened without a call that needs it."""
+        return self._warming is not None
 
     async def get(self) -> "KnowledgeStore":
         """Return the open store.
@@ -172,3 +177,7 @@ class LazyStore:
         except Exception:
             # The service has other work; whoever needs the store is told.
             log.exception("knowledge store not opened")
+
+
+def _has_tables(folder: Path) -> bool:
+    return any(folder.glob("*.lance"))

@@ -15,19 +15,15 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 
 import msgspec
-from joserfc import jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import OctKey
 
+from heddle_runtime import signed_tokens
 from heddle_runtime.call_metadata import caller, calling_as
 from heddle_runtime.errors import UnauthenticatedError
-from heddle_runtime.identity import verified_claims
 from heddle_runtime.secret_file import split_secrets
 
 AUDIENCE = "heddle-grant"
 LEEWAY_SECONDS = 5.0
 _MAX_CACHED = 4096
-_ALGORITHMS = ["HS256"]
 _INVALID = "The call carries no valid grant."
 
 
@@ -52,7 +48,7 @@ class GrantSigner:
 
     def __init__(self, secret: str | None) -> None:
         """Sign with the first of the secrets between commas, or not at all without one."""
-        self._key = OctKey.import_key(split_secrets(secret)[0]) if secret else None
+        self._key = split_secrets(secret)[0].encode() if secret else None
         # Runs of one caller and assistant within a second have equal claims.
         self._token = lru_cache(_MAX_CACHED)(self._encode)
 
@@ -78,8 +74,7 @@ class GrantSigner:
     def _encode(self, claims: _Claims) -> str:
         if self._key is None:
             return base64.urlsafe_b64encode(msgspec.json.encode(claims)).decode("ascii")
-        header = {"alg": "HS256"}
-        return jwt.encode(header, msgspec.to_builtins(claims), self._key, algorithms=_ALGORITHMS)
+        return signed_tokens.signed(msgspec.structs.asdict(claims), self._key)
 
 
 class GrantVerifier:
@@ -87,7 +82,7 @@ class GrantVerifier:
 
     def __init__(self, secret: str | None) -> None:
         """Accept each of the secrets between commas, or unsigned grants without one."""
-        self._keys = [OctKey.import_key(each) for each in split_secrets(secret)] if secret else []
+        self._keys = [each.encode() for each in split_secrets(secret)] if secret else []
         # A signature is checked once; its times and its caller are checked for each call.
         self._claims = lru_cache(_MAX_CACHED)(self._decode)
 
@@ -121,8 +116,8 @@ class GrantVerifier:
         try:
             if not self._keys:
                 return msgspec.json.decode(base64.urlsafe_b64decode(token), type=_Claims)
-            return msgspec.convert(verified_claims(token, self._keys), _Claims)
-        except (JoseError, binascii.Error, msgspec.MsgspecError, ValueError):
+            return msgspec.convert(signed_tokens.verified(token, self._keys), _Claims)
+        except (binascii.Error, msgspec.MsgspecError, ValueError):
             raise UnauthenticatedError(_INVALID) from None
 
 

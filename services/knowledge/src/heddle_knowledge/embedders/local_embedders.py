@@ -1,9 +1,8 @@
-"""The embedders that ship with Heddle: offline, each in a thread and a process of its own."""
+"""The embedders that ship with Heddle: offline, each in two processes of its own."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -31,9 +30,16 @@ if TYPE_CHECKING:  # slow to import
 _WORKER = "heddle_knowledge.embedders.worker"
 _WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
 _REMEMBERED_QUERIES = 1_024  # 1.5 MiB
+PRIORITY = "KNOWLEDGE_EMBEDDER_PRIORITY"
+"""The variable of a worker's environment that names one of these."""
+FOREGROUND = "foreground"
+_FAILED = (
+    "The embedding worker failed twice. Check the memory that is free, and the log of the "
+    "knowledge service."
+)
 
 
-class EmbedRequest(msgspec.Struct, frozen=True):
+class EmbedRequest(msgspec.Struct, frozen=True, tag=True):
     """Passages to embed, by which model, and whether word by word too."""
 
     model: str
@@ -41,10 +47,19 @@ class EmbedRequest(msgspec.Struct, frozen=True):
     words: bool = False
 
 
-class EmbedReply(msgspec.Struct, frozen=True):
-    """Their vectors: float32 in this machine's byte order, row after row.
+class QueryRequest(msgspec.Struct, frozen=True, tag=True):
+    """Queries to embed, by which model; or the words of one query."""
 
-    The words of each are as `late_interaction.packed`, if they were asked for.
+    model: str
+    texts: list[str]
+    words: bool = False
+
+
+class EmbedReply(msgspec.Struct, frozen=True):
+    """Vectors: float32 in this machine's byte order, row after row.
+
+    Of passages, the words of each are as `late_interaction.packed`, if the request wants them. Of
+    a query, the vectors are those of its words then.
     """
 
     vectors: bytes
@@ -78,17 +93,22 @@ def load_minilm() -> "MiniLm":
 class LocalEmbedder:
     """A model that ships with Heddle: offline, on one core.
 
-    Queries are embedded in a thread of this process, so that an answer never waits behind an
-    ingestion; passages in a low-priority process of its own that starts with the first of them.
-    Close it (`aclose` or `async with`) to end both.
+    Queries and passages have a process each, so that an answer never waits behind an ingestion,
+    which has a low priority. A process starts with its first request, and ends when it is idle.
+    Close the embedder (`aclose` or `async with`) to end both.
     """
 
     def __init__(self, info: EmbedderInfo) -> None:
         """Prepare, without loading anything."""
         self._info = info
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="query-embedding")
         self._worker = WorkerProcess(_WORKER, seconds=_WORKER_SECONDS, refusal=EmbeddingError)
-        self._remembered = lru_cache(_REMEMBERED_QUERIES)(self._embed_query)
+        self._query_worker = WorkerProcess(
+            _WORKER,
+            seconds=_WORKER_SECONDS,
+            refusal=EmbeddingError,
+            environment={PRIORITY: FOREGROUND},
+        )
+        self._remembered: OrderedDict[str, Vectors] = OrderedDict()
 
     async def __aenter__(self) -> Self:
         return self
@@ -115,42 +135,43 @@ class LocalEmbedder:
             return np.empty((0, DIMENSION), dtype=np.float32)
         if kind == "passage":
             return (await self._ask_worker(texts, words=False))[0]
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._embed_queries, texts)
+        known = {text: self._remembered[text] for text in texts if text in self._remembered}
+        if unknown := [text for text in dict.fromkeys(texts) if text not in known]:
+            known |= zip(unknown, await self._ask_queries(unknown), strict=True)
+        for text, vector in known.items():
+            self._remember(text, vector)
+        return np.stack([known[text] for text in texts])
 
     async def aclose(self) -> None:
-        """End the thread and the worker."""
-        await self._worker.aclose()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """End the workers."""
+        await asyncio.gather(self._worker.aclose(), self._query_worker.aclose())
 
-    @cached_property
-    def _model(self) -> LocalModel:
-        """The model of the query thread, loaded there and by it alone."""
-        return load_model(self._info.model)
+    def _remember(self, text: str, vector: Vectors) -> None:
+        self._remembered[text] = vector
+        self._remembered.move_to_end(text)
+        if len(self._remembered) > _REMEMBERED_QUERIES:
+            self._remembered.popitem(last=False)
 
-    def _embed_queries(self, texts: Sequence[str]) -> Vectors:
-        # One by one: in company a quantised vector would depend on the other queries.
-        return np.stack([self._remembered(text) for text in texts])
-
-    def _embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._model.embed([text], "query")[0]
-        return vector
+    async def _ask_queries(self, texts: Sequence[str], *, words: bool = False) -> Vectors:
+        request = QueryRequest(self._info.model, list(texts), words)
+        return _vectors(await self._reply(self._query_worker, request))
 
     async def _ask_worker(
         self, texts: Sequence[str], *, words: bool
     ) -> tuple[Vectors, list[bytes]]:
         request = EmbedRequest(self._info.model, list(texts), words)
-        reply = await self._worker.call(
+        reply = await self._reply(self._worker, request)
+        return _vectors(reply), reply.words
+
+    async def _reply(
+        self, worker: WorkerProcess, request: EmbedRequest | QueryRequest
+    ) -> EmbedReply:
+        return await worker.call(
             request,
             EmbedReply,
-            failed=EmbeddingError(
-                "The embedding worker failed twice. Check the memory that is free, and the log "
-                "of the knowledge service."
-            ),
+            failed=EmbeddingError(_FAILED),
             closed=EmbeddingError("The embedder is closed. Try again once it is back."),
         )
-        vectors = np.frombuffer(reply.vectors, dtype=np.float32).reshape(len(texts), DIMENSION)
-        return vectors, reply.words
 
 
 class MiniLmEmbedder(LocalEmbedder):
@@ -166,22 +187,13 @@ class MiniLmEmbedder(LocalEmbedder):
 
     async def embed_words(self, query: str) -> Vectors:
         """Embed the words of a question, as the protocol says."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._words_of, query)
+        return await self._ask_queries([query], words=True)
 
     async def embed_with_words(self, passages: Sequence[str]) -> tuple[Vectors, list[bytes]]:
         """Embed passages and their words, as the protocol says."""
         if not passages:
             return np.empty((0, DIMENSION), dtype=np.float32), []
         return await self._ask_worker(passages, words=True)
-
-    @cached_property
-    def _model(self) -> "MiniLm":
-        return load_minilm()
-
-    def _words_of(self, query: str) -> Vectors:
-        _, (words,) = self._model.embed_words([query])
-        return words
 
 
 class MultilingualE5Embedder(LocalEmbedder):
@@ -193,3 +205,7 @@ class MultilingualE5Embedder(LocalEmbedder):
     def __init__(self) -> None:
         """Prepare, without loading anything."""
         super().__init__(EmbedderInfo(MULTILINGUAL_E5, DIMENSION, E5_SHA256[:16], E5_TOKENS))
+
+
+def _vectors(reply: EmbedReply) -> Vectors:
+    return np.frombuffer(reply.vectors, dtype=np.float32).reshape(-1, DIMENSION)

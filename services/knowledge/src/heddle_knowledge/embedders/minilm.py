@@ -3,9 +3,7 @@
 Imported where a model is about to be loaded, for onnxruntime takes its time.
 """
 
-import hashlib
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,7 @@ from heddle_knowledge.embedders.embedding import (
     Vectors,
     unit,
 )
-from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.embedders.model_files import checked, package_folder
 
 _TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 _TOKENIZER = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
@@ -100,30 +98,3 @@ class MiniLm:
             {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)},
         )
         return [row[: len(ids)] for row, ids in zip(hidden, texts, strict=True)]
-
-
-def checked(path: Path, sha256: str, package: str) -> bytes:
-    """Read a file and refuse any other than the one that was tested.
-
-    Raises:
-        EmbeddingError: It is missing or differs; names the package to install.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise EmbeddingError(f"{path.name!r} is missing. Install {package} again.") from error
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise EmbeddingError(f"{path.name!r} is not the file that was tested. Install {package}.")
-    return data
-
-
-def package_folder(module: str, missing: str) -> Path:
-    """Find an installed package without importing it, which would load far more.
-
-    Raises:
-        EmbeddingError: It is not installed; `missing` says so, and what to install.
-    """
-    spec = find_spec(module)
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddingError(missing)
-    return Path(spec.submodule_search_locations[0])

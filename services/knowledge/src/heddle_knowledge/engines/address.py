@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heddle_knowledge.engines.lance_loading import defer_messages
 from heddle_knowledge.errors import StorageError
 
 if TYPE_CHECKING:  # loads Arrow
@@ -31,11 +32,13 @@ async def open_engine(place: str, options: Mapping[str, str]) -> "AsyncGenerator
     """
     scheme, separator, _ = place.partition("://")
     if not separator:
+        defer_messages()
         from heddle_knowledge.engines.lance import open_folder  # noqa: PLC0415
 
         async with open_folder(Path(place).resolve()) as folder:  # noqa: ASYNC240 (once)
             yield folder
     elif scheme == "s3":
+        defer_messages()
         from heddle_knowledge.engines.lance import open_bucket  # noqa: PLC0415
 
         async with open_bucket(place, options) as bucket:

@@ -25,6 +25,9 @@ from heddle_knowledge.engines.lance_table import LanceTable
 from heddle_knowledge.engines.locks import Locks
 from heddle_knowledge.errors import StorageError
 
+# Descriptions of files, of each version of a table: they would fill a gigabyte. LanceDB counts a
+# third of what it stores, and reads from the disk what is not there.
+_METADATA_CACHE_BYTES = 4 * 1024**2
 _KEY_MARK = "lance-schema:unenforced-primary-key"
 # Every read looks for commits of other processes first; that costs a third of a millisecond.
 _AT_ONCE = timedelta(0)
@@ -69,7 +72,10 @@ async def _connected(
 ) -> AsyncGenerator["LanceEngine"]:
     try:
         database = await lancedb.connect_async(
-            uri, read_consistency_interval=_AT_ONCE, storage_options=dict(options)
+            uri,
+            read_consistency_interval=_AT_ONCE,
+            storage_options=dict(options),
+            session=lancedb.Session(metadata_cache_size_bytes=_METADATA_CACHE_BYTES),
         )
     except (RuntimeError, ValueError, OSError) as error:
         raise StorageError(

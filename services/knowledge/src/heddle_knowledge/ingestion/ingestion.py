@@ -23,7 +23,7 @@ from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
 from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.ingestion.reuse import known_texts
 from heddle_knowledge.names import check_document_name
-from heddle_knowledge.reading.documents import MARKDOWN, check_size, media_type_of
+from heddle_knowledge.reading.admission import MARKDOWN, check_size, media_type_of
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.records import Document, Ingested, IngestProgress
 from heddle_knowledge.tables import indexed_text

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_knowledge.embedders.minilm import checked, package_folder
+from heddle_knowledge.embedders.model_files import checked, package_folder
 from heddle_knowledge.pages.shapes import Figure
 
 Box = tuple[float, float, float, float]

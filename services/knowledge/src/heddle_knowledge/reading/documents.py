@@ -20,41 +20,13 @@ from heddle_knowledge.formats.plain import read_plain
 from heddle_knowledge.formats.rows import read_rows
 from heddle_knowledge.formats.webpage import declared_charset, read_webpage
 from heddle_knowledge.formats.word import read_word
+from heddle_knowledge.reading.admission import MARKDOWN, PDF, WORD, check_size, media_type_of
 from heddle_knowledge.reading.blocks import ParsedDocument
 from heddle_knowledge.reading.layout import lay_out
 
-LARGEST_DOCUMENT = 32 * 1024 * 1024
-"""Bytes that one document may have."""
 LARGEST_TEXT = 10_000_000
 """Characters that one document may have: at about 15 chunks a second, half an hour of embedding."""
 
-PDF = "application/pdf"
-WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-UNKNOWN = "application/octet-stream"
-_BY_SUFFIX = MappingProxyType({
-    "": "text/plain",
-    ".csv": "text/csv",
-    ".docx": WORD,
-    ".htm": "text/html",
-    ".html": "text/html",
-    ".json": "application/json",
-    ".log": "text/plain",
-    ".markdown": "text/markdown",
-    ".md": "text/markdown",
-    ".pdf": PDF,
-    ".rst": "text/x-rst",
-    ".srt": "application/x-subrip",
-    ".text": "text/plain",
-    ".toml": "application/toml",
-    ".tsv": "text/tab-separated-values",
-    ".txt": "text/plain",
-    ".vtt": "text/vtt",
-    ".xhtml": "application/xhtml+xml",
-    ".xml": "application/xml",
-    ".yaml": "application/yaml",
-    ".yml": "application/yaml",
-})  # fmt: skip
-MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
 _CAPTIONS = frozenset({"text/vtt", "application/x-subrip"})
 _WEB = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"application/json", "application/toml", "application/xml", "application/yaml"})
@@ -67,24 +39,6 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-
-
-def media_type_of(name: str) -> str:
-    """Return the media type that a file's name suggests, or `application/octet-stream`."""
-    return _BY_SUFFIX.get(PurePosixPath(name).suffix.lower(), UNKNOWN)
-
-
-def check_size(data: bytes, name: str) -> None:
-    """Refuse a document of too many bytes.
-
-    Raises:
-        UnreadableDocumentError: Names it.
-    """
-    if len(data) > LARGEST_DOCUMENT:
-        raise UnreadableDocumentError(
-            f"{name!r} has {len(data):,} bytes; at most {LARGEST_DOCUMENT:,} can be read. "
-            "Split it into smaller documents."
-        )
 
 
 def parse(

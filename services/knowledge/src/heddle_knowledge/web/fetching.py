@@ -14,7 +14,7 @@ from heddle_runtime.egress import ForbiddenAddressError, document_address_proble
 from heddle_runtime.remote_json import RemoteError, refuse_compressed, request_uncompressed
 
 from heddle_knowledge.errors import FetchError
-from heddle_knowledge.reading.documents import UNKNOWN, media_type_of
+from heddle_knowledge.reading.admission import UNKNOWN, media_type_of
 
 SETTING = "HEDDLE_KNOWLEDGE_WEB_NETWORKS"
 MAX_BYTES = 30 * 1024**2

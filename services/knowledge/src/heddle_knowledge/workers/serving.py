@@ -18,7 +18,8 @@ import msgspec
 
 RequestT = TypeVar("RequestT")
 ANSWER, REFUSAL = b"a", b"r"
-_NICE = 10
+NICE = 10
+"""How much lower the priority of a worker is than that of the service."""
 _WATCH_SECONDS = 2.0
 
 
@@ -28,21 +29,23 @@ def serve(
     *,
     refusal: type[Exception] | tuple[()] = (),
     memory_bytes: int | None = None,
+    nice: int = NICE,
 ) -> None:
     """Answer the requests of the connection whose descriptor the command line names.
 
-    Called once by the main function of a worker process. It lowers the priority of the process,
-    and ends it within seconds of its parent, even in the middle of a long request.
+    Called once by the main function of a worker process. It ends the process within seconds of
+    its parent, even in the middle of a long request.
 
     Args:
         handle: Returns the reply to a request, a message of msgspec.
         request_type: The type of the requests, or the union of their types.
         refusal: What `handle` raises for a request that it refuses; the text goes to the caller.
         memory_bytes: The address space that the process may have; None: without a limit.
+        nice: How much to lower the priority of the process.
     """
     if memory_bytes is not None:
         _limit_memory(memory_bytes)
-    os.nice(_NICE)
+    os.nice(nice)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     connection = Connection(int(sys.argv[1]))
     try:

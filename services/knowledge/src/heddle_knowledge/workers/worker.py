@@ -21,6 +21,8 @@ _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBR
 _SET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 _STDERR = 2
 _ATTEMPTS = 2
+IDLE_SECONDS = 180.0
+"""How long a process stays after its last reply. It holds libraries and models, up to 0.5 GB."""
 
 
 class WorkerFailedError(Exception):
@@ -34,7 +36,8 @@ class WorkerClosedError(WorkerFailedError):
 class WorkerProcess:
     """Runs `python -m MODULE`, sends it one request at a time, starts it again when it dies.
 
-    The process starts with the first request. A thread of this process waits for its replies.
+    The process starts with the first request, and ends when no request has come for a while. A
+    thread of this process waits for its replies.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class WorkerProcess:
         refusal: type[Exception] = WorkerFailedError,
         environment: Mapping[str, str] | None = None,
         killed_with_request: bool = False,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """Prepare, without starting anything.
 
@@ -55,12 +59,16 @@ class WorkerProcess:
             environment: Variables on top of the few that are passed on.
             killed_with_request: Whether a cancelled request ends the process, which would work on
                 it for nothing. Only for a worker that has one request at a time.
+            idle_seconds: How long the process stays after its last reply.
         """
         self._module = module
         self._seconds = seconds
         self._refusal = refusal
         self._environment = dict(environment or {})
         self._killed_with_request = killed_with_request
+        self._idle_seconds = idle_seconds
+        self._requests = 0
+        self._idle: asyncio.TimerHandle | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=module)
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -94,6 +102,8 @@ class WorkerProcess:
             Exception: The worker refused the request; of the class `refusal`.
         """
         cancelled = Event()
+        self._requests += 1
+        self._forget_idle()
         try:
             if self._closed:
                 raise WorkerClosedError(f"{self._module} was closed")
@@ -110,6 +120,11 @@ class WorkerProcess:
             if replacement is None:
                 raise
             raise replacement from error
+        finally:
+            self._requests -= 1
+            if not self._requests and not self._closed:
+                loop = asyncio.get_running_loop()
+                self._idle = loop.call_later(self._idle_seconds, self._end_idle)
         if reply[:1] == REFUSAL:
             raise self._refusal(reply[1:].decode())
         return msgspec.msgpack.decode(memoryview(reply)[1:], type=reply_type)
@@ -120,9 +135,20 @@ class WorkerProcess:
             if self._closed:
                 return
             self._closed = True
+        self._forget_idle()
         self._kill()
         self._thread.submit(self._end)
         await asyncio.to_thread(self._thread.shutdown)
+
+    def _forget_idle(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _end_idle(self) -> None:
+        if not self._closed:
+            # In its turn: the thread may still wait for the reply to a cancelled request.
+            self._thread.submit(self._end)
 
     def _kill(self) -> None:
         with self._lock:

@@ -1,0 +1,1 @@
+"""The memory and the start of services that have nothing to do."""
