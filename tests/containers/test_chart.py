@@ -228,7 +228,8 @@ def components(peers: list[dict[str, Any]]) -> set[str]:
         ("image: {tag: latest}", "tag"),
         ("services: {tools: {storage: {accessMode: ReadWriteOnce}}}", "ReadWriteMany"),
         (
-            "{services: {knowledge: {replicas: 1, storage: {size: 1Gi}}}, autoscaling: {enabled: true}}",
+            "{services: {knowledge: {replicas: 1, storage: {size: 1Gi}}}, "
+            "autoscaling: {enabled: true}}",
             "ReadWriteMany",
         ),
         ("traces: {endpoint: collector}", "endpoint"),
