@@ -228,8 +228,7 @@ def components(peers: list[dict[str, Any]]) -> set[str]:
         ("image: {tag: latest}", "tag"),
         ("services: {tools: {storage: {accessMode: ReadWriteOnce}}}", "ReadWriteMany"),
         (
-            "{services: {knowledge: {replicas: 1, storage: {size: 1Gi}}}, "
-            "autoscaling: {enabled: true}}",
+            "{services: {knowledge: {storage: {size: 1Gi}}}, autoscaling: {enabled: true}}",
             "ReadWriteMany",
         ),
         ("traces: {endpoint: collector}", "endpoint"),
