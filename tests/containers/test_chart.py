@@ -142,7 +142,9 @@ def test_replicas_are_disrupted_one_by_one_and_volumes_are_not_shared_by_mistake
 def test_autoscaling_follows_the_calls_in_flight() -> None:
     scalers = of_kind(rendered(CHART / "ci" / "scaled.yaml"), "HorizontalPodAutoscaler")
 
-    assert scalers.keys() == {"gateway", "orchestrator", "tools", "connector", "assistants"}
+    assert scalers.keys() == {
+        *("gateway", "orchestrator", "tools", "connector", "assistants", "knowledge")
+    }
     for scaler in scalers.values():
         (metric,) = scaler["metrics"]
         assert metric["pods"]["metric"]["name"] == "heddle_calls_in_progress"
@@ -226,7 +228,7 @@ def components(peers: list[dict[str, Any]]) -> set[str]:
         ("image: {tag: latest}", "tag"),
         ("services: {tools: {storage: {accessMode: ReadWriteOnce}}}", "ReadWriteMany"),
         (
-            "{services: {knowledge: {maxReplicas: 2}}, autoscaling: {enabled: true}}",
+            "{services: {knowledge: {storage: {size: 1Gi}}}, autoscaling: {enabled: true}}",
             "ReadWriteMany",
         ),
         ("traces: {endpoint: collector}", "endpoint"),
