@@ -174,7 +174,14 @@ test-all: chromium promtool $(SYNCED) $(STUDIO)/shell.html ## Run all tests with
 	$(BIN)/pytest -n 2 --dist loadfile -m "not alone" tests/studio
 	$(BIN)/pytest -m alone tests/studio
 	$(BIN)/pytest -m alone $(ALONE)
+	$(MAKE) test-replicas
 	$(BIN)/pytest -m exhaustive tests/chaos
+
+# The processes are started once, and all tests share the event loop that the embeddings' server runs in.
+test-replicas: export HEDDLE_TEST_REPLICAS ?= first,second,turns
+test-replicas: $(SYNCED) ## Run the gateway's tests before two replicas of every service
+	$(BIN)/pytest --timeout 300 -m "not alone and not exhaustive" -o asyncio_default_test_loop_scope=session \
+	  -o asyncio_default_fixture_loop_scope=session tests/gateway
 
 # These tests take the pictures that pages show.
 PICTURED = accessible
@@ -234,4 +241,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images test-images publish digests licences quick test test-all screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images test-images publish digests licences quick test test-all test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph fresh check

@@ -25,7 +25,7 @@ class StoredLoad(Load):
     store: str = ""
     """The vector store of the ingestions."""
     editable: list[str] = field(default_factory=list)
-    """The paths of the assistants that nobody edits at the moment."""
+    """The paths of the assistants that no client edits at the moment."""
     edits: dict[str, int] = field(default_factory=dict)
     """By path, the latest acknowledged number in the assistant's description."""
     uploads: dict[str, str] = field(default_factory=dict)

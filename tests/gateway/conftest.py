@@ -16,6 +16,20 @@ from heddle_gateway.services import ServiceClients
 from heddle_gateway.studio_pages import FOLDER
 from integration.browser import browser
 
+from gateway import replicas
+
+if replicas.WHICH:
+    from gateway.installing import installation, pytest_collection_modifyitems, replica
+    from shared_servers import object_server, vector_server
+
+    __all__ = [
+        "installation",
+        "object_server",
+        "pytest_collection_modifyitems",
+        "replica",
+        "vector_server",
+    ]
+
 KEY = "lamb_test_key_0123456789"
 
 

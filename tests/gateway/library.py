@@ -24,6 +24,8 @@ from heddle_runtime.settings import ServiceSettings
 from integration.browser import browser
 from sqlalchemy import insert, select
 
+from gateway import replicas
+
 SECRET = "s" * 32
 PEOPLE = {
     "ana": {"subject": "ana@example.org", "organization": "uni"},
@@ -125,6 +127,24 @@ class Library:
             return dict((await connection.execute(query)).mappings().one())
 
 
+def _key_of(person: str) -> str:
+    return f"key_of_{person}_0123456789"
+
+
+@asynccontextmanager
+async def _at_replicas(
+    installation: replicas.Installation, settings: dict[str, Any]
+) -> AsyncGenerator[Library]:
+    await installation.empty()
+    gateways = await installation.gateways(**settings)
+    async with AsyncExitStack() as exits:
+        database = await exits.enter_async_context(open_database(installation.database))
+        people = {
+            name: await exits.enter_async_context(gateways.client(_key_of(name))) for name in PEOPLE
+        }
+        yield Library(gateways.address, database, Neighbours(), people)
+
+
 @asynccontextmanager
 async def library(
     folder: Path,
@@ -139,7 +159,11 @@ async def library(
     The tools are scripted, unless `serve_tools` runs others at the address that it yields. Settings
     of organisations may name servers in `private_networks`. `followed` is a LAMB database.
     """
-    keys = {f"key_of_{name}_0123456789": owner for name, owner in PEOPLE.items()}
+    if replicas.INSTALLATION:
+        async with _at_replicas(replicas.INSTALLATION, settings) as shared:
+            yield shared
+        return
+    keys = {_key_of(name): owner for name, owner in PEOPLE.items()}
     (folder / "keys").mkdir()
     (folder / "keys" / "keys.json").write_text(json.dumps(keys))
     url = f"sqlite:///{folder}/heddle.db"

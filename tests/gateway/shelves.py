@@ -22,6 +22,8 @@ from integration.browser import browser
 from knowledge.opening import NOWHERE, Web, knowledge_and_files
 from openai import AsyncOpenAI
 
+from gateway import replicas
+
 
 @dataclass(frozen=True)
 class Shelves:
@@ -42,6 +44,39 @@ def key_of(person: str) -> str:
 
 
 @asynccontextmanager
+async def _at_replicas(
+    installation: replicas.Installation,
+    more_people: Mapping[str, Mapping[str, Any]],
+    settings: dict[str, Any],
+) -> AsyncIterator[Shelves]:
+    await installation.empty(collections=True)
+    people_of_all = {**PEOPLE, **more_people}
+    if more_people:
+        keys = {key_of(person): who for person, who in people_of_all.items()}
+        settings = {**settings, "api_keys": installation.keys_file(keys)}
+    gateways = await installation.gateways(**settings)
+    async with AsyncExitStack() as exits:
+        store = await exits.enter_async_context(installation.open_store())
+        people = {
+            person: await exits.enter_async_context(gateways.client(key_of(person)))
+            for person in people_of_all
+        }
+        clients = {
+            person: await exits.enter_async_context(
+                AsyncOpenAI(
+                    base_url=f"{gateways.urls[0]}/v1",
+                    api_key=key_of(person),
+                    max_retries=0,
+                    http_client=gateways.openai_client(),
+                    _strict_response_validation=True,
+                )
+            )
+            for person in people_of_all
+        }
+        yield Shelves(f"http://{gateways.address}", store, people, clients)
+
+
+@asynccontextmanager
 async def shelves(
     folder: Path,
     more_people: Mapping[str, Mapping[str, Any]] | None = None,
@@ -52,6 +87,10 @@ async def shelves(
 
     The services may fetch from `web`.
     """
+    if replicas.INSTALLATION:
+        async with _at_replicas(replicas.INSTALLATION, more_people or {}, settings) as shared:
+            yield shared
+        return
     people_of_all = {**PEOPLE, **(more_people or {})}
     keys = {key_of(person): who for person, who in people_of_all.items()}
     (folder / "keys.json").write_text(json.dumps(keys))

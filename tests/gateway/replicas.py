@@ -1,0 +1,238 @@
+"""Two replicas of every service, before which the gateway's suite runs with HEDDLE_TEST_REPLICAS.
+
+The fixtures of the suite then use `INSTALLATION` instead of starting services of their own. The
+tests stay the same.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import httpx2
+from chaos.replicas import Replicas
+from heddle_assistants.database.schema import metadata
+from heddle_gateway.settings import GatewaySettings
+from heddle_knowledge.store import KnowledgeStore, open_store
+from heddle_knowledge.testing import HashingEmbedder
+from integration.browser import browser
+from integration.processes import GATEWAY, Processes
+from pydantic import AliasChoices, SecretStr
+from runtime.ports import free_port
+
+WHICH = [each for each in os.environ.get("HEDDLE_TEST_REPLICAS", "").split(",") if each]
+"""Where the requests of a test go: to the `first` or `second` gateway, or to both in `turns`."""
+SECRET = "s" * 32
+_TABLES = [f'"{table.name}"' for table in metadata.sorted_tables]
+_FILES = [f"heddle_knowledge.{each}" for each in ("uploads", "attached_files", "file_batches")]
+_RESTORED = "INSERT INTO {0} OVERRIDING SYSTEM VALUE SELECT * FROM pristine.{0}"
+_RESTARTED = """
+SELECT setval(format('public.%I', sequencename), 1, false) FROM pg_sequences
+WHERE schemaname = 'public'
+"""
+_PATIENCE = 60
+_NEEDED = ("assistants", "connector", "orchestrator", "tools")
+"""Services that every gateway reaches before a test begins."""
+_REVISION = hashlib.sha256(b"openai\0\0").hexdigest()[:16]
+"""What identifies the form of requests for embeddings, without prefixes."""
+MAX_PAIRS = 6
+"""Gateways with settings of their own that run at the same time."""
+
+
+@dataclass
+class Installation:
+    """Running replicas, and pairs of gateways with other settings before the same services."""
+
+    folder: Path
+    replicas: Replicas
+    database: str
+    """The URL of the database that all share."""
+    which: str = "turns"
+    _pairs: dict[str, tuple[Processes, Processes]] = field(default_factory=dict)
+    _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    async def gateways(self, **settings: Any) -> "Gateways":
+        """Return two gateways with these settings."""
+        environment = _variables(settings)
+        pair = self.replicas.pair
+        if environment:
+            key = json.dumps(environment, sort_keys=True)
+            pair = self._pairs.pop(key) if key in self._pairs else self._started(environment)
+            self._pairs[key] = pair
+        while len(self._pairs) > MAX_PAIRS:
+            _stop(self._pairs.pop(next(iter(self._pairs))))
+        gateways = Gateways(self, pair)
+        await gateways.are_ready()
+        return gateways
+
+    async def empty(self, *, collections: bool = False) -> None:
+        """Remove what earlier tests stored."""
+        if collections:
+            async with self.open_store() as store:
+                for name in await store.collections.all():
+                    await store.collections.delete(name)
+        await _run(
+            self.database,
+            "SET LOCAL session_replication_role = replica",
+            *(f"DELETE FROM {name}" for name in (*_TABLES, *_FILES)),  # noqa: S608 - constants
+            *(_RESTORED.format(name) for name in _TABLES),
+            _RESTARTED,
+        )
+
+    def open_store(self) -> AbstractAsyncContextManager[KnowledgeStore]:
+        """Open the collections as a further replica."""
+        return open_store(self.database, HashingEmbedder(revision=_REVISION))
+
+    def chosen(self, urls: tuple[str, str]) -> str:
+        """Return where the next request goes."""
+        if self.which == "turns":
+            return urls[next(self._numbers) % 2]
+        return urls[self.which == "second"]
+
+    def keys_file(self, keys: Mapping[str, Any]) -> Path:
+        """Return a file with keys and their owners."""
+        text = json.dumps(keys)
+        path = self.folder / f"keys-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+        path.write_text(text)
+        return path
+
+    def stop(self) -> None:
+        """End the gateways with settings of their own."""
+        for pair in self._pairs.values():
+            _stop(pair)
+
+    def _started(self, environment: Mapping[str, str]) -> tuple[Processes, Processes]:
+        first, second = (self._gateway(each, environment) for each in self.replicas.pair)
+        for gateway in (first, second):
+            gateway.start(GATEWAY)
+        return first, second
+
+    def _gateway(self, replica: Processes, environment: Mapping[str, str]) -> Processes:
+        port = free_port()
+        own = {**replica.environment, "HEDDLE_GATEWAY_LISTEN": f"127.0.0.1:{port}"}
+        folder = replica.folder / str(port)
+        folder.mkdir()
+        return Processes(folder, {**own, **environment}, {GATEWAY: port}, cwd=folder)
+
+
+@dataclass(frozen=True)
+class Gateways:
+    """Two gateways, of which the installation says which one a request goes to."""
+
+    installation: Installation
+    pair: tuple[Processes, Processes]
+
+    @property
+    def urls(self) -> tuple[str, str]:
+        return self.pair[0].url, self.pair[1].url
+
+    @property
+    def address(self) -> str:
+        """Where one of them listens."""
+        return self.installation.chosen(self.urls).removeprefix("http://")
+
+    async def are_ready(self) -> None:
+        """Wait until both reach all services."""
+        async with browser() as client, asyncio.timeout(_PATIENCE):
+            for gateway in self.pair:
+                while not await _is_ready(client, gateway):
+                    await asyncio.sleep(0.05)
+
+    def client(self, key: str = "") -> httpx.AsyncClient:
+        """Return a client."""
+        client = browser(self.urls[0], key)
+        client._transport = _Chosen(self)  # noqa: SLF001 - `browser` says all the rest
+        return client
+
+    def openai_client(self) -> httpx2.AsyncClient:
+        """Return what the package `openai` sends its requests with."""
+        return httpx2.AsyncClient(transport=_Chosen2(self))
+
+
+class _Chosen(httpx.AsyncHTTPTransport):
+    def __init__(self, gateways: Gateways) -> None:
+        super().__init__()
+        self._gateways = gateways
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        target = httpx.URL(self._gateways.installation.chosen(self._gateways.urls))
+        request.url = request.url.copy_with(host=target.host, port=target.port)
+        return await super().handle_async_request(request)
+
+
+class _Chosen2(httpx2.AsyncHTTPTransport):
+    def __init__(self, gateways: Gateways) -> None:
+        super().__init__()
+        self._gateways = gateways
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        target = httpx2.URL(self._gateways.installation.chosen(self._gateways.urls))
+        request.url = request.url.copy_with(host=target.host, port=target.port)
+        return await super().handle_async_request(request)
+
+
+async def remember_rows(database: str) -> None:
+    """Store the rows that the services have when nothing was done yet."""
+    await _run(
+        database,
+        "CREATE SCHEMA pristine",
+        *(f"CREATE TABLE pristine.{name} AS TABLE {name}" for name in _TABLES),
+    )
+
+
+async def _run(database: str, *statements: str) -> None:
+    connection = await asyncpg.connect(database)
+    try:
+        async with connection.transaction():
+            await connection.execute(";".join(statements))
+    finally:
+        await connection.close()
+
+
+def _variables(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the environment variables of the gateway's settings."""
+    variables = {}
+    for name, value in settings.items():
+        if value is not None:
+            known = GatewaySettings.model_fields.get(name)
+            alias = known.validation_alias if known else name
+            if isinstance(alias, AliasChoices):
+                alias = str(alias.choices[0])
+            variables[str(alias or f"HEDDLE_GATEWAY_{name.upper()}")] = _text(value)
+    return variables
+
+
+def _text(value: Any) -> str:
+    match value:
+        case SecretStr():
+            return value.get_secret_value()
+        case bool() | dict() | list() | tuple():
+            return json.dumps(value)
+        case _:
+            return str(value)
+
+
+async def _is_ready(client: httpx.AsyncClient, gateway: Processes) -> bool:
+    process = gateway.running.get(GATEWAY)
+    assert process is None or process.poll() is None, gateway.log(GATEWAY)[-3000:]
+    with contextlib.suppress(httpx.HTTPError):
+        services = (await client.get(f"{gateway.url}/health")).json()["services"]
+        return all(services[name] for name in _NEEDED)
+    return False
+
+
+def _stop(pair: tuple[Processes, Processes]) -> None:
+    for gateway in pair:
+        gateway.kill(GATEWAY)
+
+
+INSTALLATION: Installation | None = None
