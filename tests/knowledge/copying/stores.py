@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_knowledge.access import Person
 from heddle_knowledge.copying.side import Place, open_target
 from heddle_knowledge.graph.records import DrawnPart, Name, NamedPassage, Part
+from heddle_knowledge.pages.shapes import DrawnPage, Figure
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
 from heddle_knowledge.uploads.folder import person_key
@@ -20,6 +22,7 @@ from heddle_knowledge.uploads.records import BATCH, Attachment, Batch, new_id
 ANN = person_key(Person("ann@uni.example", "uni"))
 _EMBEDDER = HashingEmbedder()
 _QUERIES = ("loom threads", "shuttle 7", "weft number 12")
+PAGED = "a" * 64
 COLLECTIONS = ("looms", "shuttles", "wefts")
 DOCUMENTS = 20
 """In each of those collections."""
@@ -46,6 +49,44 @@ async def fill(place: Place) -> None:
         await store.collections.create("far", backend="lamb-kb", settings={"collection_id": "7"})
     await _fill_files(place)
     await _draw(place)
+    await _add_pages(place)
+
+
+async def _add_pages(place: Place) -> None:
+    """Store pages of two documents, one of them not whole, as an interrupted ingestion does."""
+    figure = Figure("A loom", "warp", (0.0, 0.25, 0.5, 1.0))
+    words = np.arange(8, dtype=np.float16).reshape(2, 4)
+    drawn = [
+        DrawnPage(1, b"picture 1", "A loom has threads.", (figure,), scanned=True),
+        DrawnPage(2, b"", "A shuttle.", ()),
+        DrawnPage(3, b"picture 3"),
+    ]
+    vectors = [words, words + 1, np.empty((0, 4), np.float16)]
+    async with open_target(place) as side:
+        [record] = [each for each in await side.records() if each.name == "looms"]
+        pages = side.pages.of(record.id)
+        for sha256, count in ((PAGED, 3), ("b" * 64, 2)):
+            async with side.pages.holding(record.id, sha256):
+                await asyncio.to_thread(pages.expect, sha256, "maker", 3)
+                await asyncio.to_thread(pages.add, sha256, drawn[:count], vectors[:count])
+        await asyncio.to_thread(pages.finish, PAGED)
+
+
+async def pages_of(place: Place) -> dict[str, Any]:
+    """Read all pages, and search them."""
+    known: dict[str, Any] = {}
+    async with open_target(place) as side:
+        [record] = [each for each in await side.records() if each.name == "looms"]
+        pages = side.pages.of(record.id)
+        for sha256, document in (await asyncio.to_thread(pages.documents)).items():
+            known[sha256] = document
+            for number in await asyncio.to_thread(pages.numbers, sha256):
+                page = await asyncio.to_thread(pages.whole_page, sha256, number)
+                assert page is not None
+                known[f"{sha256} {number}"] = (page.drawn, page.words.tolist())
+        scores = await asyncio.to_thread(pages.matching, "shuttle", 5)
+        known["scores of pages"] = [round(each, 4) for each in scores.values()]
+    return known
 
 
 async def _draw(place: Place) -> None:
@@ -119,7 +160,7 @@ async def contents(place: Place) -> dict[str, Any]:
             known[record.id] = record
             if record.backend == "embedded":
                 known |= await _documents(store, record.id)
-    known |= await graphs(place)
+    known |= await graphs(place) | await pages_of(place)
     async with open_file_stores(place.address, _uploads(place), place.objects) as files:
         uploads, attachments = files.uploads, files.attachments
         for upload in await asyncio.to_thread(uploads.all, ANN):

@@ -24,8 +24,8 @@ from runtime.examples import sampled
 from s3_server import BUCKET, S3Server
 
 PREFIX = "uni/copied"
-FILES = 6
-EVENTS = 34
+FILES, PICTURES = 6, 3
+EVENTS = 38
 """Of a copy of the store: progress and results."""
 
 
@@ -56,12 +56,13 @@ async def test_a_store_goes_from_a_folder_to_a_database_to_another_one_and_back(
         results = await copied(source, target)
         assert counts(results) == {
             "collections": 7, "documents": documents, "documents of graphs": 3,
-            "uploaded files": FILES, "files of collections": FILES - 1, "batches of files": 1,
+            "documents with pages": 2, "uploaded files": FILES,
+            "files of collections": FILES - 1, "batches of files": 1,
         }  # fmt: skip
         assert differences(results) == []
         assert results[SEARCHES].items == 2 * (5 * len(COLLECTIONS) + 1)
         assert await contents(target) == before
-    assert len(object_server.keys(PREFIX)) == FILES
+    assert len(object_server.keys(PREFIX)) == FILES + PICTURES
 
 
 async def test_a_second_copy_changes_nothing(filled: Place, database: str) -> None:

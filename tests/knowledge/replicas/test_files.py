@@ -129,6 +129,27 @@ async def test_jobs_of_a_batch_survive_the_replica_that_accepted_them(pair: Pair
     assert batch.completed_count == len(identifiers)
 
 
+async def test_the_progress_of_a_job_is_visible_at_the_other_replica_while_it_runs(
+    pair: Pair,
+) -> None:
+    pair.site.delay = 60
+    identifier = await pair.first.upload("shed.md", "Threads of a loom.")
+    await asyncio.gather(requested(pair.site), pair.first.attach(identifier))
+    async with asyncio.timeout(30):
+        while (own := await pair.first.attached(identifier)) != (
+            await pair.second.attached(identifier)
+        ) or not own.progress.total:
+            await asyncio.sleep(0.05)
+    assert own.HasField("start_time")
+    files = (await pair.second.call("ListAttachedFiles", collection="looms")).files
+    assert list(files) == [own]
+    pair.first.kill()
+    pair.site.delay = 0
+    file = await pair.second.ended(identifier)
+    assert (file.status, file.HasField("progress")) == (COMPLETED, False)
+    assert file.start_time.ToMicroseconds() > own.start_time.ToMicroseconds()
+
+
 async def test_a_job_is_cancelled_and_detached_at_the_other_replica(pair: Pair) -> None:
     pair.site.delay = 60
     identifier = await pair.first.upload("shed.md", "Threads of a loom.")

@@ -13,6 +13,7 @@ from heddle_knowledge.errors import (
     KnowledgeError,
     StorageError,
 )
+from heddle_knowledge.pages.folder_pages import FolderPages
 from heddle_knowledge.records import CollectionSize
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_knowledge.testing import HashingEmbedder
@@ -117,9 +118,8 @@ async def test_every_error_is_a_knowledge_error_without_paths(
 async def test_folders_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     here = Path("store")
-    async with open_store(
-        here, HashingEmbedder(), pages=here / "pages", graphs=here / "graphs"
-    ) as store:
+    pages = FolderPages(here / "pages")
+    async with open_store(here, HashingEmbedder(), pages=pages, graphs=here / "graphs") as store:
         await store.collections.create("docs")
         await put(store, "a.txt", "weft and warp")
         assert (await store.documents.get("docs", "a.txt")).pages == 0

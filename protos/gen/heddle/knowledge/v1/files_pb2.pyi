@@ -251,15 +251,13 @@ class AttachedFile(_message.Message):
 
     @_builtins.property
     def progress(self) -> _knowledge_pb2.IngestProgress:
-        """How far its ingestion is. Not set before it begins and after it has ended, and if another
-        replica of the service ingests the file.
+        """How far its ingestion is, by the replica of the service that ingests it; others know it a second
+        later. Not set before it begins and after it has ended.
         """
 
     @_builtins.property
     def start_time(self) -> _timestamp_pb2.Timestamp:
-        """When its ingestion began. Not set before that, of files of earlier versions, and while another
-        replica of the service ingests the file.
-        """
+        """When its ingestion began. Not set before that, and of files of earlier versions."""
 
     @_builtins.property
     def end_time(self) -> _timestamp_pb2.Timestamp:

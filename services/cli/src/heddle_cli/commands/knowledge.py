@@ -38,8 +38,8 @@ def copy(
         typer.Option(
             envvar="HEDDLE_OBJECTS_URL",
             metavar="s3://BUCKET/PREFIX",
-            help="Where the bytes of uploaded files are, for a side that is a database. Without "
-            "it, they are in the database.",
+            help="Where the bytes of uploaded files and pictures are, for a side that is a "
+            "database. Without it, they are in the database.",
         ),
     ] = "",
     source_objects: Annotated[

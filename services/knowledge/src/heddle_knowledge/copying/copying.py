@@ -7,6 +7,7 @@ from heddle_knowledge.copying.attachment_part import AttachmentPart, BatchPart
 from heddle_knowledge.copying.collection_part import CollectionPart
 from heddle_knowledge.copying.graph_part import GraphPart
 from heddle_knowledge.copying.interface import Digests, Key, Part
+from heddle_knowledge.copying.page_part import PagePart
 from heddle_knowledge.copying.passage_part import PassagePart
 from heddle_knowledge.copying.sample_searches import compare
 from heddle_knowledge.copying.side import Place, Side, open_source, open_target
@@ -17,6 +18,7 @@ PARTS: Sequence[Part] = (
     CollectionPart(),
     PassagePart(),
     GraphPart(),
+    PagePart(),
     UploadPart(),
     BatchPart(),
     AttachmentPart(),  # last: a service that serves the target begins what is unfinished

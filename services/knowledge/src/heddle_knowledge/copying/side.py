@@ -14,6 +14,8 @@ from heddle_knowledge.engines.interface import Engine
 from heddle_knowledge.errors import InvalidInputError, StorageError
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.graph.opening import open_graphs
+from heddle_knowledge.pages.opening import open_pages
+from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.uploads.opening import open_file_stores
 from heddle_knowledge.uploads.stores import FileStores
@@ -27,7 +29,8 @@ class Place:
 
     Attributes:
         address: A folder, as HEDDLE_KNOWLEDGE_DATA_DIR names it, or `postgresql://…`.
-        objects: Where the bytes of uploaded files are, if they are not in that database.
+        objects: Where the bytes of uploaded files and pictures are, if they are not in that
+            database.
     """
 
     address: str
@@ -49,6 +52,7 @@ class Side:
         collections: Its collections.
         files: Its uploaded files, and those of collections.
         graphs: The graphs of its collections.
+        pages: The pages of its documents.
     """
 
     place: Place
@@ -56,6 +60,7 @@ class Side:
     collections: CollectionStore
     files: FileStores
     graphs: Graphs
+    pages: PagePlace
 
     async def records(self) -> Sequence[Collection]:
         """Return the records of all collections, by id."""
@@ -81,8 +86,9 @@ async def open_source(place: Place) -> AsyncGenerator[Side]:
         raise _no_store(place)
     async with (
         open_engine(place.address, {}) as engine,
-        open_file_stores(place.address, _uploads(place), place.objects) as files,
+        open_file_stores(place.address, _beside(place, "uploads"), place.objects) as files,
         open_graphs(place.address, None, engine) as graphs,
+        open_pages(place.address, _beside(place, "pages"), place.objects) as pages,
     ):
         try:
             if TABLE not in await engine.names():
@@ -90,7 +96,7 @@ async def open_source(place: Place) -> AsyncGenerator[Side]:
             registry = await CollectionRegistry.opened(engine)
         except engine.failures as error:
             raise StorageError("The store to copy from cannot be read.") from error
-        yield Side(place, engine, CollectionStore(engine, registry), files, graphs)
+        yield Side(place, engine, CollectionStore(engine, registry), files, graphs, pages)
 
 
 @asynccontextmanager
@@ -103,11 +109,12 @@ async def open_target(place: Place) -> AsyncGenerator[Side]:
     _check(place)
     async with (
         open_engine(place.address, {}) as engine,
-        open_file_stores(place.address, _uploads(place), place.objects) as files,
+        open_file_stores(place.address, _beside(place, "uploads"), place.objects) as files,
         open_collection_store(engine) as collections,
         open_graphs(place.address, None, engine) as graphs,
+        open_pages(place.address, _beside(place, "pages"), place.objects) as pages,
     ):
-        yield Side(place, engine, collections, files, graphs)
+        yield Side(place, engine, collections, files, graphs, pages)
 
 
 def _check(place: Place) -> None:
@@ -125,5 +132,6 @@ def _no_store(place: Place) -> InvalidInputError:
     )
 
 
-def _uploads(place: Place) -> Path:
-    return (place.folder or Path()) / "uploads"
+def _beside(place: Place, folder: str) -> Path:
+    """Return a folder beside the collections; a database needs none."""
+    return (place.folder or Path()) / folder

@@ -77,7 +77,7 @@ class TableParts:
             "passages": _encode(drawn.passages),
         }
         rows = pa.Table.from_pylist([row], schema=_LAYOUT.schema)
-        table = await self._opened() or await self._made()
+        table = await self._opened() or await self._new_table()
         try:
             await table.replace(_is(drawn.part), rows)
         except self._engine.failures as error:
@@ -152,7 +152,7 @@ class TableParts:
                 pass
             raise _not_read() from error
 
-    async def _made(self) -> Table:
+    async def _new_table(self) -> Table:
         try:
             return await self._engine.make(self._name, _LAYOUT)
         except self._engine.failures as error:

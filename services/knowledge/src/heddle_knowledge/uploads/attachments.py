@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from heddle_runtime.durable_files import sync, write
 from heddle_runtime.errors import NotFoundError
 
 from heddle_knowledge.locks import exclusive
-from heddle_knowledge.uploads.records import BATCH, FILE, Attachment, Batch, is_id
+from heddle_knowledge.uploads.attachment_reading import AttachmentReading
+from heddle_knowledge.uploads.records import BATCH, FILE, Attachment, Batch, Ingestion, is_id
 
 _decode = msgspec.json.Decoder(Attachment).decode
 _MAX_KNOWN = 16
@@ -19,7 +20,7 @@ _MAX_KNOWN = 16
 _decode_batch = msgspec.json.Decoder(Batch).decode
 
 
-class Attachments:
+class Attachments(AttachmentReading):
     """Reads and writes the folder. Blocks: call it from a thread."""
 
     shared = False
@@ -29,6 +30,7 @@ class Attachments:
         """Take the folder, which is created when something is stored."""
         self._root = root / "attached"
         self._unstored: dict[tuple[str, str], Attachment] = {}
+        self._ingestions: dict[tuple[str, str], Ingestion] = {}
         self._known: dict[str, dict[str, tuple[tuple[int, int], Attachment]]] = {}
         """Files of collections as they were read last, with the versions of what was read."""
 
@@ -39,6 +41,20 @@ class Attachments:
     def shown(self, collection: str, identifier: str) -> Attachment | None:
         """Return the state of a file that could not be stored."""
         return self._unstored.get((collection, identifier))
+
+    def report(self, collection: str, identifier: str, ingestion: Ingestion | None) -> None:
+        """Show how far the ingestion of a file is; None: it has ended."""
+        if ingestion is None:
+            self._ingestions.pop((collection, identifier), None)
+        else:
+            self._ingestions[collection, identifier] = ingestion
+
+    def reported(self, attachments: Sequence[Attachment]) -> Mapping[str, Ingestion]:
+        """Return the ingestions of files of one collection, by their identifiers."""
+        every = (
+            (it.file_id, self._ingestions.get((it.collection, it.file_id))) for it in attachments
+        )
+        return {identifier: each for identifier, each in every if each is not None}
 
     def prepare(self, collection: str) -> None:
         """Create the folder of a collection."""
@@ -60,17 +76,6 @@ class Attachments:
         except FileNotFoundError:
             raise NotFoundError("The collection was just deleted. Create it again.") from None
 
-    def batch(self, collection: str, identifier: str) -> Batch:
-        """Return a batch of a collection.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        if is_id(identifier, BATCH):
-            with suppress(FileNotFoundError):
-                return _decode_batch(self._path(collection, identifier).read_bytes())
-        raise no_batch(identifier)
-
     def batches(self, collection: str) -> list[Batch]:
         """Return the batches of a collection."""
         paths = (self._root / collection).glob(f"{BATCH}*.json")
@@ -80,16 +85,10 @@ class Attachments:
         """Forget a batch of a collection."""
         self._path(collection, identifier).unlink(missing_ok=True)
 
-    def get(self, collection: str, identifier: str) -> Attachment:
-        """Return a file of a collection.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        attachment = self.find(collection, identifier)
-        if attachment is None:
-            raise no_attachment(identifier)
-        return attachment
+    def _find_batch(self, collection: str, identifier: str) -> Batch | None:
+        with suppress(FileNotFoundError):
+            return _decode_batch(self._path(collection, identifier).read_bytes())
+        return None
 
     def find(self, collection: str, identifier: str) -> Attachment | None:
         """Return a file of a collection, None if there is none."""
@@ -202,21 +201,6 @@ class Attachments:
                 yield self.shown(stored.collection, stored.file_id) or stored
             except FileNotFoundError:  # detached meanwhile
                 continue
-
-
-def no_batch(identifier: str) -> NotFoundError:
-    """Return the error for a batch that a collection does not have."""
-    return NotFoundError(
-        f"The collection has no batch of files {identifier[:80]!r}. Make one, or list the files of "
-        "the collection."
-    )
-
-
-def no_attachment(identifier: str) -> NotFoundError:
-    """Return the error for a file that a collection does not have."""
-    return NotFoundError(
-        f"The collection has no file {identifier[:80]!r}. List its files, or attach it."
-    )
 
 
 def _versions(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:

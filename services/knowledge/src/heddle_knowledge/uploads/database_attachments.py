@@ -1,17 +1,17 @@
 """The files of collections in PostgreSQL: jobs that any replica may claim, and their results."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import asyncpg
 import msgspec
 from heddle_runtime.errors import ConflictError
 
-from heddle_knowledge.uploads.attachments import no_attachment, no_batch
+from heddle_knowledge.uploads.attachment_reading import AttachmentReading
 from heddle_knowledge.uploads.files_database import FilesDatabase
 from heddle_knowledge.uploads.leases import Leases
-from heddle_knowledge.uploads.records import BATCH, Attachment, Batch, is_id
+from heddle_knowledge.uploads.records import Attachment, Batch, Ingestion
 
 _MAX_CLAIMED = 1_000
 """Files that a replica takes into its queue at once."""
@@ -39,8 +39,13 @@ WHERE state = 'in_progress' AND NOT EXISTS (
 )
 ORDER BY created_at LIMIT $1
 """
+_REPORTED = """
+SELECT name, report FROM leases WHERE collection = $1 AND name = ANY($2)
+  AND report IS NOT NULL AND expires_at > clock_timestamp()
+"""
 _NOTE = "UPDATE attached_files SET attempts = $3 WHERE collection = $1 AND id = $2"
 _decode = msgspec.json.Decoder(Attachment).decode
+_decode_ingestion = msgspec.json.Decoder(Ingestion).decode
 _decode_batch = msgspec.json.Decoder(Batch).decode
 
 
@@ -48,7 +53,7 @@ class LeaseLostError(ConflictError):
     """The lease of a file expired while this replica worked on it. Another one does so now."""
 
 
-class DatabaseAttachments:
+class DatabaseAttachments(AttachmentReading):
     """Reads and writes the database. As `attachments.Attachments`.
 
     Methods that are not `async` block, and are for threads, unless they say otherwise.
@@ -66,6 +71,23 @@ class DatabaseAttachments:
 
     def shown(self, collection: str, identifier: str) -> Attachment | None:
         """Return None. Does not block."""
+
+    def report(self, collection: str, identifier: str, ingestion: Ingestion | None) -> None:
+        """Show how far the ingestion of a file is; None: it has ended. Does not block.
+
+        Other replicas see it when the lease of the file is renewed.
+        """
+        content = None if ingestion is None else msgspec.json.encode(ingestion)
+        self._leases.report(collection, identifier, content)
+
+    def reported(self, attachments: Sequence[Attachment]) -> Mapping[str, Ingestion]:
+        """Return the ingestions of files of one collection, by their identifiers."""
+        running = [each for each in attachments if each.state == "in_progress"]
+        if not running:
+            return {}
+        names = [each.file_id for each in running]
+        rows = self._database.rows(_REPORTED, running[0].collection, names)
+        return {row["name"]: _decode_ingestion(row["report"]) for row in rows}
 
     def prepare(self, collection: str) -> None:
         """Do nothing."""
@@ -87,18 +109,6 @@ class DatabaseAttachments:
         """Store a batch of a collection."""
         self._database.rows(_KEEP_BATCH, batch.collection, batch.id, msgspec.json.encode(batch))
 
-    def batch(self, collection: str, identifier: str) -> Batch:
-        """Return a batch of a collection.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        statement = "SELECT record FROM file_batches WHERE collection = $1 AND id = $2"
-        if is_id(identifier, BATCH):
-            for row in self._database.rows(statement, collection, identifier):
-                return _decode_batch(row["record"])
-        raise no_batch(identifier)
-
     def batches(self, collection: str) -> list[Batch]:
         """Return the batches of a collection."""
         statement = "SELECT record FROM file_batches WHERE collection = $1"
@@ -109,16 +119,11 @@ class DatabaseAttachments:
         statement = "DELETE FROM file_batches WHERE collection = $1 AND id = $2"
         self._database.rows(statement, collection, identifier)
 
-    def get(self, collection: str, identifier: str) -> Attachment:
-        """Return a file of a collection.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        attachment = self.find(collection, identifier)
-        if attachment is None:
-            raise no_attachment(identifier)
-        return attachment
+    def _find_batch(self, collection: str, identifier: str) -> Batch | None:
+        statement = "SELECT record FROM file_batches WHERE collection = $1 AND id = $2"
+        for row in self._database.rows(statement, collection, identifier):
+            return _decode_batch(row["record"])
+        return None
 
     def find(self, collection: str, identifier: str) -> Attachment | None:
         """Return a file of a collection, None if there is none."""

@@ -53,6 +53,7 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.leases (
   wanted boolean NOT NULL DEFAULT false,
   PRIMARY KEY (collection, name)
 );
+ALTER TABLE {SCHEMA}.leases ADD COLUMN IF NOT EXISTS report bytea;
 """
 ResultT = TypeVar("ResultT")
 Connection = asyncpg.pool.PoolConnectionProxy

@@ -27,7 +27,7 @@ from heddle_knowledge.errors import (
 )
 from heddle_knowledge.measuring import counted_ingestion
 from heddle_knowledge.records import IngestProgress
-from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, State
+from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, Ingestion, State
 from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.uploads.stores import FileStores
 from heddle_knowledge.web.fetching import FetchedDocument
@@ -100,7 +100,6 @@ class IngestionQueue:
         self._slots = FairSlots(AT_ONCE, per_organization=_AT_ONCE_PER_ORGANIZATION)
         self._locking = asyncio.Semaphore(_MAX_LOCKS)
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._progress: dict[tuple[str, str], IngestProgress] = {}
         self._started: dict[tuple[str, str], int] = {}
         """When ingestions began that have not ended, in microseconds since 1970."""
         self._queued: Counter[str] = Counter()
@@ -184,14 +183,6 @@ class IngestionQueue:
         return await asyncio.to_thread(
             self.attachments.get, attachment.collection, attachment.file_id
         )
-
-    def progress(self, attachment: Attachment) -> IngestProgress | None:
-        """Return how far this process is with a file, None if it does not ingest the file."""
-        return self._progress.get((attachment.collection, attachment.file_id))
-
-    def started_at(self, attachment: Attachment) -> int:
-        """Return when this process began to ingest a file, 0 if it does not ingest the file."""
-        return self._started.get((attachment.collection, attachment.file_id), 0)
 
     async def relabel(
         self, collection: str, identifier: str, attributes: "Attributes"
@@ -366,10 +357,12 @@ class IngestionQueue:
         """Ingest a file, and return it as it is then, with the times of the ingestion."""
         key = attachment.collection, attachment.file_id
         started_at = self._started[key] = _now()
+        self.attachments.report(*key, Ingestion(started_at))
         try:
             ended = await self._ended(attachment)
         finally:
             self._started.pop(key, None)
+            self.attachments.report(*key, None)
         return msgspec.structs.replace(ended, started_at=started_at, ended_at=_now())
 
     async def _ended(self, attachment: Attachment) -> Attachment:
@@ -405,7 +398,7 @@ class IngestionQueue:
             async with aclosing(counted_ingestion(events)) as counted:
                 async for event in counted:
                     if isinstance(event, IngestProgress):
-                        self._progress[collection, identifier] = event
+                        self._report(attachment, event)
                     if event == _READING:
                         self.attachments.note_attempts(collection, identifier, attempts + 1)
                     elif event == _READ:
@@ -415,18 +408,17 @@ class IngestionQueue:
             ended = 0
             raise
         finally:
-            self._progress.pop((collection, identifier), None)
             self.attachments.note_attempts(collection, identifier, ended)
 
     async def _document(self, attachment: Attachment) -> FetchedDocument:
-        key = attachment.collection, attachment.file_id
         if attachment.reading.source != "content":
-            self._progress[key] = _FETCHING
-        try:
-            return await self._sources.read(attachment, self.uploads)
-        except BaseException:
-            self._progress.pop(key, None)
-            raise
+            self._report(attachment, _FETCHING)
+        return await self._sources.read(attachment, self.uploads)
+
+    def _report(self, attachment: Attachment, progress: IngestProgress) -> None:
+        key = attachment.collection, attachment.file_id
+        if started_at := self._started.get(key):  # otherwise it only gets other attributes
+            self.attachments.report(*key, Ingestion(started_at, progress))
 
 
 def _now() -> int:

@@ -27,13 +27,16 @@ _TAKE = """
 INSERT INTO leases (collection, name, holder, expires_at)
 VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4))
 ON CONFLICT (collection, name) DO UPDATE
-SET holder = excluded.holder, expires_at = excluded.expires_at, wanted = false
+SET holder = excluded.holder, expires_at = excluded.expires_at, wanted = false,
+  report = NULL
 WHERE leases.expires_at < clock_timestamp()
 RETURNING true
 """
 _RENEW = """
-UPDATE leases SET expires_at = clock_timestamp() + make_interval(secs => $2)
-WHERE holder = ANY($1) AND expires_at > clock_timestamp() RETURNING holder, wanted
+UPDATE leases SET expires_at = clock_timestamp() + make_interval(secs => $2), report = held.report
+FROM unnest($1::text[], $3::bytea[]) AS held (holder, report)
+WHERE leases.holder = held.holder AND expires_at > clock_timestamp()
+RETURNING leases.holder, wanted
 """
 _WANT = "UPDATE leases SET wanted = true WHERE collection = $1 AND name = $2"
 _FREE = "DELETE FROM leases WHERE holder = $1"
@@ -48,6 +51,8 @@ class _Lease:
     gives_way: bool
     """Whether the work is also cancelled when another holder wants the lease."""
     renewed: float
+    report: bytes | None = None
+    """How far the work is, for other holders."""
 
 
 class Leases:
@@ -62,6 +67,11 @@ class Leases:
     def holder(self, collection: str, name: str) -> str:
         """Return the name under which this process holds a lease; empty: it does not."""
         return self._holders.get((collection, name), "")
+
+    def report(self, collection: str, name: str, content: bytes | None) -> None:
+        """Store how far the work is with the next renewal, if this process holds the lease."""
+        if lease := self._held.get(self.holder(collection, name)):
+            lease.report = content
 
     @asynccontextmanager
     async def waited_for(self, collection: str, name: str) -> AsyncGenerator[None]:
@@ -143,7 +153,8 @@ class Leases:
             begin = time.monotonic()
             try:
                 async with asyncio.timeout(_MARGIN_SECONDS):
-                    rows = await self._database.fetch(_RENEW, list(held), LEASE_SECONDS)
+                    reports = [lease.report for lease in held.values()]
+                    rows = await self._database.fetch(_RENEW, list(held), LEASE_SECONDS, reports)
             except (StorageError, TimeoutError) as error:
                 log.warning("leases not renewed", leases=len(held), cause=str(error))
                 self._end_late(held, begin)

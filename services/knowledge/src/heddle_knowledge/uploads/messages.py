@@ -8,14 +8,11 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle_runtime.struct_codec import to_struct
 
-from heddle_knowledge.records import IngestProgress
-from heddle_knowledge.uploads.records import Attachment, Batch
+from heddle_knowledge.uploads.records import Attachment, Batch, Ingestion
 
 
-def attached_message(
-    attachment: Attachment, progress: IngestProgress | None = None, started_at: int = 0
-) -> pb.AttachedFile:
-    """Return a file in a collection as callers see it, with the progress of its ingestion."""
+def attached_message(attachment: Attachment, ingestion: Ingestion | None = None) -> pb.AttachedFile:
+    """Return a file in a collection as callers see it, with the ingestion that it is in."""
     message = pb.AttachedFile(
         file_id=attachment.file_id,
         collection_id=f"vs_{attachment.collection}",
@@ -39,10 +36,12 @@ def attached_message(
                 parent_characters=chunking.parent,
             )
         )
-    if began := attachment.started_at or started_at:
+    began = attachment.started_at or (ingestion.started_at if ingestion else 0)
+    if began:
         message.start_time.CopyFrom(timestamp(began))
     if attachment.ended_at:
         message.end_time.CopyFrom(timestamp(attachment.ended_at))
+    progress = ingestion.progress if ingestion else None
     if progress is not None and attachment.state == "in_progress":
         message.progress.MergeFrom(
             knowledge_pb2.IngestProgress(

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from heddle_knowledge.chunking.options import Chunking
+from heddle_knowledge.records import IngestProgress
 
 State = Literal["in_progress", "completed", "failed", "cancelled"]
 Source = Literal["content", "web", "transcript"]
@@ -67,6 +68,15 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
             key: value if isinstance(value, str) else msgspec.json.encode(value).decode()
             for key, value in self.attributes.items()
         }
+
+
+class Ingestion(msgspec.Struct, frozen=True):
+    """An ingestion that has begun and not ended."""
+
+    started_at: int
+    """Microseconds since 1970."""
+    progress: IngestProgress | None = None
+    """How far it is."""
 
 
 class Batch(msgspec.Struct, frozen=True):

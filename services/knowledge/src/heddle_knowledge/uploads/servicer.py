@@ -1,7 +1,7 @@
 """`heddle.knowledge.v1.FileService`."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
@@ -115,7 +115,8 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         """Get a file of a collection."""
         _, collection = await self._readable(request.collection)
         file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-        return pb.GetAttachedFileResponse(file=self._shown(file))
+        (message,) = await asyncio.to_thread(self._shown, [file])
+        return pb.GetAttachedFileResponse(file=message)
 
     async def ListAttachedFiles(
         self, request: pb.ListAttachedFilesRequest, context: Context
@@ -155,9 +156,10 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         await self._audit.add(change)
         return pb.DetachFileResponse()
 
-    def _shown(self, file: Attachment) -> pb.AttachedFile:
-        queue = self._ingestion_queue
-        return attached_message(file, queue.progress(file), queue.started_at(file))
+    def _shown(self, files: Sequence[Attachment]) -> list[pb.AttachedFile]:
+        """Return files of one collection as callers see them, with their ingestions."""
+        ingestions = self._attachments.reported(files)
+        return [attached_message(each, ingestions.get(each.file_id)) for each in files]
 
     def _listed(
         self, collection: str, request: pb.ListAttachedFilesRequest
@@ -165,7 +167,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         files = self._attachments.of(collection)
         page, token, matching = list_attachments(files, request)
         return pb.ListAttachedFilesResponse(
-            files=map(self._shown, page),
+            files=self._shown(page),
             next_page_token=token,
             matching_count=matching,
             counts=counts(files),

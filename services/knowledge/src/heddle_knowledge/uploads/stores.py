@@ -1,5 +1,6 @@
 """What keeps uploaded files and files of collections: folders, or a database for all replicas."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from heddle.knowledge.v1 import files_pb2 as pb
 
 from heddle_knowledge.uploads.attachments import Attachments
 from heddle_knowledge.uploads.folder import Uploads
-from heddle_knowledge.uploads.records import Attachment, Batch
+from heddle_knowledge.uploads.records import Attachment, Batch, Ingestion
 
 
 class UploadStore(Protocol):
@@ -51,6 +52,12 @@ class AttachmentStore(Protocol):
 
     def shown(self, collection: str, identifier: str) -> Attachment | None:
         """Return the state of a file that could not be stored."""
+
+    def report(self, collection: str, identifier: str, ingestion: Ingestion | None) -> None:
+        """Show how far the ingestion of a file is; None: it has ended. Does not block."""
+
+    def reported(self, attachments: Sequence[Attachment]) -> Mapping[str, Ingestion]:
+        """Return the ingestions of files of one collection, by their identifiers."""
 
     def prepare(self, collection: str) -> None:
         """Create what `keep` needs of a collection."""
