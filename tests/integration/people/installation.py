@@ -103,9 +103,12 @@ async def _knowledge(it: Installation, ana: httpx.AsyncClient, bea: httpx.AsyncC
     it.shared_store = (await _post(ana, "/v1/vector_stores", body))["id"]
     it.lecture = await _document(it, ana, it.shared_store, "lecture")
     of_bea = (await _post(bea, "/v1/vector_stores", {"name": "looms"}))["id"]
-    for number in range(30):  # so that one document is a small part of a file of the table
-        text = f"The loom number {number} has a shed and a reed."
-        await _attached(bea, of_bea, await _upload(bea, f"loom-{number}.md", text))
+    # So many that one document is a small part of a file of the table.
+    texts = [f"The loom number {number} has a shed and a reed." for number in range(30)]
+    looms = [await _upload(bea, f"loom-{number}.md", text) for number, text in enumerate(texts)]
+    path = f"/v1/vector_stores/{of_bea}/file_batches"
+    batch = (await _post(bea, path, {"file_ids": looms}))["id"]
+    await _completed(bea, f"{path}/{batch}")
     await _document(it, ana, of_bea, "note")
     await _upload(ana, f"unused-{it.canary}.md", f"Nobody reads {it.canary}.")
 
@@ -127,9 +130,12 @@ async def _upload(client: httpx.AsyncClient, name: str, text: str) -> str:
 async def _attached(client: httpx.AsyncClient, store: str, file: str) -> None:
     path = f"/v1/vector_stores/{store}/files"
     await _post(client, path, {"file_id": file})
+    await _completed(client, f"{path}/{file}")
 
+
+async def _completed(client: httpx.AsyncClient, path: str) -> None:
     end = time.monotonic() + 60
-    while (state := (await client.get(f"{path}/{file}")).json()["status"]) != "completed":
+    while (state := (await client.get(path)).json()["status"]) != "completed":
         assert state == "in_progress", state
         assert time.monotonic() < end
         await asyncio.sleep(0.02)
