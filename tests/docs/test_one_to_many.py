@@ -1,6 +1,7 @@
 """The page that leads from one process to many: its commands, with data of one process."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -61,8 +62,12 @@ async def seen(it: Installation, cookie: httpx.Cookies) -> dict[str, Any]:
             response = await ana.get(path)
             assert response.status_code == 200, f"{path}: {response.text}"
             shown[path] = response.text
+        keys = json.loads(shown.pop("/keys"))["keys"]  # their times of use differ
+        shown["keys"] = [(each["id"], each["name"], each["user"]) for each in keys]
         path = f"/v1/vector_stores/{it.shared_store}/search"
-        shown[path] = (await ana.post(path, json={"query": "Who threw the shuttle?"})).text
+        response = await ana.post(path, json={"query": "Who threw the shuttle?"})
+        assert response.status_code == 200, response.text
+        shown["passages"] = [each["content"] for each in response.json()["data"]]
     async with httpx.AsyncClient(base_url=it.url, cookies=cookie, trust_env=False) as browser:
         shown["/v1/me"] = (await browser.get("/v1/me")).text
     return shown

@@ -33,7 +33,7 @@ class Site:
             else:
                 self._replicas.append(AsyncExitStack())
             settings = ServiceSettings(
-                listen=f"127.0.0.1:{self.ports[number]}",  # type: ignore[call-arg] # of every service
+                listen=f"127.0.0.1:{self.ports[number]}",
                 drain_wait=0,
                 **own,  # type: ignore[arg-type] # pydantic reads the texts
             )

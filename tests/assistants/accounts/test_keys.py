@@ -170,6 +170,7 @@ class CountingDatabase:
         self.reading = database.reading
         self.writing = database.writing
         self.check = database.check
+        self.forget_deleted = database.forget_deleted
         self.reads = 0
         self._database = database
 

@@ -28,7 +28,7 @@ async def run(url: str, revision: str) -> str:
 
 def main() -> None:
     """Print the revision, or downgrade."""
-    logs.configure("assistants")
+    logs.configure("assistants", "error")  # the command prints the revision alone
     match sys.argv[1:]:
         case []:
             revision = ""
