@@ -25,6 +25,7 @@ def _actual(block: Block, database: str) -> Block:
     return replace(block, text=text)
 
 
+@pytest.mark.timeout(300)  # two whole Heddles and three copies, on a busy machine
 async def test_the_page_leads_from_a_folder_to_a_database_and_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
