@@ -56,7 +56,7 @@ def installed(folder: Path) -> Installed:
 
 async def seen(it: Installation, cookie: httpx.Cookies) -> dict[str, Any]:
     """Return what the person sees with her key and her session, and the operator."""
-    shown = {}
+    shown: dict[str, Any] = {}
     async with it.client(it.key) as ana:
         for path in (*SEEN, f"/assistants/{it.assistant}", f"/v1/files/{it.lecture}/content"):
             response = await ana.get(path)

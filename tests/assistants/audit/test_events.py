@@ -42,6 +42,7 @@ UNAUDITED = {
     ("audit/log.py", "open_audit_log"): "begins the log",
     ("audit/log.py", "recording"): "adds events of others",
     ("audit/log.py", "writing"): "adds the events",
+    ("database/upgrading.py", "downgrade"): "changes tables while no service of this version runs",
     ("database/upgrading.py", "upgrade"): "changes tables before there is a log",
     ("following/claims.py", "claim"): "assigns the following to a service; changes no setting",
     ("jobs/store.py", "claim"): "assigns a job to a service; its start is in the log",

@@ -193,6 +193,7 @@ async def app(
         )
         runner = ToolRunner(registry, threads, settings.tool_timeout, organizations)
         similarity = SemanticSimilarity(knowledge_stub)
+        people = PersonServicer(WorkspaceData(settings.workspace_dir))
         yield [
             bind(
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
@@ -204,10 +205,7 @@ async def app(
                     "workspaces": folder_check(settings.workspace_dir),
                 },
             ),
-            bind(
-                person_pb2_grpc.add_PersonServiceServicer_to_server,
-                PersonServicer(WorkspaceData(settings.workspace_dir)),
-            ),
+            bind(person_pb2_grpc.add_PersonServiceServicer_to_server, people),
         ]
 
 

@@ -41,7 +41,7 @@ def main() -> None:
         at = asyncio.run(run(read(AssistantsSettings).database, revision))
     except (HeddleError, ValueError, OSError) as error:
         sys.exit(str(error))
-    sys.stdout.write(f"The tables are at revision {at}.\n")
+    sys.stdout.write(f"The tables are at revision {at}.\n" if at else "There are no tables.\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """`heddle.person.v1.PersonService`: what a service stores of a person."""
 
 import json
+import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from heddle.person.v1 import person_pb2 as pb
@@ -94,6 +96,26 @@ def mention(email: str) -> "re.Pattern[str]":
 def place(name: str, count: int, treatment: "pb.Treatment.ValueType") -> pb.Place:
     """Return what a place has of a person."""
     return pb.Place(name=name, count=count, treatment=treatment)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder and in those within it, without links."""
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(parent, name)
+            if not path.is_symlink() and path.is_file():
+                yield path
+
+
+def content_of(path: Path) -> bytes | None:
+    """Return what a file has; None if it was deleted or became a link meanwhile."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
 
 
 def json_file(name: str, rows: Sequence[Any]) -> Iterator[tuple[str, bytes]]:

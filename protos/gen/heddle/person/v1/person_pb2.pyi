@@ -107,6 +107,8 @@ Global___Place: _TypeAlias = Place  # noqa: Y015
 
 @_typing.final
 class ListPersonalDataRequest(_message.Message):
+    """Which person to list."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     EMAIL_FIELD_NUMBER: _builtins.int
@@ -131,6 +133,8 @@ Global___ListPersonalDataRequest: _TypeAlias = ListPersonalDataRequest  # noqa: 
 
 @_typing.final
 class ListPersonalDataResponse(_message.Message):
+    """What the service stores."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     PLACES_FIELD_NUMBER: _builtins.int
@@ -153,6 +157,8 @@ Global___ListPersonalDataResponse: _TypeAlias = ListPersonalDataResponse  # noqa
 
 @_typing.final
 class ExportPersonalDataRequest(_message.Message):
+    """Which person to export."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     EMAIL_FIELD_NUMBER: _builtins.int
@@ -203,6 +209,8 @@ Global___ExportPersonalDataResponse: _TypeAlias = ExportPersonalDataResponse  # 
 
 @_typing.final
 class ErasePersonalDataRequest(_message.Message):
+    """Which person to erase, and how."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     EMAIL_FIELD_NUMBER: _builtins.int
@@ -245,6 +253,8 @@ Global___ErasePersonalDataRequest: _TypeAlias = ErasePersonalDataRequest  # noqa
 
 @_typing.final
 class ErasePersonalDataResponse(_message.Message):
+    """What the service has erased."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     PLACES_FIELD_NUMBER: _builtins.int
