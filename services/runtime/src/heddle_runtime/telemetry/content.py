@@ -26,9 +26,7 @@ def is_on() -> bool:
     return _on and spans.is_drawn()
 
 
-async def is_allowed(
-    settings: "OrganizationSettings | None", organization: str, owner: str
-) -> bool:
+async def is_allowed(settings: "OrganizationSettings | None", slug: str, owner: str) -> bool:
     """Return whether the texts of the current request may be in its spans.
 
     The organisations of the assistant and of the caller can forbid it. If they cannot be asked,
@@ -36,16 +34,16 @@ async def is_allowed(
 
     Args:
         settings: Of organisations; None if no service has them.
-        organization: Of the assistant.
+        slug: Names the organisation of the assistant.
         owner: Of the assistant.
     """
     if settings is None:
         return True
     own = caller().identity.organization
-    owners = {(organization, owner), (own, "")} if own else {(organization, owner)}
+    owners = {(slug, owner), (own, "")} if own else {(slug, owner)}
     try:
-        for slug, user in owners:
-            if (await settings.of(slug, user)).traces_without_content:
+        for name, user in owners:
+            if (await settings.of(name, user)).traces_without_content:
                 return False
     except HeddleError:
         return False
