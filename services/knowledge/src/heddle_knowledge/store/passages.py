@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from heddle_knowledge.collection_handle import CollectionHandle
+from heddle_knowledge.embedders import tracing
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
-from heddle_knowledge.measuring import traced_embedding
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.passages import list_passages
 from heddle_knowledge.records import (
@@ -71,10 +71,10 @@ class Passages:
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
-        (vector,) = await traced_embedding(embedder.embed([query], "query"), embedder)
+        (vector,) = await tracing.traced(embedder.embed([query], "query"), embedder)
         words = None
         if options.reranking == "late_interaction" and isinstance(embedder, WordEmbedder):
-            words = await traced_embedding(embedder.embed_words(query), embedder)
+            words = await tracing.traced(embedder.embed_words(query), embedder)
         question = Question(query, vector, words, mode, options, self._context.reranker, where)
         async with handle.using():
             passages = await find(handle.table, question, top_k=top_k, threshold=threshold)
