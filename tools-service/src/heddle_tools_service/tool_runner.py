@@ -25,7 +25,6 @@ from heddle_tools_service.registry import Installed, Registry
 from heddle_tools_service.result_mapping import checked_result, failure, result
 from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolResult
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.traced_texts import traced_texts
 from heddle_tools_service.workers.tools import PluginTool
 
 ResultT = TypeVar("ResultT")
@@ -190,7 +189,9 @@ class ToolRunner:
         """Return the work of a tool, whose texts are in its span if they may be."""
         if not content.is_on():
             return running
-        return traced_texts(running, self.settings, context.assistant, invocation)
+        assistant, arguments = context.assistant, invocation.function_call.arguments_json
+        allowed = content.is_allowed(self.settings, assistant.organization, assistant.owner)
+        return content.tool_texts(running, allowed, arguments, _text)
 
     def _call(
         self,
@@ -259,6 +260,10 @@ def _secrets(config: Struct) -> list[str]:
     """Return the texts in members that are named like secrets."""
     names = [name for name in config.fields if is_secret_name(name)]
     return [text for name in names if (text := config.fields[name].string_value)]
+
+
+def _text(result: pb.ToolResult) -> str:
+    return "\n".join(part.text for part in result.parts)
 
 
 async def _result_of(callback: Awaitable[ResultT], seconds: float) -> ResultT:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from heddle_runtime.metrics import table
 from heddle_runtime.telemetry import spans
 
+from heddle_knowledge.embedders import tracing
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.records import Ingested, IngestProgress
 
@@ -102,3 +103,6 @@ def _outcome(event: Ingested) -> str:
     if event.unchanged:
         return "unchanged"
     return "replaced" if event.replaced else "new"
+
+
+tracing.traced = traced_embedding

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from heddle_knowledge.collection_handle import CollectionHandle
+from heddle_knowledge.embedders import tracing
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
@@ -70,10 +71,10 @@ class Passages:
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
-        (vector,) = await traced_embedding(embedder.embed([query], "query"), embedder)
+        (vector,) = await tracing.traced(embedder.embed([query], "query"), embedder)
         words = None
         if options.reranking == "late_interaction" and isinstance(embedder, WordEmbedder):
-            words = await traced_embedding(embedder.embed_words(query), embedder)
+            words = await tracing.traced(embedder.embed_words(query), embedder)
         question = Question(query, vector, words, mode, options, self._context.reranker, where)
         async with handle.using():
             passages = await find(handle.table, question, top_k=top_k, threshold=threshold)

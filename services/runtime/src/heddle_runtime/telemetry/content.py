@@ -1,7 +1,8 @@
 """Texts of users and models in spans, if the operator wants them and no organisation forbids it."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 16 * 1024
 """Of one attribute."""
 _on = False
+ResultT = TypeVar("ResultT")
 
 
 def switch(*, on: bool) -> None:
@@ -26,9 +28,7 @@ def is_on() -> bool:
     return _on and spans.is_drawn()
 
 
-async def is_allowed(
-    settings: "OrganizationSettings | None", organization: str, owner: str
-) -> bool:
+async def is_allowed(settings: "OrganizationSettings | None", slug: str, owner: str) -> bool:
     """Return whether the texts of the current request may be in its spans.
 
     The organisations of the assistant and of the caller can forbid it. If they cannot be asked,
@@ -36,16 +36,16 @@ async def is_allowed(
 
     Args:
         settings: Of organisations; None if no service has them.
-        organization: Of the assistant.
+        slug: Names the organisation of the assistant.
         owner: Of the assistant.
     """
     if settings is None:
         return True
     own = caller().identity.organization
-    owners = {(organization, owner), (own, "")} if own else {(organization, owner)}
+    owners = {(slug, owner), (own, "")} if own else {(slug, owner)}
     try:
-        for slug, user in owners:
-            if (await settings.of(slug, user)).traces_without_content:
+        for name, user in owners:
+            if (await settings.of(name, user)).traces_without_content:
                 return False
     except HeddleError:
         return False
@@ -61,6 +61,37 @@ def add(texts: Mapping[str, object]) -> None:
         if value:
             text = plain_text(value) if isinstance(value, str) else json_text(value)
             current.set_attribute(name, text)
+
+
+async def tool_texts(
+    running: Coroutine[Any, Any, ResultT],
+    allowed: Coroutine[Any, Any, bool],
+    arguments_json: str,
+    text_of: Callable[[ResultT], str],
+) -> ResultT:
+    """Return the result of a tool, whose span gets the arguments and the text of the result.
+
+    Args:
+        running: Runs the tool.
+        allowed: Of `is_allowed`.
+        arguments_json: The text of one JSON object, or what a model wrote in its place.
+        text_of: Returns the text of a result.
+    """
+    try:
+        may_show = await allowed
+    except BaseException:
+        running.close()
+        raise
+    if not may_show:
+        return await running
+    try:  # so that members that are named like secrets are replaced
+        arguments: object = json.loads(arguments_json or "{}")
+    except (ValueError, RecursionError):
+        arguments = arguments_json
+    add({"gen_ai.tool.call.arguments": arguments})
+    result = await running
+    add({"gen_ai.tool.call.result": text_of(result)})
+    return result
 
 
 def plain_text(text: str) -> str:
