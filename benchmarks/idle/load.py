@@ -3,7 +3,7 @@
 import asyncio
 import re
 import sysconfig
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ _CHARACTERS = 1_000
 _CONCURRENT = 8
 _SECONDS = 120.0
 _POLL_SECONDS = 0.1
+_RETRIES, _RETRY_SECONDS = 10, 1.0
 _MANUALS = Path(sysconfig.get_path("purelib")) / "mercurial" / "helptext"
 
 
@@ -34,18 +35,21 @@ class LoadFailedError(Exception):
     """A chat or a document did not get through."""
 
 
-async def apply(address: str, chats: int, documents: int) -> None:
+async def apply(
+    address: str, chats: int, documents: int, assistants: Sequence[str] = (PLAIN, GROUNDED)
+) -> None:
     """Bring documents into a collection, then chat about them.
 
     Args:
         address: Of the gateway.
-        chats: Half of them search the collection, each for other words.
+        chats: Each about other words.
         documents: Each is uploaded, read, embedded and then found.
+        assistants: Which answer, in turns.
 
     Raises:
         LoadFailedError: One of them failed.
     """
-    texts = list(islice(pages(), max(documents, 1)))
+    texts = list(islice(pages(), max(documents, chats)))
     async with httpx.AsyncClient(base_url=f"http://{address}", timeout=_SECONDS) as client:
         listed = _json(await client.get("/v1/vector_stores"))["data"]
         ids = [each["id"] for each in listed if each["name"] == COLLECTION]
@@ -54,7 +58,7 @@ async def apply(address: str, chats: int, documents: int) -> None:
             ids = [_json(await client.post("/v1/vector_stores", json=body))["id"]]
         [store] = ids
         await _all(lambda text: _document(client, store, text), texts[:documents])
-        questions = islice(zip(cycle((PLAIN, GROUNDED)), cycle(texts), strict=False), chats)
+        questions = islice(zip(cycle(assistants), texts, strict=False), chats)
         await _all(lambda question: _chat(client, *question), list(questions))
 
 
@@ -92,7 +96,14 @@ async def _chat(client: httpx.AsyncClient, assistant: str, text: str) -> None:
         "model": f"lamb_assistant.{assistant}",
         "messages": [{"role": "user", "content": text[:200]}],
     }
-    _json(await client.post("/v1/chat/completions", json=body))
+    response = await client.post("/v1/chat/completions", json=body)
+    # As clients do: on a machine that is too busy, a service or the provider may answer too late.
+    for _ in range(_RETRIES):
+        if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+            break
+        await asyncio.sleep(_RETRY_SECONDS)
+        response = await client.post("/v1/chat/completions", json=body)
+    _json(response)
 
 
 async def _document(client: httpx.AsyncClient, store: str, text: str) -> None:
