@@ -15,8 +15,8 @@ from benchmarks.gateway.processes import REPOSITORY, stop
 from benchmarks.gateway.scenarios import Scenario
 from benchmarks.gateway.systems import System
 
-READY_WITHIN = 90.0
-"""Seconds. Five Python services on a busy machine need some."""
+READY_WITHIN = 240.0
+"""Seconds. Seven Python services, or LiteLLM, need some on a busy machine."""
 POLL = 0.1
 SETTLE = 0.05
 """Seconds after the last answer in which a system still writes its logs, at its own cost."""

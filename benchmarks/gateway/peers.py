@@ -27,7 +27,9 @@ def commands(name: str, port: int, upstream: int, folder: Path) -> Sequence[Comm
         "api_key": "benchmark",
     }
     models = [{"model_name": MODEL, "litellm_params": provider}]
-    configuration.write_text(json.dumps({"model_list": models}))
+    # Without a key, as Heddle is measured: it only listens on this machine.
+    general = {"dangerously_permit_weak_or_unset_master_key": True}
+    configuration.write_text(json.dumps({"model_list": models, "general_settings": general}))
     arguments = ("--config", str(configuration), "--host", "127.0.0.1", "--port", str(port))
     # Without it, a list of prices is fetched at the start.
     settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "true"}
