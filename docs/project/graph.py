@@ -19,8 +19,8 @@ Graph = Mapping[str, AbstractSet[str]]
 GATEWAY, TOOLS = "heddle_gateway", "heddle_tools_service"
 MAX_GATEWAY_UNITS = 15
 MAX_GATEWAY_LEVELS = 10
-MAX_TOOLS_LINES = 18_000
-MAX_PRODUCT_LINES = 110_000
+MAX_TOOLS_LINES = 18_500
+MAX_PRODUCT_LINES = 118_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from heddle_knowledge.embedders import tracing
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
-from heddle_knowledge.measuring import traced_embedding
 from heddle_knowledge.passages import list_passages
 from heddle_knowledge.records import (
     Collection,
