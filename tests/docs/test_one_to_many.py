@@ -131,6 +131,7 @@ async def all_ready(heddle: Processes) -> None:
     async with asyncio.timeout(500):
         for module in MODULES:
             while not await asyncio.to_thread(heddle.is_ready, module):
+                assert "cannot start" not in heddle.log(module), heddle.log(module)[-1000:]
                 await asyncio.sleep(0.05)
         async with httpx.AsyncClient(base_url=heddle.url, trust_env=False) as client:
             while (await client.get("/health")).status_code != 200:
