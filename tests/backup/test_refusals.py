@@ -87,8 +87,8 @@ def test_a_truncated_archive_is_refused(
 ) -> None:
     short = tmp_path / "short.tar"
     short.write_bytes(archive.read_bytes()[:length])
-    said = _refusal(f"restore {short} --check", environment(tmp_path / "target"), capfd)
-    assert "The archive is damaged, or is no backup of Heddle" in said
+    output = _refusal(f"restore {short} --check", environment(tmp_path / "target"), capfd)
+    assert "The archive is damaged, or is no backup of Heddle" in output
 
 
 def test_a_link_in_an_archive_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -97,8 +97,8 @@ def test_a_link_in_an_archive_is_refused(tmp_path: Path, capfd: pytest.CaptureFi
         link = tarfile.TarInfo("database/users.jsonl")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(link)
-    said = _refusal(f"restore {path}", environment(tmp_path / "target"), capfd)
-    assert "'database/users.jsonl' does not belong into it" in said
+    output = _refusal(f"restore {path}", environment(tmp_path / "target"), capfd)
+    assert "'database/users.jsonl' does not belong into it" in output
 
 
 def test_a_file_outside_of_its_folder_is_refused(
@@ -115,8 +115,8 @@ def test_a_file_outside_of_its_folder_is_refused(
             part.update(rows=1, size=len(contents[name]), sha256=digest)
     contents["manifest.json"] = json.dumps(manifest).encode()
     path = rewritten(tmp_path / "evil.tar", contents)
-    said = _refusal(f"restore {path}", environment(tmp_path / "a/target"), capfd)
-    assert "'../../evil', outside of its folder" in said
+    output = _refusal(f"restore {path}", environment(tmp_path / "a/target"), capfd)
+    assert "'../../evil', outside of its folder" in output
     assert not (tmp_path / "a/evil").exists()
 
 
@@ -126,8 +126,8 @@ def test_an_installation_with_anything_in_it_is_refused(
     image = tmp_path / "images/default/ann/x.png"
     image.parent.mkdir(parents=True)
     image.write_bytes(b"x")
-    said = _refusal(f"restore {archive}", environment(tmp_path), capfd)
-    assert "The installation is not empty: it has rows of 'files/images'" in said
+    output = _refusal(f"restore {archive}", environment(tmp_path), capfd)
+    assert "The installation is not empty: it has rows of 'files/images'" in output
     assert image.read_bytes() == b"x"
 
 
@@ -135,16 +135,16 @@ def test_an_installation_with_another_pepper_is_refused(
     archive: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     other = environment(tmp_path) | {"HEDDLE_ASSISTANTS_KEY_PEPPER": "another" * 10}
-    said = _refusal(f"restore {archive}", other, capfd)
-    assert "set HEDDLE_ASSISTANTS_KEY_PEPPER_FILE to FOLDER/HEDDLE_ASSISTANTS_KEY_PEPPER" in said
+    output = _refusal(f"restore {archive}", other, capfd)
+    assert "set HEDDLE_ASSISTANTS_KEY_PEPPER_FILE to FOLDER/HEDDLE_ASSISTANTS_KEY_PEPPER" in output
     assert not (tmp_path / "images").exists()
 
 
 def test_a_folder_without_an_installation_is_not_backed_up(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    said = _refusal(f"backup {tmp_path}/x.tar", environment(tmp_path), capfd)
-    assert "There is nothing to back up" in said
+    output = _refusal(f"backup {tmp_path}/x.tar", environment(tmp_path), capfd)
+    assert "There is nothing to back up" in output
     assert _files(tmp_path) == []
 
 

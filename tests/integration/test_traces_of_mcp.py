@@ -39,9 +39,9 @@ async def test_a_server_receives_the_context_of_the_span_of_its_tool(
 ) -> None:
     monkeypatch.setenv("HEDDLE_TRACES_SAMPLE", "1")
     script = [[calls("find", json.dumps({"title": "knots"}))], [says("Three.")]]
-    async with uni(tmp_path, site, *script) as (made, _):
-        pins = await made.pins({"url": site.url})
-        await made.ask({"books": {"url": site.url, "tools": ["find"], "pins": pins}})
+    async with uni(tmp_path, site, *script) as (university, _):
+        pins = await university.pins({"url": site.url})
+        await university.ask({"books": {"url": site.url, "tools": ["find"], "pins": pins}})
 
     tool = spans.of("execute_tool mcp")
     [call] = [each for each in site.messages if each.get("method") == "tools/call"]
@@ -67,9 +67,9 @@ async def test_a_failure_that_a_server_reports_is_that_of_the_span(
 ) -> None:
     monkeypatch.setenv("HEDDLE_TRACES_SAMPLE", "1")
     script = [[calls("fail", "{}")], [says("It fails.")]]
-    async with uni(tmp_path, site, *script) as (made, _):
-        pins = await made.pins({"url": site.url})
-        await made.ask({"books": {"url": site.url, "tools": ["fail"], "pins": pins}})
+    async with uni(tmp_path, site, *script) as (university, _):
+        pins = await university.pins({"url": site.url})
+        await university.ask({"books": {"url": site.url, "tools": ["fail"], "pins": pins}})
     assert spans.attributes("execute_tool mcp")["error.type"] == "tool_error"
     assert "no such shelf" not in "".join(each.to_json() for each in spans.spans)
 
@@ -83,9 +83,9 @@ async def test_a_request_that_is_not_drawn_sends_no_context_to_servers(
 ) -> None:
     monkeypatch.setenv("HEDDLE_TRACES_SAMPLE", "0")
     script = [[calls("find", json.dumps({"title": "knots"}))], [says("Three.")]]
-    async with uni(tmp_path, site, *script) as (made, _):
-        pins = await made.pins({"url": site.url})
-        await made.ask({"books": {"url": site.url, "tools": ["find"], "pins": pins}})
+    async with uni(tmp_path, site, *script) as (university, _):
+        pins = await university.pins({"url": site.url})
+        await university.ask({"books": {"url": site.url, "tools": ["find"], "pins": pins}})
     assert spans.spans == []
     assert not [each for each in site.messages if "traceparent" in json.dumps(each)]
 

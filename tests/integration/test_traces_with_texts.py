@@ -146,14 +146,14 @@ async def test_an_organisation_forbids_texts_and_wins_over_the_operator(
 ) -> None:
     monkeypatch.setenv("HEDDLE_TRACES_SAMPLE", "1")
     script = [[calls("find", json.dumps({"title": CANARY}))], [says(f"Three {CANARY}.")]] * 1_000
-    async with uni(tmp_path, site, *script) as (made, _):
-        pins = await made.pins({"url": site.url})
+    async with uni(tmp_path, site, *script) as (university, _):
+        pins = await university.pins({"url": site.url})
         books = {"books": {"url": site.url, "tools": ["find"], "pins": pins}}
-        await made.ask(books)
+        await university.ask(books)
         assert CANARY in texts(spans)
         spans.exporter.clear()
 
-        accounts: Any = account_pb2_grpc.AccountServiceStub(made.migration)
+        accounts: Any = account_pb2_grpc.AccountServiceStub(university.migration)
         request = account_pb2.GetOrganizationRequest(slug="uni")
         stored = await accounts.GetOrganization(request, **signed())
         settings = json.loads(stored.organization.settings_json)
@@ -163,10 +163,10 @@ async def test_an_organisation_forbids_texts_and_wins_over_the_operator(
             account_pb2.PutOrganizationRequest(organization=changed, etag=stored.etag), **signed()
         )
         async with asyncio.timeout(30):  # services ask for the settings again after 5 seconds
-            await made.ask(books)
+            await university.ask(books)
             while CANARY in texts(spans):
                 spans.exporter.clear()
-                await made.ask(books)
+                await university.ask(books)
     assert "execute_tool mcp" in {each.name for each in spans.spans}
 
 

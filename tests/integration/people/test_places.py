@@ -26,13 +26,15 @@ def named() -> set[str]:
 
 def places(folder: Path) -> set[str]:
     """Return the tables of the database, and the folders and files that the services made."""
-    found = {*tables(folder / "heddle.db")} - INTERNAL
-    found |= {each.name for each in folder.iterdir() if not each.name.startswith("heddle.db")}
-    found |= {f"knowledge/{each.name}" for each in (folder / "knowledge/uploads").iterdir()}
+    places_in_use = {*tables(folder / "heddle.db")} - INTERNAL
+    places_in_use |= {
+        each.name for each in folder.iterdir() if not each.name.startswith("heddle.db")
+    }
+    places_in_use |= {f"knowledge/{each.name}" for each in (folder / "knowledge/uploads").iterdir()}
     for path in (folder / "knowledge").iterdir():
         if path.name != "uploads" and not re.search("-(wal|shm)$", path.name):
-            found.add(f"knowledge/{_UNIQUE.sub('*', path.name)}")
-    return found - FOLDERS_OF_OPERATORS - {"knowledge"}
+            places_in_use.add(f"knowledge/{_UNIQUE.sub('*', path.name)}")
+    return places_in_use - FOLDERS_OF_OPERATORS - {"knowledge"}
 
 
 def test_the_page_says_what_erasing_does_with_each_table() -> None:
@@ -55,9 +57,9 @@ async def test_each_table_and_folder_of_an_installation_is_on_the_page(
     async with whole(tmp_path) as running:
         it = Installation(tmp_path, running.url)
         await fill(it, f"sqlite:///{tmp_path}/heddle.db")
-        found = places(tmp_path)
-    assert found - named() == set(), "say on the page what these have of people"
-    assert len(found) > 25
+        places_in_use = places(tmp_path)
+    assert places_in_use - named() == set(), "say on the page what these have of people"
+    assert len(places_in_use) > 25
 
 
 @pytest.mark.exhaustive
@@ -75,6 +77,6 @@ async def test_each_table_of_the_knowledge_service_in_postgresql_is_on_the_page(
                 "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
             )
             await connection.close()
-    found = {f"{place}.{_UNIQUE.sub('*', name)}" for place, name in rows}
-    assert found - named() == set(), "say on the page what these have of people"
-    assert "heddle_knowledge.uploads" in found
+    places_in_use = {f"{place}.{_UNIQUE.sub('*', name)}" for place, name in rows}
+    assert places_in_use - named() == set(), "say on the page what these have of people"
+    assert "heddle_knowledge.uploads" in places_in_use

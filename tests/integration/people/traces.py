@@ -16,18 +16,18 @@ _HEADER = b"SQLite format 3\0"
 def traces(folder: Path, *texts: str) -> list[str]:
     """Return where any of some texts stands: in names, in bytes of files, in rows of tables."""
     pattern = re.compile("|".join(map(re.escape, texts)).encode(), re.IGNORECASE)
-    found = []
+    matches = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if pattern.search(name.encode()):
-            found.append(f"{name}: its name")
+            matches.append(f"{name}: its name")
         if not path.is_file():
             continue
         if pattern.search(path.read_bytes()):
-            found.append(f"{name}: its bytes")
+            matches.append(f"{name}: its bytes")
         if is_database(path):
-            found += [f"{name}: {each}" for each in _in_rows(path, pattern)]
-    return found
+            matches += [f"{name}: {each}" for each in _in_rows(path, pattern)]
+    return matches
 
 
 def is_database(path: Path) -> bool:
@@ -52,14 +52,14 @@ async def tables_with(url: str, *texts: str) -> list[str]:
             "SELECT table_schema AS place, table_name AS name FROM information_schema.tables "
             "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
         )
-        found = []
+        matches = []
         for row in names:
             statement = f'SELECT * FROM "{row["place"]}"."{row["name"]}"'  # noqa: S608 - a name of the schema
             for values in await connection.fetch(statement):
                 if any(pattern.search(each) for value in values for each in _texts(value)):
-                    found.append(f"{row['place']}.{row['name']}")
+                    matches.append(f"{row['place']}.{row['name']}")
                     break
-        return found
+        return matches
     finally:
         await connection.close()
 

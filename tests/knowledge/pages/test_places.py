@@ -29,7 +29,7 @@ def put(pages: CollectionPages, sha256: str, page: int, text: str, *places: int)
     pages.add(sha256, [drawn], [words(*places)])
 
 
-def found(pages: CollectionPages, query: str) -> list[StoredPage]:
+def search(pages: CollectionPages, query: str) -> list[StoredPage]:
     """Return the pages that have a word of a question."""
     return pages.read(pages.matching(query, 9), 4)
 
@@ -37,10 +37,10 @@ def found(pages: CollectionPages, query: str) -> list[StoredPage]:
 def test_pages_come_back_as_they_were(collection_pages: CollectionPages) -> None:
     assert collection_pages.expect(LOOM, "1", 2) == [1, 2]
     put(collection_pages, LOOM, 1, "A shed is a gap.", 0, 1)
-    (kept,) = found(collection_pages, "gap")
-    assert (kept.sha256, kept.page, kept.text) == (LOOM, 1, "A shed is a gap.")
-    assert kept.figures == (FIGURE,)
-    assert np.array_equal(kept.words, words(0, 1))
+    (stored,) = search(collection_pages, "gap")
+    assert (stored.sha256, stored.page, stored.text) == (LOOM, 1, "A shed is a gap.")
+    assert stored.figures == (FIGURE,)
+    assert np.array_equal(stored.words, words(0, 1))
     picture = collection_pages.picture(LOOM, 1)
     assert picture is not None
     assert picture.data == b"picture 1"
@@ -62,7 +62,7 @@ def _goes_on(again: CollectionPages) -> None:
     assert not again.is_whole(LOOM, "1")
     assert again.expect(LOOM, "1", 3) == [1, 3]
     put(again, LOOM, 2, "Another gap.", 1)  # by an ingestion that had not seen it
-    assert [page.text for page in found(again, "gap")] == ["A gap."]
+    assert [page.text for page in search(again, "gap")] == ["A gap."]
     assert again.finish(LOOM)
     assert again.is_whole(LOOM, "1")
 
@@ -121,11 +121,11 @@ def test_the_least_common_word_counts_most(collection_pages: CollectionPages) ->
     collection_pages.expect(LOOM, "1", 3)
     for page, text in enumerate(("The gap of the shed", "The warp", "The weft"), 1):
         put(collection_pages, LOOM, page, text, 0)
-    found = {
+    page_numbers = {
         page.id: page.page
         for page in collection_pages.read(collection_pages.matching("the gaps", 9), 4)
     }
-    assert found[next(iter(collection_pages.matching("the gaps", 9)))] == 1
+    assert page_numbers[next(iter(collection_pages.matching("the gaps", 9)))] == 1
 
 
 def test_a_deleted_collection_leaves_no_trace_and_no_other_one_loses_pages(
@@ -155,7 +155,7 @@ def test_collections_with_the_same_document_have_pages_of_their_own(
     for pages, text in ((mine, "A gap."), (other, "A secret gap.")):
         pages.expect(LOOM, "1", 1)
         put(pages, LOOM, 1, text, 0)
-    (page,) = found(mine, "secret gap")
+    (page,) = search(mine, "secret gap")
     assert page.text == "A gap."
     assert mine.matching("secret", 9) == {}
     near = mine.nearest(MEAN, 9)
@@ -197,7 +197,7 @@ def test_texts_of_every_kind_are_stored_and_found(collection_pages: CollectionPa
     for page, text in enumerate(texts, 1):
         put(collection_pages, LOOM, page, text, 0)
     pages = {
-        query: {page.page for page in found(collection_pages, query)}
+        query: {page.page for page in search(collection_pages, query)}
         for query in ("gap", "x" * 20_000, "織" * 3_000, "naive", "bar", "織")
     }
     assert pages == {
