@@ -5,6 +5,7 @@ import tracemalloc
 import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
+from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_runtime.errors import InvalidRequestError
 
@@ -20,7 +21,8 @@ def say(role: "chat_pb2.Role.ValueType", *texts: str) -> chat_pb2.Message:
 def processed(
     assistant: assistant_pb2.Assistant, *messages: chat_pb2.Message, **slots: str
 ) -> list[chat_pb2.Message]:
-    return SimpleAugment().prompt(assistant, messages, slots, max_chars=MAX_CHARS)
+    readable = visible(assistant, messages)
+    return SimpleAugment().prompt(assistant, readable, slots, max_chars=MAX_CHARS)
 
 
 def test_the_system_prompt_comes_first_and_the_history_stays() -> None:

@@ -12,7 +12,7 @@ from heddle_runtime.errors import PermissionDeniedError
 
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prepared import PreparedAssistant, prepare
-from heddle_orchestrator.prompts.images import WITHHELD, withholds
+from heddle_orchestrator.prompts.images import WITHHELD, visible, withholds
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.slots import FilledSlots, fill
 from heddle_orchestrator.prompts.template import Template
@@ -52,6 +52,8 @@ class Plan:
     """Collects the calls of the model or the agent."""
     state: State | None = None
     """Of the agent's run, once it has begun."""
+    images_removed: bool = False
+    """Whether images are missing in the prompt. Known after `generate_request`."""
     observe: Observe | None = None
     """Records each request to a model, if the run has a trace."""
 
@@ -119,12 +121,12 @@ class Plan:
         return self.assistant.empty_response
 
     def warnings(self) -> list[pb.RunEvent]:
-        """Return what the user should know about the answer before it begins."""
+        """Return what the user should know about the answer, after `generate_request`."""
         warnings = []
         if self.prepared.has_unnamed_tool:
             warnings.append(pb.RunEvent(warning=_UNNAMED))
             log_lost_tool("", "UNNAMED", f"A tool of assistant {self.assistant.id} has no name.")
-        if withholds(self.assistant, self.request.messages):
+        if self.images_removed and withholds(self.assistant, self.request.messages):
             warnings.append(pb.RunEvent(warning=WITHHELD))
         return warnings
 
@@ -140,9 +142,12 @@ class Plan:
         """
         assistant = self.assistant
         slots = self.filled(cite=self.cites)
+        messages = self.request.messages[:]
+        visible_messages = visible(assistant, messages)
+        self.images_removed = visible_messages is not messages
         prompt = self.processor.prompt(
             assistant,
-            self.request.messages[:],
+            visible_messages,
             slots.texts,
             slots.notes,
             max_chars=max_prompt_chars,

@@ -10,15 +10,23 @@ WITHHELD = "This assistant does not read images: it answers without those of you
 _REMOVED = "[An image was removed: this assistant does not read images.]"
 
 
-def visible(assistant: Assistant, messages: Sequence[chat_pb2.Message]) -> list[chat_pb2.Message]:
-    """Return the messages as the assistant's model may read them.
+def visible(
+    assistant: Assistant, messages: Sequence[chat_pb2.Message]
+) -> Sequence[chat_pb2.Message]:
+    """Return the messages as the assistant's model may read them; themselves, if it reads all.
 
     Without the capability `vision`, the images of all messages are removed; of a message that has
     nothing else, a note is left. Does not change its arguments.
     """
     if assistant.capabilities.vision:
-        return list(messages)
-    return [_without_images(each) if has_image(each.parts) else each for each in messages]
+        return messages
+    with_images = [has_image(each.parts) for each in messages]
+    if True not in with_images:
+        return messages
+    return [
+        _without_images(message) if has_images else message
+        for message, has_images in zip(messages, with_images, strict=True)
+    ]
 
 
 def withholds(assistant: Assistant, messages: Sequence[chat_pb2.Message]) -> bool:

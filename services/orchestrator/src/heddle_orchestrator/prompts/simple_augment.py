@@ -7,7 +7,6 @@ from heddle.chat.v1 import chat_pb2
 from heddle_runtime.conversations import message_text, question_index
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.prompts.template import USER_INPUT, Template, template_of
 from heddle_orchestrator.settings_schemas import PROMPT_SETTINGS, Schema
 
@@ -50,7 +49,7 @@ class SimpleAugment:
 
         Args:
             assistant: The assistant.
-            messages: The conversation.
+            messages: The conversation, as the assistant's model may read it.
             slots: The texts for the slots of the template.
             notes: Sentences for the model, below the system prompt.
             max_chars: The most characters of all messages together.
@@ -59,7 +58,7 @@ class SimpleAugment:
             InvalidRequestError: The prompt would have more than `max_chars` characters. It is not
                 built then.
         """
-        prompt = visible(assistant, messages)
+        prompt = list(messages)
         template = self.template(assistant, slots)
         position = question_index(prompt) if template.text else None
         if position is not None:

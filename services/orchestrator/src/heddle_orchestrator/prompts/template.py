@@ -98,6 +98,9 @@ class Template:
         return "" if name in self.inline else _BLANK_LINES
 
 
+_NO_TEMPLATE = Template("")
+
+
 def template_of(
     assistant: assistant_pb2.Assistant,
     more_slots: Iterable[str] = (),
@@ -113,7 +116,8 @@ def template_of(
         outside: Slots of tools that are not in templates of LAMB.
     """
     if assistant.template_syntax != assistant_pb2.TEMPLATE_SYNTAX_LAMB:
-        return Template(assistant.prompt_template)
+        text = assistant.prompt_template
+        return Template(text) if text else _NO_TEMPLATE
     # A binding without a slot fills the tool's own, which mostly has the name of the tool.
     bound = (each.slot or each.tool for each in assistant.tools)
     names = frozenset(filter(None, (USER_INPUT, CONTEXT, *bound, *more_slots)))

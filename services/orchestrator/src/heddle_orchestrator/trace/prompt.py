@@ -10,6 +10,7 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.redaction import redact, redact_personal
 
 from heddle_orchestrator.plan import Plan
+from heddle_orchestrator.prompts.images import visible
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.trace.texts import redacted
 
@@ -106,7 +107,11 @@ def outline(plan: Plan, max_chars: int) -> Sequence[chat_pb2.Message]:
     slots = plan.filled(cite=False, show=_length)
     try:
         prompt = plan.processor.prompt(
-            plan.assistant, plan.request.messages, slots.texts, slots.notes, max_chars=max_chars
+            plan.assistant,
+            visible(plan.assistant, plan.request.messages),
+            slots.texts,
+            slots.notes,
+            max_chars=max_chars,
         )
     except InvalidRequestError:
         part = chat_pb2.ContentPart(text=_TOO_LONG)
