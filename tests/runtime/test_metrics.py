@@ -15,10 +15,12 @@ from heddle_runtime.identity import Identity
 from heddle_runtime.loop_watch import watched_loop
 from heddle_runtime.metrics import children, gauges, table
 from heddle_runtime.metrics.endpoint import MetricsSettings, serving_metrics
+from heddle_runtime.telemetry import spans
 from patience import until
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
 from pydantic import ValidationError
+from recorded_spans import DRAWN, TRACE_ID, recorded
 from runtime.ports import free_port
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -60,6 +62,27 @@ def test_values_are_scraped_with_their_labels(address: str) -> None:
     assert samples[f"{name}_bucket", (tool[0], tool[1], ("le", "0.025"))] == 0
     model = (("gen_ai_provider_name", "openai"), ("gen_ai_request_model", "m"))
     assert samples["gen_ai_client_inference_usage_input_tokens_total", model] == 12
+
+
+def test_traced_requests_leave_their_span_as_an_exemplar(address: str) -> None:
+    with recorded() as received:
+        CALLER.set(Caller("req_1", traceparent=DRAWN))
+        with spans.span("answer"):
+            table.EXECUTE_TOOL.observe(0.03, "weather", "")
+        CALLER.set(Caller("req_2", traceparent=spans.undrawn(DRAWN)))
+        table.EXECUTE_TOOL.observe(0.2, "weather", "")
+    [span] = received.exporter.get_finished_spans()
+    accepts = {"accept": "application/openmetrics-text"}
+    text = httpx.get(f"http://{address}/metrics", headers=accepts).text
+    exemplars = {
+        sample.labels["le"]: sample.exemplar.labels
+        for family in parse_open(text)  # type: ignore[no-untyped-call] # has no annotations
+        for sample in family.samples
+        if sample.exemplar is not None
+    }
+    assert exemplars == {
+        "0.05": {"trace_id": TRACE_ID, "span_id": f"{span.context.span_id:016x}"},
+    }
 
 
 def test_a_scrape_can_be_open_metrics(address: str) -> None:

@@ -27,7 +27,7 @@ def operation(connector: str) -> str:
 class Inference:
     """One request to a model, or two if the default model answers. Use as `with inference:`."""
 
-    __slots__ = ("_connector", "_model", "_open", "_started", "usage")
+    __slots__ = ("_names", "_open", "_operation", "_started", "usage")
 
     def __init__(self, connector: str, model: str) -> None:
         self.usage: Usage | None = None
@@ -36,7 +36,8 @@ class Inference:
 
     def begin(self, connector: str, model: str) -> None:
         """Measure a request from now on."""
-        self._connector, self._model = connector, model[:_MAX_CHARACTERS]
+        self._names = provider_name(connector), model[:_MAX_CHARACTERS]
+        self._operation = operation(connector)
         self._open = True
         self._started = perf_counter()
 
@@ -67,14 +68,6 @@ class Inference:
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         self.end(error)
-
-    @property
-    def _names(self) -> tuple[str, str]:
-        return provider_name(self._connector), self._model
-
-    @property
-    def _operation(self) -> str:
-        return operation(self._connector)
 
 
 class _Unmeasured(Inference):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from heddle_runtime.call_metadata import caller
 from heddle_runtime.identity import home
+from heddle_runtime.telemetry import spans
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -62,14 +63,14 @@ class Histogram:
         return self._children is not None
 
     def observe(self, value: float, *labels: str | int) -> None:
-        """Record a value."""
+        """Record a value; in a request that is traced, with its span as the exemplar."""
         children = self._children
         if children is None:
             return
         child = children.get(labels)
         if child is None:
             child = _add(children, self._family, labels)
-        child.observe(value)
+        child.observe(value, spans.exemplar())
 
 
 class Counter:
@@ -107,7 +108,7 @@ class Counter:
         self._family = self._children = None
 
     def add(self, amount: float, *labels: str | int) -> None:
-        """Add to the counter."""
+        """Add to the counter. It also appears in a scrape if nothing is added to it."""
         children = self._children
         if children is None:
             return
@@ -116,7 +117,8 @@ class Counter:
         child = children.get(labels)
         if child is None:
             child = _add(children, self._family, labels)
-        child.inc(amount)
+        if amount:
+            child.inc(amount)
 
 
 def _add(

@@ -65,6 +65,14 @@ def current_span_id(traceparent: str) -> str:
     return trace_of_calls(traceparent)[_SPAN_ID]
 
 
+def exemplar() -> dict[str, str] | None:
+    """Return the ids by which metrics refer to the current span; None if it is not exported."""
+    if not is_drawn():
+        return None
+    _, trace_id, span_id, _ = trace_of_calls(caller().traceparent).split("-")
+    return {"trace_id": trace_id, "span_id": span_id}
+
+
 def _traceparent(current: "Span") -> str:
     context = current.get_span_context()
     return f"00-{context.trace_id:032x}-{context.span_id:016x}{SAMPLED}"
