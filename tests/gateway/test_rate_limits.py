@@ -27,7 +27,7 @@ def keys(tmp_path: Path) -> Path:
 def check_refusal(response: httpx.Response) -> None:
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (429, "rate_limit_exceeded")
-    assert error.keys() == {"message", "type", "param", "code"}
+    assert error.keys() == {"message", "type", "param", "code", "documentation_url"}
     assert int(response.headers["retry-after"]) >= 1
 
 

@@ -25,6 +25,12 @@ INJECTIONS = (
 )
 PRODUCT = ("gateway", "services", "tools-service", "migration-service")
 REVIEWED = {
+    "services/devstack/src/heddle_devstack/backup/restoring.py",
+    "services/knowledge/src/heddle_knowledge/backup/file_rows.py",
+    "services/knowledge/src/heddle_knowledge/engines/postgres.py",
+    "services/knowledge/src/heddle_knowledge/pages/page_database.py",
+    "services/knowledge/src/heddle_knowledge/pages/page_tables.py",
+    "services/knowledge/src/heddle_knowledge/sqlite_files.py",
     "migration-service/src/heddle_migration_service/lamb/tables.py",
     "services/assistants/src/heddle_assistants/database/identities.py",
     "services/knowledge/src/heddle_knowledge/document_queries/database.py",
