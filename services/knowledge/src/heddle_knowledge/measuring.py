@@ -5,6 +5,7 @@ from contextlib import aclosing, contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from heddle_runtime.errors import error_type
 from heddle_runtime.metrics import table
 from heddle_runtime.telemetry import spans
 
@@ -36,7 +37,7 @@ def measured_search(engine: str, reason: Callable[[KnowledgeError], str]) -> Ite
         failure = reason(error)
         raise
     except BaseException as error:
-        failure = table.error_type(error)
+        failure = error_type(error)
         raise
     finally:
         table.RETRIEVAL.observe(perf_counter() - started, engine, failure)

@@ -242,6 +242,19 @@ def reason_of(error: Exception) -> str:
             return HeddleError.reason
 
 
+def error_type(error: BaseException | None) -> str:
+    """Return a failure as metrics and spans name it: by its reason, or `CANCELLED`.
+
+    Args:
+        error: The failure; None without one, for which the name is empty.
+    """
+    if error is None:
+        return ""
+    if not isinstance(error, Exception):
+        return "CANCELLED"  # of the task, or of a generator whose reader has left
+    return reason_of(error)
+
+
 def to_rpc(error: HeddleError) -> grpc.aio.AioRpcError:
     """Return the exception that a call which failed with `error` raises, inverse to `from_rpc`."""
     return failed_rpc(to_status(error))

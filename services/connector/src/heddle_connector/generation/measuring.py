@@ -4,6 +4,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
+from heddle_runtime.errors import error_type
 from heddle_runtime.metrics import table
 
 from heddle_connector.generation.events import Usage
@@ -51,7 +52,7 @@ class Inference:
             return
         self._open = False
         seconds = perf_counter() - self._started
-        reason = table.error_type(error)
+        reason = error_type(error)
         table.INFERENCE.observe(seconds, *self._names, self._operation, reason)
         if (usage := self.usage) is not None:
             for counter, tokens in (

@@ -12,7 +12,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from heddle_runtime.errors import reason_of
+from heddle_runtime.errors import error_type
 from heddle_runtime.metrics.children import Counter, Histogram
 
 if TYPE_CHECKING:
@@ -179,12 +179,3 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 def duration(histogram: Histogram, *labels: str) -> AbstractContextManager[None]:
     """Record the duration of a block; the last label of the histogram is the failure's reason."""
     return _Duration(histogram, labels) if histogram.is_on else _NOTHING
-
-
-def error_type(error: BaseException | None) -> str:
-    """Return the label of a failure: its reason, `INTERNAL`, or `CANCELLED`; empty without one."""
-    if error is None:
-        return ""
-    if not isinstance(error, Exception):
-        return "CANCELLED"  # of the task, or of a generator whose reader has left
-    return reason_of(error)

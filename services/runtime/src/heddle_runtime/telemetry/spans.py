@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from heddle_runtime import call_metadata
 from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.errors import error_type
 from heddle_runtime.telemetry import openinference
 
 if TYPE_CHECKING:
@@ -135,8 +136,6 @@ class SpanBlock:
         context.detach(self._token)
 
     def _end(self, error: BaseException | None) -> None:
-        from heddle_runtime.metrics.table import error_type  # noqa: PLC0415 - it imports callers
-
         if error is not None and not isinstance(error, GeneratorExit):
             reason = error_type(error)
             if reason == "CANCELLED":
