@@ -301,6 +301,23 @@ async def test_what_is_sent(client: Client) -> None:
     assert "content-length" not in second.headers
 
 
+@pytest.mark.parametrize("with_port", [False, True])
+async def test_only_servers_of_the_operator_get_the_ids_of_a_request(
+    with_port: bool,
+) -> None:
+    CALLER.set(Caller("req_1", traceparent=DRAWN))
+    async with provider(saying(LENGTH)) as own, provider(saying(LENGTH)) as other:
+        address = own.url.partition("://")[2]
+        listed = address if with_port else "localhost"
+        async with http_client(2, traced=[listed]) as http:
+            by_name = own.url if with_port else own.url.replace("127.0.0.1", "localhost")
+            await http.fetch(Request(by_name, {}, 5, b"{}"))
+            await http.fetch(Request(other.url, {}, 5, b"{}"))
+    [sent], [elsewhere] = own.exchanges, other.exchanges
+    assert (sent.headers["x-request-id"], sent.headers["traceparent"]) == ("req_1", DRAWN)
+    assert not {"x-request-id", "traceparent"} & elsewhere.headers.keys()
+
+
 async def test_leaving_a_stream_closes_its_connection_and_no_other(client: Client) -> None:
     gone = asyncio.Event()
 

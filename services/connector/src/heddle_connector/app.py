@@ -62,6 +62,12 @@ class ConnectorSettings(ObjectStoreSettings, EgressSettings):
         description="Seconds between two parts of a provider's answer after which the answer ends "
         "with an error. The first part may take until the deadline of the call.",
     )
+    traced_providers: tuple[str, ...] = Field(
+        default=(),
+        description="Servers of models that belong to the operator, as host or host:port in a JSON "
+        'array, such as ["vllm.internal:8000"]. Requests to them carry x-request-id and '
+        "traceparent. Providers that organisations set up never get these.",
+    )
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     share_providers: bool = Field(
         default=False,
@@ -110,7 +116,11 @@ async def app(
     async with AsyncExitStack() as resources:
         enter = resources.enter_async_context
         http = await enter(
-            http_client(settings.connect_seconds, stall_seconds=settings.stall_seconds)
+            http_client(
+                settings.connect_seconds,
+                stall_seconds=settings.stall_seconds,
+                traced=settings.traced_providers,
+            )
         )
         registry = await enter(opened(plugins, http))
         if accounts is None:

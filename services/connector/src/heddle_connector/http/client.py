@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from typing import NoReturn
 
-from heddle_runtime import log_fields
+from heddle_runtime import call_metadata, log_fields
 from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
 from heddle_runtime.metrics import table
@@ -15,7 +15,7 @@ from heddle_runtime.telemetry import spans
 from heddle_connector.http import errors
 from heddle_connector.http.pool import ConnectionPool
 from heddle_connector.http.provider_errors import provider_error
-from heddle_connector.http.request import Request, RequestHead, request_head
+from heddle_connector.http.request import Origin, Request, RequestHead, request_head
 from heddle_connector.http.response import (
     MAX_BODY_BYTES,
     MAX_ERROR_BODY_BYTES,
@@ -35,9 +35,12 @@ class HttpClient:
     to providers.
     """
 
-    def __init__(self, pool: ConnectionPool, stall_seconds: float) -> None:
+    def __init__(
+        self, pool: ConnectionPool, stall_seconds: float, traced: Collection[str] = ()
+    ) -> None:
         self._pool = pool
         self._stall_seconds = stall_seconds
+        self._traced = frozenset(traced)
 
     async def fetch(self, request: Request) -> bytes:
         """Return the body of the response.
@@ -109,6 +112,8 @@ class HttpClient:
             seconds = max(0.0, seconds - (time.monotonic() - started))
         body = request.body
         end = b"\r\n" if body is None else b"content-length: %d\r\n\r\n%b" % (len(body), body)
+        if self._traced and _names(self._traced, head.origin):
+            end = _ids() + end
         stall = self._stall_seconds if buffered else seconds
         fields = log_fields.current()
         fields.provider_status = 0  # the last one belongs to an earlier request
@@ -132,6 +137,7 @@ async def http_client(
     connect_seconds: float,
     egress: Egress | None = None,
     stall_seconds: float = errors.DEFAULT_STALL_SECONDS,
+    traced: Collection[str] = (),
 ) -> AsyncGenerator[HttpClient]:
     """Yield a client with its own connection pool.
 
@@ -139,12 +145,33 @@ async def http_client(
         connect_seconds: The time limit for opening a connection.
         egress: The policy that decides which addresses may be connected to; None allows all.
         stall_seconds: The longest time between two parts of a body that is read at once.
+        traced: The servers that get the id and the trace context of requests, as `host` or
+            `host:port`.
     """
     pool = ConnectionPool(connect_seconds, egress)
     try:
-        yield HttpClient(pool, stall_seconds)
+        yield HttpClient(pool, stall_seconds, traced)
     finally:
         pool.close()
+
+
+def _names(servers: Collection[str], origin: Origin) -> bool:
+    return origin.host in servers or f"{origin.host}:{origin.port}" in servers
+
+
+def _ids() -> bytes:
+    """Return the headers with the id and the trace context of the current request."""
+    current = call_metadata.caller()
+    values = {
+        call_metadata.REQUEST_ID: current.request_id,
+        call_metadata.TRACE: call_metadata.trace_of_calls(current.traceparent),
+    }
+    lines = (
+        f"{name}: {value}\r\n"
+        for name, value in values.items()
+        if value and value.isascii() and value.isprintable()  # a caller of the service chose it
+    )
+    return "".join(lines).encode("ascii")
 
 
 def _reason(error: UnavailableError, *, stale: bool) -> str:
