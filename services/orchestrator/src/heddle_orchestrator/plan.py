@@ -12,7 +12,7 @@ from heddle_runtime.errors import PermissionDeniedError
 
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prepared import PreparedAssistant, prepare
-from heddle_orchestrator.prompts.images import WITHHELD, visible, withholds
+from heddle_orchestrator.prompts.images import WITHHELD, question_has_image, visible
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.slots import FilledSlots, fill
 from heddle_orchestrator.prompts.template import Template
@@ -126,7 +126,7 @@ class Plan:
         if self.prepared.has_unnamed_tool:
             warnings.append(pb.RunEvent(warning=_UNNAMED))
             log_lost_tool("", "UNNAMED", f"A tool of assistant {self.assistant.id} has no name.")
-        if self.images_removed and withholds(self.assistant, self.request.messages):
+        if self.images_removed and question_has_image(self.request.messages):
             warnings.append(pb.RunEvent(warning=WITHHELD))
         return warnings
 

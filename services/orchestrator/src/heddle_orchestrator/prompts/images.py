@@ -29,10 +29,8 @@ def visible(
     ]
 
 
-def withholds(assistant: Assistant, messages: Sequence[chat_pb2.Message]) -> bool:
-    """Return whether the question has an image that the assistant's model does not read."""
-    if assistant.capabilities.vision:
-        return False
+def question_has_image(messages: Sequence[chat_pb2.Message]) -> bool:
+    """Return whether the question of a conversation has an image."""
     index = question_index(messages)
     return index is not None and has_image(messages[index].parts)
 
