@@ -9,6 +9,7 @@ import grpc
 from heddle.person.v1 import person_pb2 as pb
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import from_rpc
+from heddle_runtime.people import TREATMENTS, access_only
 from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
@@ -23,11 +24,6 @@ _SECONDS = 600.0
 """The deadline of an export or an erasure: the files of a large collection are written anew."""
 _IN_MEMORY = 8 * 1024**2
 _PART = 256 * 1024
-_TREATMENTS = {
-    pb.TREATMENT_DELETED: "deleted",
-    pb.TREATMENT_CHOSEN: "deleted or handed over",
-    pb.TREATMENT_PSEUDONYMISED: "pseudonymised",
-}
 
 
 class PersonalDataPlace(Model):
@@ -107,10 +103,8 @@ async def erase(api: Call, slug: Slug, email: Email, body: Erasure) -> PersonalD
     request = pb.ErasePersonalDataRequest(
         email=email, organization=slug, shared_things=chosen, new_owner=body.new_owner
     )
-    first = pb.ErasePersonalDataRequest(access_only=True)
-    first.MergeFrom(request)
     stubs = api.services.persons
-    ended = await call(stubs["assistants"].ErasePersonalData, first, _SECONDS)
+    ended = await call(stubs["assistants"].ErasePersonalData, access_only(request), _SECONDS)
     places = [_place("assistants", each) for each in ended.places]
     for service, stub in stubs.items():
         erased = await call(stub.ErasePersonalData, request, _SECONDS)
@@ -124,7 +118,7 @@ def _place(service: str, each: pb.Place) -> PersonalDataPlace:
             "service": service,
             "place": each.name,
             "count": each.count,
-            "treatment": _TREATMENTS[each.treatment],
+            "treatment": TREATMENTS[each.treatment],
         }
     )
 

@@ -19,6 +19,19 @@ from heddle_runtime.permissions import may_administer_in
 
 _PART = 256 * 1024
 """Bytes of a file in one message."""
+TREATMENTS = {
+    pb.TREATMENT_DELETED: "deleted",
+    pb.TREATMENT_CHOSEN: "deleted or handed over",
+    pb.TREATMENT_PSEUDONYMISED: "pseudonymised",
+}
+"""What erasing does with the things of a place, as users read it."""
+
+
+def access_only(request: pb.ErasePersonalDataRequest) -> pb.ErasePersonalDataRequest:
+    """Return the request with which an erasure begins: the person loses access, so adds nothing."""
+    first = pb.ErasePersonalDataRequest(access_only=True)
+    first.MergeFrom(request)
+    return first
 
 
 @dataclass(frozen=True, slots=True)

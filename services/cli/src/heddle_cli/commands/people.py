@@ -11,6 +11,7 @@ import typer
 from heddle.person.v1 import person_pb2 as pb
 from heddle.person.v1.person_pb2_grpc import PersonServiceStub
 from heddle_runtime.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
+from heddle_runtime.people import TREATMENTS, access_only
 
 from heddle_cli.connections import Connection, connected, new_call_options
 from heddle_cli.options import (
@@ -27,11 +28,6 @@ app = typer.Typer(
 )
 _SECONDS = 600.0
 _HEAD = ("SERVICE", "PLACE", "COUNT", "WHEN ERASED")
-_TREATMENTS = {
-    pb.TREATMENT_DELETED: "deleted",
-    pb.TREATMENT_CHOSEN: "deleted or handed over",
-    pb.TREATMENT_PSEUDONYMISED: "pseudonymised",
-}
 Email = Annotated[str, typer.Argument(help="The person's e-mail address.")]
 Organization = Annotated[str, typer.Option(help="The person's organisation.")]
 Services = dict[str, Connection[PersonServiceStub]]
@@ -119,13 +115,14 @@ def erase(  # noqa: PLR0913 - as above
         shared_things=pb.SHARED_THINGS_DELETE if delete_shared else pb.SHARED_THINGS_HAND_OVER,
         new_owner=new_owner,
     )
-    first = pb.ErasePersonalDataRequest(access_only=True)
-    first.MergeFrom(request)
     with _services(
         knowledge_address, connector_address, tools_address, assistants_address
     ) as services:
         rows: list[Row] = []
-        for name, each in (("assistants", first), *((name, request) for name in services)):
+        for name, each in (
+            ("assistants", access_only(request)),
+            *((name, request) for name in services),
+        ):
             options = new_call_options(_SECONDS)
             response = services[name].stub.ErasePersonalData(each, **options)
             rows += [(name, place) for place in response.places]
@@ -178,12 +175,12 @@ def _print(rows: list[Row], *, as_json: bool) -> None:
                 "service": service,
                 "place": each.name,
                 "count": each.count,
-                "treatment": _TREATMENTS[each.treatment],
+                "treatment": TREATMENTS[each.treatment],
             }
             out.print(plain(json.dumps(members)))
         return
     texts = (
-        (service, each.name, str(each.count), _TREATMENTS[each.treatment]) for service, each in rows
+        (service, each.name, str(each.count), TREATMENTS[each.treatment]) for service, each in rows
     )
     columns([_HEAD, *texts])
 
