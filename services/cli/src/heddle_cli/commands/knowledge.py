@@ -17,7 +17,6 @@ from heddle_cli.terminal import bars, notes, out, plain
 
 app = typer.Typer(help="Work on the store of the knowledge service.", no_args_is_help=True)
 _COPYING = "heddle_knowledge.copying.copying"
-_DATABASE = "postgres"
 _SEARCHES = "searches"
 
 
@@ -68,10 +67,7 @@ def copy(
         )
     copying = import_module(_COPYING)
     from_objects = source_objects or objects
-    places = [
-        copying.Place(source, _object_store(from_objects) if _is_database(source) else None),
-        copying.Place(target, _object_store(objects) if _is_database(target) else None),
-    ]
+    places = [_place(copying, source, from_objects), _place(copying, target, objects)]
     if not asyncio.run(_copied(copying, *places, delete=delete, as_json=as_json)):
         raise typer.Exit(1)
 
@@ -114,6 +110,14 @@ def _report(result: Any, *, as_json: bool) -> None:  # noqa: ANN401 - loaded lat
         notes.print(f"{result.part} that differ: {examples}. Repeat the command.", style="red")
 
 
+def _place(copying: Any, address: str, objects: str) -> Any:  # noqa: ANN401 - loaded late
+    """Return a side of the copy. Only a database may have an object store."""
+    place = copying.Place(address)
+    if place.folder is not None:
+        return place
+    return copying.Place(address, _object_store(objects))
+
+
 def _object_store(url: str) -> ObjectStore | None:
     try:
         settings = ObjectStoreSettings(objects_url=url)
@@ -122,7 +126,3 @@ def _object_store(url: str) -> ObjectStore | None:
             "An object store is s3://BUCKET or s3://BUCKET/PREFIX."
         ) from error
     return settings.object_store()
-
-
-def _is_database(address: str) -> bool:
-    return address.startswith(_DATABASE)
