@@ -30,6 +30,14 @@ def identifiers(span: Any) -> tuple[str, str]:
     return f"{span.context.trace_id:032x}", f"{span.context.span_id:016x}"
 
 
+async def answered(folder: Path, server: Library, function: str, arguments: str) -> None:
+    """Let a model call a function of the server, and answer."""
+    script = [[calls(function, arguments)], [says("Done.")]]
+    async with uni(folder, server, *script) as (university, _):
+        pins = await university.pins({"url": server.url})
+        await university.ask({"books": {"url": server.url, "tools": [function], "pins": pins}})
+
+
 @pytest.mark.usefixtures("environment")
 async def test_a_server_receives_the_context_of_the_span_of_its_tool(
     tmp_path: Path,
@@ -38,10 +46,7 @@ async def test_a_server_receives_the_context_of_the_span_of_its_tool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HEDDLE_TRACES_SAMPLE", "1")
-    script = [[calls("find", json.dumps({"title": "knots"}))], [says("Three.")]]
-    async with uni(tmp_path, site, *script) as (university, _):
-        pins = await university.pins({"url": site.url})
-        await university.ask({"books": {"url": site.url, "tools": ["find"], "pins": pins}})
+    await answered(tmp_path, site, "find", json.dumps({"title": "knots"}))
 
     tool = spans.of("execute_tool mcp")
     [call] = [each for each in site.messages if each.get("method") == "tools/call"]
@@ -66,10 +71,7 @@ async def test_a_failure_that_a_server_reports_is_that_of_the_span(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HEDDLE_TRACES_SAMPLE", "1")
-    script = [[calls("fail", "{}")], [says("It fails.")]]
-    async with uni(tmp_path, site, *script) as (university, _):
-        pins = await university.pins({"url": site.url})
-        await university.ask({"books": {"url": site.url, "tools": ["fail"], "pins": pins}})
+    await answered(tmp_path, site, "fail", "{}")
     assert spans.attributes("execute_tool mcp")["error.type"] == "tool_error"
     assert "no such shelf" not in "".join(each.to_json() for each in spans.spans)
 
@@ -82,10 +84,7 @@ async def test_a_request_that_is_not_drawn_sends_no_context_to_servers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HEDDLE_TRACES_SAMPLE", "0")
-    script = [[calls("find", json.dumps({"title": "knots"}))], [says("Three.")]]
-    async with uni(tmp_path, site, *script) as (university, _):
-        pins = await university.pins({"url": site.url})
-        await university.ask({"books": {"url": site.url, "tools": ["find"], "pins": pins}})
+    await answered(tmp_path, site, "find", json.dumps({"title": "knots"}))
     assert spans.spans == []
     assert not [each for each in site.messages if "traceparent" in json.dumps(each)]
 
