@@ -408,6 +408,15 @@ async def test_the_cookie_of_an_attempt_is_encrypted_and_ends() -> None:
     assert one.open(one.seal(Flow("sso", "/", "", "x", ends_at=1))) is None
 
 
+async def test_gateways_accept_attempts_of_one_another_while_the_secret_is_replaced() -> None:
+    former, new = "a" * 32, "b" * 32
+    orders = [f"{former},{new}", f"{new},{former}"]
+    one, other = (FlowCookies(SecretStr(each)) for each in orders)
+    flow = Flow("sso", "/", "", "http://gateway/callback")
+    assert other.open(one.seal(flow)) == one.open(other.seal(flow)) == flow
+    assert FlowCookies(SecretStr(former)).open(other.seal(flow)) is None
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
