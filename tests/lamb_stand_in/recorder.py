@@ -66,10 +66,10 @@ def _recorded(head: h11.Request, body: bytes) -> Recorded:
 
 
 @asynccontextmanager
-async def recorder() -> AsyncGenerator[Recorder]:
-    """Yield a running server."""
+async def recorder(port: int = 0) -> AsyncGenerator[Recorder]:
+    """Yield a running server, on a free port by default."""
     running = Recorder()
-    server = await asyncio.start_server(running.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(running.serve, "127.0.0.1", port)
     host, port = server.sockets[0].getsockname()
     running.url = f"http://{host}:{port}"
     async with server:
