@@ -16,6 +16,7 @@ from gateway.neighbours import Neighbours
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS
+from heddle_gateway.services import SERVICES, ServiceClients
 from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, to_rpc
@@ -73,6 +74,7 @@ class Stage:
     accounts: Counted
     addresses: tuple[str, str]
     """Where each gateway finds them."""
+    services: ServiceClients
     _cached_until: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def settings(self) -> list[dict[str, str]]:
@@ -140,4 +142,5 @@ async def stage(addresses: Mapping[str, str], secret: str) -> AsyncGenerator[Sta
             await exits.enter_async_context(running(bindings(_relay(each, counted)), settings))
             for each in range(2)
         ]
-        yield Stage(neighbours, counted, (first.address, second.address))
+        services = ServiceClients(*[first.local] * len(SERVICES))
+        yield Stage(neighbours, counted, (first.address, second.address), services)

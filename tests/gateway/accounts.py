@@ -1,7 +1,7 @@
 """A gateway before the real account service."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,9 +114,10 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
 
 
 @asynccontextmanager
-async def _at_replicas(
-    installation: replicas.Installation, settings: dict[str, Any]
-) -> AsyncGenerator[Bench]:
+async def at_replicas(
+    installation: replicas.Installation, settings: Mapping[str, Any]
+) -> AsyncGenerator[replicas.Gateways]:
+    """Yield two gateways with these settings before the scripted services of the stage."""
     stage = installation.stage
     await installation.empty()
     stage.reset()
@@ -130,8 +131,7 @@ async def _at_replicas(
     )
     await stage.caches_end(gateways.urls)
     stage.accounts.calls_of_each.clear()
-    async with gateways.client() as client:
-        yield Bench(client, stage.neighbours, stage.accounts, gateways.log)
+    yield gateways
     stage.note_caches(gateways.urls)
 
 
@@ -139,7 +139,9 @@ async def _at_replicas(
 async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerator[Bench]:
     """Yield a gateway, the organisation `uni` and its user `ann@uni.example`."""
     if replicas.INSTALLATION:
-        async with _at_replicas(replicas.INSTALLATION, settings) as bench:
+        stage = replicas.INSTALLATION.stage
+        async with at_replicas(replicas.INSTALLATION, settings) as pair, pair.client() as client:
+            bench = Bench(client, stage.neighbours, stage.accounts, pair.log)
             await _add_ann(bench)
             yield bench
         return

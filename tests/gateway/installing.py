@@ -43,7 +43,7 @@ async def installation(
     folder = tmp_path_factory.mktemp("replicas")
     async with AsyncExitStack() as exits:
         database = exits.enter_context(vector_server.database())
-        video_port = free_port()
+        server_port = free_port()
         embeddings = await exits.enter_async_context(on_free_port(_embed))
         pair = await exits.enter_async_context(
             two_replicas(
@@ -52,7 +52,7 @@ async def installation(
                 HEDDLE_KNOWLEDGE_STORE_URL=database,
                 **object_server.settings("suite"),
                 **_settings(embeddings),
-                HEDDLE_KNOWLEDGE_YOUTUBE_URL=f"http://127.0.0.1:{video_port}",
+                HEDDLE_KNOWLEDGE_YOUTUBE_URL=f"http://127.0.0.1:{server_port}",
                 HEDDLE_GATEWAY_API_KEYS=str(folder / "keys.json"),
             )
         )
@@ -61,7 +61,7 @@ async def installation(
         await pair.start()
         await remember_rows(database)
         behind = await exits.enter_async_context(stage(pair.addresses, SECRET))
-        replicas.INSTALLATION = Installation(folder, pair, database, behind, video_port)
+        replicas.INSTALLATION = Installation(folder, pair, database, behind, server_port)
         exits.callback(replicas.INSTALLATION.stop)
         yield replicas.INSTALLATION
 

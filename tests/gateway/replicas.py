@@ -60,8 +60,11 @@ class Installation:
     """The URL of the database that all share."""
     stage: Stage
     """Services for gateways of tests that script, count or fail calls."""
-    video_port: int
-    """Where transcripts of videos come from."""
+    server_port: int
+    """Where tests run the server that gateways or services reach: a LAMB, a provider, a web site.
+
+    Gateways in front of it serve several tests.
+    """
     which: str = "turns"
     _pairs: dict[str, tuple[Processes, Processes]] = field(default_factory=dict)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
@@ -254,3 +257,8 @@ def _stop(pair: tuple[Processes, Processes]) -> None:
 
 
 INSTALLATION: Installation | None = None
+
+
+def server_port() -> int:
+    """Return where a test runs its server: before two replicas, where their settings say."""
+    return INSTALLATION.server_port if INSTALLATION else 0

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gateway.replicas import server_port
 from gateway.shelves import Shelves, shelves
 from gateway.test_lamb_jobs import jobs_until
 from gateway.test_lamb_kb import new_collection
 from knowledge.web.site import CAPTIONS, FORBIDDEN, VIDEO, Site, running_site
-
-from gateway import replicas
 
 WATCH = f"https://www.youtube.com/watch?v={VIDEO}&t=3"
 SHORT = f"https://youtu.be/{VIDEO}"
@@ -19,8 +18,7 @@ SHORT = f"https://youtu.be/{VIDEO}"
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
-    at = replicas.INSTALLATION
-    async with running_site(at and at.video_port) as running:
+    async with running_site(server_port()) as running:
         yield running
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from gateway.accounts import ANN, Bench, gateway
+from gateway.replicas import server_port
 from heddle_gateway.settings import GatewaySettings
 from lamb_stand_in.server import lamb
 from lamb_stand_in.tokens import SECRET, signed, token, unsigned
@@ -23,7 +24,7 @@ HS256 = {"alg": "HS256", "typ": "JWT"}
 @asynccontextmanager
 async def front(folder: Path, **settings: Any) -> AsyncGenerator[Bench]:
     """Yield a gateway in front of LAMB whose user is Ann."""
-    async with lamb() as behind:
+    async with lamb(server_port()) as behind:
         options = {"lamb_url": behind.url, "lamb_jwt_secret": SECRET, **settings}
         async with gateway(folder, "local", **options) as bench:
             yield bench

@@ -26,9 +26,11 @@ class Recorder:
     requests: list[Recorded] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """What the parser has not understood."""
+    connections: list[asyncio.StreamWriter] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Note the requests of a connection."""
+        self.connections.append(writer)
         connection = h11.Connection(h11.SERVER)
         head: h11.Request | None = None
         body = b""
@@ -74,3 +76,5 @@ async def recorder(port: int = 0) -> AsyncGenerator[Recorder]:
     running.url = f"http://{host}:{port}"
     async with server:
         yield running
+    for connection in running.connections:
+        connection.close()

@@ -100,7 +100,7 @@ class Site:
 
 
 @asynccontextmanager
-async def running_site(port: int | None = None) -> AsyncGenerator[Site]:
+async def running_site(port: int = 0) -> AsyncGenerator[Site]:
     """Run a site, on a free port by default."""
     site = Site(port or free_port())
     server = web.Server(site.handle, handler_cancellation=True)
