@@ -1,13 +1,14 @@
 """A gateway before the real account service."""
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+from gateway.account_relay import Counted
 from gateway.conftest import KEY
 from gateway.neighbours import Neighbours, serving_neighbours
 from heddle.account.v1 import account_pb2 as pb
@@ -24,37 +25,15 @@ from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.client import channel
-from heddle_runtime.errors import HeddleError, to_rpc
 from heddle_runtime.identity import Identity
 from heddle_runtime.server import Binding, Running, running
 from integration.browser import browser
 
+from gateway import replicas
+
 SECRET = "a-secret-of-at-least-32-characters"
 ADMIN = Identity("operator", scopes=("admin",))
 ANN = "ann@uni.example"
-
-
-@dataclass
-class Counted:
-    """The stub of the account service, which counts its calls."""
-
-    stub: Any
-    calls: list[tuple[str, Any]] = field(default_factory=list)
-    failure: HeddleError | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        async def call(request: Any, **more: Any) -> Any:
-            self.calls.append((name, request))
-            if self.failure is not None:
-                raise to_rpc(self.failure)
-            return await getattr(self.stub, name)(request, **more)
-
-        return call
-
-    @property
-    def resolved_keys(self) -> list[str]:
-        """The keys that the gateway resolved."""
-        return [request.key for name, request in self.calls if name == "ResolveKey"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +43,8 @@ class Bench:
     client: httpx.AsyncClient
     neighbours: Neighbours
     accounts: Counted
+    logged: Callable[[], str]
+    """Returns what gateways and account services in processes of their own have logged."""
 
     async def chat(self, key: str, headers: Any = (), **body: Any) -> httpx.Response:
         """Ask assistant 1 something with a key."""
@@ -133,8 +114,37 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
 
 
 @asynccontextmanager
+async def at_replicas(
+    installation: replicas.Installation, settings: Mapping[str, Any]
+) -> AsyncGenerator[replicas.Gateways]:
+    """Yield two gateways with these settings before the scripted services of the stage."""
+    stage = installation.stage
+    await installation.empty()
+    stage.reset()
+    files = {
+        name: installation.settings_file(value.read_text(), value.suffix)
+        for name, value in settings.items()
+        if isinstance(value, Path)
+    }
+    gateways = await installation.gateways(
+        stage.settings(), **{"api_key": KEY, **settings, **files}
+    )
+    await stage.caches_end(gateways.urls)
+    stage.accounts.calls_of_each.clear()
+    yield gateways
+    stage.note_caches(gateways.urls)
+
+
+@asynccontextmanager
 async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerator[Bench]:
     """Yield a gateway, the organisation `uni` and its user `ann@uni.example`."""
+    if replicas.INSTALLATION:
+        stage = replicas.INSTALLATION.stage
+        async with at_replicas(replicas.INSTALLATION, settings) as pair, pair.client() as client:
+            bench = Bench(client, stage.neighbours, stage.accounts, pair.log)
+            await _add_ann(bench)
+            yield bench
+        return
     neighbours = Neighbours()
     given = {"listen": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5, "api_key": KEY}
     complete = GatewaySettings.model_validate(
@@ -156,10 +166,12 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
             serving(app(complete, peers), complete) as address,
             browser(f"http://{address}") as client,
         ):
-            bench = Bench(client, neighbours, counted)
-            organization = pb.Organization(slug="uni")
-            await bench.operator(
-                "PutOrganization", pb.PutOrganizationRequest(organization=organization)
-            )
-            await bench.user(ANN)
+            bench = Bench(client, neighbours, counted, lambda: "")
+            await _add_ann(bench)
             yield bench
+
+
+async def _add_ann(bench: Bench) -> None:
+    organization = pb.Organization(slug="uni")
+    await bench.operator("PutOrganization", pb.PutOrganizationRequest(organization=organization))
+    await bench.user(ANN)

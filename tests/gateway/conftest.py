@@ -85,7 +85,7 @@ async def gateway(
         yield Bench(address, client, neighbours, peers)
 
 
-@pytest.fixture(params=["rpc", "local"])
+@pytest.fixture(params=["rpc"] if replicas.WHICH else ["rpc", "local"])
 def transport(request: pytest.FixtureRequest) -> str:
     """How the gateway calls the services: over gRPC, or within the process."""
     return str(request.param)

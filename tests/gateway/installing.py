@@ -10,10 +10,12 @@ import pytest_asyncio
 from aiohttp import web
 from assistants.postgres import Postgres
 from chaos.replicas import two_replicas
+from gateway.account_relay import stage
 from gateway.library import PEOPLE
 from gateway.one_process import one_process_tests
 from gateway.replicas import SECRET, WHICH, Installation, remember_rows
 from heddle_knowledge.testing import HashingEmbedder
+from runtime.ports import free_port
 from s3_server import S3Server
 from tools_service.free_port import on_free_port
 
@@ -41,6 +43,7 @@ async def installation(
     folder = tmp_path_factory.mktemp("replicas")
     async with AsyncExitStack() as exits:
         database = exits.enter_context(vector_server.database())
+        server_port = free_port()
         embeddings = await exits.enter_async_context(on_free_port(_embed))
         pair = await exits.enter_async_context(
             two_replicas(
@@ -49,6 +52,7 @@ async def installation(
                 HEDDLE_KNOWLEDGE_STORE_URL=database,
                 **object_server.settings("suite"),
                 **_settings(embeddings),
+                HEDDLE_KNOWLEDGE_YOUTUBE_URL=f"http://127.0.0.1:{server_port}",
                 HEDDLE_GATEWAY_API_KEYS=str(folder / "keys.json"),
             )
         )
@@ -56,7 +60,8 @@ async def installation(
         (folder / "keys.json").write_text(json.dumps(keys))
         await pair.start()
         await remember_rows(database)
-        replicas.INSTALLATION = Installation(folder, pair, database)
+        behind = await exits.enter_async_context(stage(pair.addresses, SECRET))
+        replicas.INSTALLATION = Installation(folder, pair, database, behind, server_port)
         exits.callback(replicas.INSTALLATION.stop)
         yield replicas.INSTALLATION
 
@@ -80,6 +85,7 @@ def _settings(embeddings: str) -> dict[str, str]:
         "HEDDLE_KNOWLEDGE_EMBEDDINGS_URL": embeddings,
         "HEDDLE_KNOWLEDGE_EMBEDDINGS_MODEL": "hashed-words",
         "HEDDLE_KNOWLEDGE_EMBEDDINGS_DIMENSION": "64",
+        "HEDDLE_KNOWLEDGE_WEB_NETWORKS": "127.0.0.1/32",
         "HEDDLE_GATEWAY_DRAIN_WAIT": "0",
         "HEDDLE_GATEWAY_SHUTDOWN_GRACE": "0.5",
     }

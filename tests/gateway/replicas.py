@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ import asyncpg
 import httpx
 import httpx2
 from chaos.replicas import Replicas
+from gateway.account_relay import Stage
 from heddle_assistants.database.schema import metadata
 from heddle_gateway.settings import GatewaySettings
 from heddle_knowledge.store import KnowledgeStore, open_store
@@ -40,6 +41,7 @@ SELECT setval(format('public.%I', sequencename), 1, false) FROM pg_sequences
 WHERE schemaname = 'public'
 """
 _PATIENCE = 60
+ASSISTANTS = "heddle_assistants"
 _NEEDED = ("assistants", "connector", "orchestrator", "tools")
 """Services that every gateway reaches before a test begins."""
 _REVISION = hashlib.sha256(b"openai\0\0").hexdigest()[:16]
@@ -56,17 +58,27 @@ class Installation:
     replicas: Replicas
     database: str
     """The URL of the database that all share."""
+    stage: Stage
+    """Services for gateways of tests that script, count or fail calls."""
+    server_port: int
+    """Where tests run the server that gateways or services reach: a LAMB, a provider, a web site.
+
+    Gateways in front of it serve several tests.
+    """
     which: str = "turns"
     _pairs: dict[str, tuple[Processes, Processes]] = field(default_factory=dict)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
 
-    async def gateways(self, **settings: Any) -> "Gateways":
-        """Return two gateways with these settings."""
-        environment = _variables(settings)
+    async def gateways(
+        self, of_each: Sequence[Mapping[str, str]] = ({}, {}), **settings: Any
+    ) -> "Gateways":
+        """Return two gateways with these settings, and with variables of each."""
+        variables = _variables(settings)
+        environments = [{**variables, **own} for own in of_each]
         pair = self.replicas.pair
-        if environment:
-            key = json.dumps(environment, sort_keys=True)
-            pair = self._pairs.pop(key) if key in self._pairs else self._started(environment)
+        if any(environments):
+            key = json.dumps(environments, sort_keys=True)
+            pair = self._pairs.pop(key) if key in self._pairs else self._started(environments)
             self._pairs[key] = pair
         while len(self._pairs) > MAX_PAIRS:
             _stop(self._pairs.pop(next(iter(self._pairs))))
@@ -100,8 +112,12 @@ class Installation:
 
     def keys_file(self, keys: Mapping[str, Any]) -> Path:
         """Return a file with keys and their owners."""
-        text = json.dumps(keys)
-        path = self.folder / f"keys-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+        return self.settings_file(json.dumps(keys), ".json")
+
+    def settings_file(self, text: str, suffix: str) -> Path:
+        """Return a file with this text, the same one for the same text."""
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        path = self.folder / f"settings-{name}{suffix}"
         path.write_text(text)
         return path
 
@@ -110,8 +126,8 @@ class Installation:
         for pair in self._pairs.values():
             _stop(pair)
 
-    def _started(self, environment: Mapping[str, str]) -> tuple[Processes, Processes]:
-        first, second = (self._gateway(each, environment) for each in self.replicas.pair)
+    def _started(self, environments: Sequence[Mapping[str, str]]) -> tuple[Processes, Processes]:
+        first, second = map(self._gateway, self.replicas.pair, environments)
         for gateway in (first, second):
             gateway.start(GATEWAY)
         return first, second
@@ -139,6 +155,11 @@ class Gateways:
     def address(self) -> str:
         """Where one of them listens."""
         return self.installation.chosen(self.urls).removeprefix("http://")
+
+    def log(self) -> str:
+        """Return what both, and all account services, have logged."""
+        accounts = (each.log(ASSISTANTS) for each in self.installation.replicas.pair)
+        return "".join([*(each.log(GATEWAY) for each in self.pair), *accounts])
 
     async def are_ready(self) -> None:
         """Wait until both reach all services."""
@@ -236,3 +257,8 @@ def _stop(pair: tuple[Processes, Processes]) -> None:
 
 
 INSTALLATION: Installation | None = None
+
+
+def server_port() -> int:
+    """Return where a test runs its server: before two replicas, where their settings say."""
+    return INSTALLATION.server_port if INSTALLATION else 0

@@ -101,10 +101,12 @@ async def test_a_user_is_asked_about_once_in_two_seconds_and_disabled_within_the
         key = (await bench.key(trusted=True)).secret
         answers = await asyncio.gather(*(bench.chat(key, NAMED) for _ in range(20)))
         assert {answer.status_code for answer in answers} == {200}
-        assert [name for name, _ in bench.accounts.calls] == ["ResolveKey", "ResolveUser"]
+        assert bench.accounts.calls
+        for calls in bench.accounts.calls_of_each.values():
+            assert [name for name, _ in calls] == ["ResolveKey", "ResolveUser"]
         await bench.user(BEN, disabled=True)
         disabled = time.monotonic()
-        while (await bench.chat(key, NAMED)).status_code == 200:
+        while 200 in [(await bench.chat(key, NAMED)).status_code for _ in range(2)]:
             assert time.monotonic() - disabled < CACHE_SECONDS + 1  # a busy machine's second
             await asyncio.sleep(0.05)
 

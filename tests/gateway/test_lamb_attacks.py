@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 from gateway.bare_sockets import ask
-from gateway.conftest import Bench, gateway
+from gateway.conftest import Bench
+from gateway.lamb_fronts import front_gateway as gateway
+from gateway.replicas import server_port
 from lamb_stand_in.recorder import Recorder, recorder
 
 HOST = b"host: lamb.example\r\n"
@@ -135,7 +137,7 @@ UNCHANGED = {
 @pytest.fixture
 async def behind() -> AsyncIterator[Recorder]:
     """What LAMB gets."""
-    async with recorder() as running:
+    async with recorder(server_port()) as running:
         yield running
 
 

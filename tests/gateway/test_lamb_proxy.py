@@ -8,7 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
-from gateway.conftest import KEY, Bench, Start, gateway
+from gateway.conftest import KEY, Bench
+from gateway.lamb_fronts import front_gateway as gateway
+from gateway.replicas import server_port
 from heddle_gateway.settings import GatewaySettings
 from lamb_stand_in.server import PASSWORD, Lamb, lamb
 from lamb_stand_in.tokens import SECRET
@@ -40,7 +42,7 @@ class Front:
 @pytest.fixture
 async def front() -> AsyncIterator[Front]:
     """A gateway with its defaults in front of LAMB."""
-    async with lamb() as behind, gateway(lamb_url=behind.url) as bench:
+    async with lamb(server_port()) as behind, gateway(lamb_url=behind.url) as bench:
         yield Front(bench, behind)
 
 
@@ -102,8 +104,8 @@ async def test_pages_of_the_frontend_are_those_of_lamb_and_the_studio_is_heddles
     assert len(front.lamb.requests) == 4
 
 
-async def test_without_a_lamb_nothing_changes(start: Start) -> None:
-    async with start() as bench:
+async def test_without_a_lamb_nothing_changes() -> None:
+    async with gateway() as bench:
         response = await bench.client.get("/lti/launch")
         assert response.status_code == 404
         assert response.json()["error"]["code"] == "unknown_url"
@@ -160,7 +162,7 @@ async def test_what_a_trusted_proxy_says_of_the_client_counts() -> None:
         "x-forwarded-host": "lamb.uni.example",
     }
     async with (
-        lamb() as behind,
+        lamb(server_port()) as behind,
         gateway(lamb_url=behind.url, trusted_proxies="127.0.0.0/8") as bench,
     ):
         echoed = await Front(bench, behind).echo(headers=claims)
@@ -225,7 +227,7 @@ async def test_many_requests_share_few_connections(front: Front) -> None:
 @pytest.mark.parametrize("origin", ["https://page.example", "https://other.example"])
 async def test_lamb_answers_for_its_own_cross_origin_rules(origin: str) -> None:
     async with (
-        lamb() as behind,
+        lamb(server_port()) as behind,
         gateway(lamb_url=behind.url, cors_origins=["https://page.example"]) as bench,
     ):
         front = Front(bench, behind)
@@ -242,7 +244,7 @@ async def test_the_key_of_the_operator_is_the_key_of_lamb_and_passes(front: Fron
 
 async def test_trials_on_lambs_pages_are_heddle_s_if_the_operator_says_so() -> None:
     settings: dict[str, Any] = {"lamb_jwt_secret": SECRET, "lamb_chats": "heddle"}
-    async with lamb() as behind, gateway(lamb_url=behind.url, **settings) as bench:
+    async with lamb(server_port()) as behind, gateway(lamb_url=behind.url, **settings) as bench:
         path = "/creator/assistant/7/chat/completions"
         body = {"messages": [{"role": "user", "content": "Why?"}]}
         answer = await bench.client.post(f"{path}/", json=body)

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from gateway.accounts import ANN, Bench, gateway
+from gateway.replicas import server_port
 from gateway.test_sign_in import PASSWORD as OWN_PASSWORD
 from gateway.test_sign_in import headers
 from heddle.account.v1 import account_pb2 as pb
@@ -38,7 +39,7 @@ class Front:
 async def serving(folder: Path, **settings: Any) -> AsyncGenerator[Front]:
     """Yield a gateway in front of LAMB whose user is Ann."""
     async with (
-        lamb() as behind,
+        lamb(server_port()) as behind,
         gateway(folder, "local", **{"lamb_url": behind.url, **settings}) as bench,
     ):
         yield Front(bench, behind)

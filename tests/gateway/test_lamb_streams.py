@@ -14,7 +14,9 @@ from typing import Any
 import aiohttp
 import httpx
 import pytest
-from gateway.conftest import gateway
+from gateway.lamb_fronts import front_gateway as gateway
+from gateway.lamb_fronts import gateways_in_use
+from gateway.replicas import server_port
 from gateway.test_lamb_proxy import Front
 from lamb_stand_in.server import PART, lamb
 from patience import settled, until
@@ -28,7 +30,7 @@ MAX_MEMORY = 8 * MIB
 @pytest.fixture
 async def front() -> AsyncIterator[Front]:
     """A gateway with its defaults in front of LAMB."""
-    async with lamb() as behind, gateway(lamb_url=behind.url) as bench:
+    async with lamb(server_port()) as behind, gateway(lamb_url=behind.url) as bench:
         yield Front(bench, behind)
 
 
@@ -225,7 +227,7 @@ async def test_a_websocket_to_a_route_of_heddle_is_an_ordinary_request(front: Fr
 
 async def test_a_websocket_on_which_nothing_is_sent_ends() -> None:
     async with (
-        lamb() as behind,
+        lamb(server_port()) as behind,
         gateway(lamb_url=behind.url, lamb_timeout_seconds=0.3) as bench,
         aiohttp.ClientSession(bench.url) as session,
         session.ws_connect("/live") as messages,
@@ -238,7 +240,7 @@ async def test_a_websocket_on_which_nothing_is_sent_ends() -> None:
 
 
 async def test_a_gateway_that_stops_ends_streams_and_websockets() -> None:
-    async with lamb() as behind:
+    async with lamb(server_port()) as behind:
         async with gateway(lamb_url=behind.url) as bench:
             session = aiohttp.ClientSession(bench.url)
             messages = await session.ws_connect("/live")
@@ -287,7 +289,10 @@ async def test_the_health_names_lamb_while_it_runs(front: Front) -> None:
 
 
 async def test_a_lamb_that_is_slow_is_an_error_after_the_time_of_the_setting() -> None:
-    async with lamb() as behind, gateway(lamb_url=behind.url, lamb_timeout_seconds=0.2) as bench:
+    async with (
+        lamb(server_port()) as behind,
+        gateway(lamb_url=behind.url, lamb_timeout_seconds=0.2) as bench,
+    ):
         response = await bench.client.get("/slow?seconds=5")
         assert response.status_code == 504
         assert response.json()["error"]["code"] == "lamb_timeout"
@@ -321,17 +326,23 @@ async def test_a_connection_that_lamb_has_closed_is_replaced() -> None:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
     async with server, gateway(lamb_url=f"http://{host}:{port}") as bench:
-        for _ in range(3):
+        for _ in range(3 * gateways_in_use()):
             assert (await bench.client.get("/creator/me")).text == "ok"
-        cut = await bench.client.post("/creator/x", content=b"1")
-        assert cut.json()["error"]["code"] == "lamb_cut", "a change is never sent twice"
-        assert (await bench.client.post("/creator/x", content=b"1")).text == "ok"
+        for _ in range(gateways_in_use()):
+            cut = await bench.client.post("/creator/x", content=b"1")
+            assert cut.json()["error"]["code"] == "lamb_cut", "a change is never sent twice"
+        for _ in range(gateways_in_use()):
+            assert (await bench.client.post("/creator/x", content=b"1")).text == "ok"
 
 
 async def test_more_requests_than_the_limit_are_refused_and_heddle_still_answers() -> None:
-    async with lamb() as behind, gateway(lamb_url=behind.url, lamb_max_connections=2) as bench:
-        waiting = [asyncio.create_task(bench.client.get("/slow?seconds=1")) for _ in range(2)]
-        await until(lambda: behind.open == 2)
+    async with (
+        lamb(server_port()) as behind,
+        gateway(lamb_url=behind.url, lamb_max_connections=2) as bench,
+    ):
+        most = 2 * gateways_in_use()
+        waiting = [asyncio.create_task(bench.client.get("/slow?seconds=1")) for _ in range(most)]
+        await until(lambda: behind.open == most)
         refused = await bench.client.get("/creator/me")
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "lamb_busy")
         assert (await bench.client.get("/v1/models")).status_code == 200
@@ -341,7 +352,10 @@ async def test_more_requests_than_the_limit_are_refused_and_heddle_still_answers
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 async def test_a_body_above_the_limit_is_refused(framing: str) -> None:
-    async with lamb() as behind, gateway(lamb_url=behind.url, lamb_max_body_bytes=MIB) as bench:
+    async with (
+        lamb(server_port()) as behind,
+        gateway(lamb_url=behind.url, lamb_max_body_bytes=MIB) as bench,
+    ):
         headers = {"content-length": str(32 * len(PART))} if framing == "length" else {}
         response = await bench.client.post("/sink", content=parts(32), headers=headers)
         assert response.status_code == 413
@@ -351,7 +365,10 @@ async def test_a_body_above_the_limit_is_refused(framing: str) -> None:
 
 
 async def test_a_client_that_stops_sending_its_body_is_refused() -> None:
-    async with lamb() as behind, gateway(lamb_url=behind.url, idle_timeout_seconds=1) as bench:
+    async with (
+        lamb(server_port()) as behind,
+        gateway(lamb_url=behind.url, idle_timeout_seconds=1) as bench,
+    ):
         host, _, port = bench.address.rpartition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"POST /sink" + HEAD + b"content-length: 99\r\n\r\nbegin")

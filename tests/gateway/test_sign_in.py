@@ -11,6 +11,7 @@ import pytest
 from gateway.accounts import ANN, Bench, gateway
 from gateway.conftest import KEY, Start
 from heddle.account.v1 import account_pb2 as pb
+from heddle_gateway.auth.issued_keys import CACHE_SECONDS
 from heddle_runtime.identity import Identity
 
 PASSWORD = "correct horse battery"
@@ -46,6 +47,22 @@ async def headers(bench: Bench) -> dict[str, str]:
     """Return what a page of the gateway sends with a change."""
     token = (await bench.client.get("/v1/me")).json()["csrf_token"]
     return {"x-csrf-token": token, "origin": str(bench.client.base_url).rstrip("/")}
+
+
+async def ends(bench: Bench, token: str, within: float) -> None:
+    """Wait until every replica refuses a token."""
+    sent = {"cookie": f"{COOKIE}={token}"}
+    since = time.monotonic()
+    while True:  # of two requests in turn, each replica gets one
+        answers = [await bench.client.get("/v1/me", headers=sent) for _ in range(2)]
+        if {each.status_code for each in answers} == {401}:
+            return
+        assert time.monotonic() - since < within
+
+
+def patience(bench: Bench) -> float:
+    """Return how long a token may be valid that has ended at the gateway: cached at another one."""
+    return CACHE_SECONDS + 0.3 if len(bench.accounts.calls_of_each) > 1 else 0.0
 
 
 async def test_a_user_signs_in_acts_and_signs_out(bench: Bench) -> None:
@@ -271,11 +288,7 @@ async def test_signing_out_everywhere_ends_all_sessions_within_two_seconds(bench
     page = await headers(bench)
     response = await bench.client.post("/logout", json={"everywhere": True}, headers=page)
     assert response.json() == {"ended": 2}
-    sent = {"cookie": f"{COOKIE}={first}"}
-    ended = time.monotonic()
-    while (await bench.client.get("/v1/me", headers=sent)).status_code == 200:
-        assert time.monotonic() - ended < 2.3
-    assert (await bench.client.get("/v1/me", headers=sent)).status_code == 401
+    await ends(bench, first, CACHE_SECONDS + 0.3)
 
 
 async def test_a_user_acts_in_another_organisation(bench: Bench) -> None:
@@ -293,8 +306,7 @@ async def test_a_user_acts_in_another_organisation(bench: Bench) -> None:
     assert "manage_organization" in me["rights"]
     assert "manage_installation" not in me["rights"]
     assert bench.client.cookies[COOKIE] != former
-    again = await bench.client.get("/v1/me", headers={"cookie": f"{COOKIE}={former}"})
-    assert again.status_code == 401
+    await ends(bench, former, patience(bench))
     response = await bench.client.post(
         "/login/organization", json={"organization": "nowhere"}, headers=await headers(bench)
     )
@@ -313,8 +325,7 @@ async def test_a_user_changes_the_password_and_stays_signed_in(bench: Bench) -> 
     assert (await bench.client.put(url, json=body, headers=page)).status_code == 200
     assert bench.client.cookies[COOKIE] != former
     assert (await bench.client.get("/v1/me")).status_code == 200
-    stale = await bench.client.get("/v1/me", headers={"cookie": f"{COOKIE}={former}"})
-    assert stale.status_code == 401
+    await ends(bench, former, patience(bench))
     assert (await sign_in(bench)).status_code == 401
     assert (await sign_in(bench, OTHER_PASSWORD)).status_code == 200
 
@@ -380,7 +391,8 @@ async def test_sessions_are_in_no_log(tmp_path: Path, capfd: pytest.CaptureFixtu
         token = str(bench.client.cookies[COOKIE])
         page = await headers(bench)
         await bench.client.post("/logout", json={}, headers=page)
-    logs = "".join(capfd.readouterr())
+        logged = bench.logged()
+    logs = "".join([logged, *capfd.readouterr()])
     assert "session.create" in logs
     for secret in (PASSWORD, token.split("_")[2], page["x-csrf-token"]):
         assert secret not in logs

@@ -131,12 +131,14 @@ async def test_only_tasks_ask_for_settings_and_once_in_two_seconds(
         assert bench.accounts.calls == []
         for _ in range(3):
             await title(bench, KEY)
-        [(name, request)] = bench.accounts.calls
-        assert (name, request.organization, request.without_servers) == (
-            "ResolveSettings",
-            "uni",
-            True,
-        )
+        assert bench.accounts.calls
+        for calls in bench.accounts.calls_of_each.values():
+            [(name, request)] = calls
+            assert (name, request.organization, request.without_servers) == (
+                "ResolveSettings",
+                "uni",
+                True,
+            )
 
 
 async def test_a_title_is_written_also_while_settings_cannot_be_had(

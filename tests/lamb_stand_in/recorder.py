@@ -26,9 +26,11 @@ class Recorder:
     requests: list[Recorded] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """What the parser has not understood."""
+    connections: list[asyncio.StreamWriter] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Note the requests of a connection."""
+        self.connections.append(writer)
         connection = h11.Connection(h11.SERVER)
         head: h11.Request | None = None
         body = b""
@@ -66,11 +68,13 @@ def _recorded(head: h11.Request, body: bytes) -> Recorded:
 
 
 @asynccontextmanager
-async def recorder() -> AsyncGenerator[Recorder]:
-    """Yield a running server."""
+async def recorder(port: int = 0) -> AsyncGenerator[Recorder]:
+    """Yield a running server, on a free port by default."""
     running = Recorder()
-    server = await asyncio.start_server(running.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(running.serve, "127.0.0.1", port)
     host, port = server.sockets[0].getsockname()
     running.url = f"http://{host}:{port}"
     async with server:
         yield running
+    for connection in running.connections:
+        connection.close()

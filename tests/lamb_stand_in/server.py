@@ -262,15 +262,15 @@ class Lamb:
 
 
 @asynccontextmanager
-async def lamb(**options: Any) -> AsyncGenerator[Lamb]:
-    """Yield a running stand-in."""
+async def lamb(port: int = 0, **options: Any) -> AsyncGenerator[Lamb]:
+    """Yield a running stand-in, on a free port by default."""
     served = Lamb(**options)
     runner = web.AppRunner(
         served.application(), access_log=None, handler_cancellation=True, shutdown_timeout=0.1
     )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, "127.0.0.1", port)
         await site.start()
         host, port = runner.addresses[0][:2]
         served.url, served.runner = f"http://{host}:{port}", runner

@@ -84,7 +84,7 @@ async def test_a_key_is_only_a_key(tmp_path: Path, text: str) -> None:
         for key in (text, known + text, prefix + text):
             assert (await bench.chat(key)).status_code == 401
             assert len(bench.accounts.resolved_keys) <= 1
-            bench.accounts.calls.clear()
+            bench.accounts.calls_of_each.clear()
         assert (await bench.chat(known)).status_code == 200
 
 

@@ -100,9 +100,9 @@ class Site:
 
 
 @asynccontextmanager
-async def running_site() -> AsyncGenerator[Site]:
-    """Run a site."""
-    site = Site(free_port())
+async def running_site(port: int = 0) -> AsyncGenerator[Site]:
+    """Run a site, on a free port by default."""
+    site = Site(port or free_port())
     server = web.Server(site.handle, handler_cancellation=True)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
     async with AsyncExitStack() as exits:

@@ -4,6 +4,7 @@ The request that comes back is one of another site, so browsers send only a cook
 `SameSite=Lax`. It starts no session by itself.
 """
 
+import contextlib
 import hmac
 import json
 import secrets
@@ -37,23 +38,27 @@ class Flow:
 
 
 class FlowCookies:
-    """Encrypts flows with a key that all gateways of an installation can compute."""
+    """Encrypts flows with a key that all gateways of an installation can compute.
+
+    While an operator replaces the secret, gateways accept the flows of one another.
+    """
 
     def __init__(self, secret: SecretStr | None) -> None:
         """Compute the key; without a secret, of this process alone."""
-        text = split_secrets(secret.get_secret_value())[0] if secret else secrets.token_hex()
-        self._key = OctKey.import_key(hmac.digest(text.encode(), _PURPOSE, "sha256"))
+        texts = split_secrets(secret.get_secret_value()) if secret else [secrets.token_hex()]
+        digests = [hmac.digest(text.encode(), _PURPOSE, "sha256") for text in texts]
+        self._keys = [OctKey.import_key(digest) for digest in digests]
 
     def seal(self, flow: Flow) -> str:
         """Return the value of the cookie of a flow."""
         text = json.dumps(asdict(flow))
-        return jwe.encrypt_compact(_HEADER, text, self._key, algorithms=_ALGORITHMS)
+        return jwe.encrypt_compact(_HEADER, text, self._keys[0], algorithms=_ALGORITHMS)
 
     def open(self, value: str) -> Flow | None:
         """Return the flow of a cookie; None if it has another origin, or has ended."""
-        try:
-            opened = jwe.decrypt_compact(value, self._key, algorithms=_ALGORITHMS)
-            flow = Flow(**json.loads(opened.plaintext or b""))
-        except (JoseError, ValueError, TypeError):
-            return None
-        return flow if flow.ends_at > time.time() else None
+        for key in self._keys:
+            with contextlib.suppress(JoseError, ValueError, TypeError):
+                opened = jwe.decrypt_compact(value, key, algorithms=_ALGORITHMS)
+                flow = Flow(**json.loads(opened.plaintext or b""))
+                return flow if flow.ends_at > time.time() else None
+        return None
