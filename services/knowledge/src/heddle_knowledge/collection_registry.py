@@ -52,6 +52,10 @@ class CollectionRegistry:
         except engine.failures:  # an engine without locks, and another process was faster
             return cls(engine, await engine.open(TABLE, _LAYOUT))
 
+    async def reopen(self) -> None:
+        """Let go of what the engine had in memory for the table."""
+        self._table = await self._engine.open(TABLE, _LAYOUT)
+
     async def all(self) -> Mapping[str, Collection]:
         """Return the collections by id, as of now.
 

@@ -4,8 +4,11 @@ A collection exists when the catalogue has it. Its table is made before that and
 a crash in between leaves at worst a table without a record, which the next opening drops.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+
+import structlog
 
 from heddle_knowledge import tables
 from heddle_knowledge.collection_handle import CollectionHandle
@@ -13,13 +16,23 @@ from heddle_knowledge.collection_registry import CollectionRegistry
 from heddle_knowledge.engines.interface import Engine, Layout, Table
 from heddle_knowledge.errors import CollectionNotFoundError, StorageError
 from heddle_knowledge.records import EMBEDDED, Collection
+from heddle_knowledge.released_memory import release_memory
 
+IDLE_SECONDS = 60.0
+"""After the last use of a collection, when memory is given back."""
 _STORE = "store"
+log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def open_collection_store(engine: Engine) -> AsyncGenerator["CollectionStore"]:
+async def open_collection_store(
+    engine: Engine, idle_seconds: float = IDLE_SECONDS
+) -> AsyncGenerator["CollectionStore"]:
     """Open the collections of an engine, and sweep it.
+
+    Args:
+        engine: What stores their tables.
+        idle_seconds: After the last use of a collection, when memory is given back.
 
     Raises:
         StorageError: It cannot be read or written.
@@ -33,9 +46,12 @@ async def open_collection_store(engine: Engine) -> AsyncGenerator["CollectionSto
             "The knowledge store cannot be opened. Check where it is kept: its address, its "
             "permissions, and the log of the knowledge service."
         ) from error
+    resting = asyncio.create_task(collection_store.rest_when_idle(idle_seconds))
     try:
         yield collection_store
     finally:
+        resting.cancel()
+        await asyncio.wait([resting])
         collection_store.close()
 
 
@@ -48,6 +64,8 @@ class CollectionStore:
         """What keeps the collections, for metrics and traces."""
         self._engine = engine
         self._tables: dict[str, Table] = {}
+        self._used = asyncio.Event()
+        self._used_at = 0.0
 
     async def add(self, collection: Collection) -> None:
         """Make room for a collection.
@@ -71,6 +89,8 @@ class CollectionStore:
         """
         layout = tables.layout(collection.dim, collection.language)
         name = _table(collection, layout)
+        self._used_at = asyncio.get_running_loop().time()
+        self._used.set()
         if name not in self._tables:
             known = await self.registry.all()
             for gone in [each for each in self._tables if each.partition("_")[2] not in known]:
@@ -121,6 +141,24 @@ class CollectionStore:
             id_ = name.partition("_")[2]
             if id_ and id_ not in ids and await self._engine.left_over(name):
                 await self._engine.drop(name)
+
+    async def rest_when_idle(self, seconds: float) -> None:
+        """Give back memory whenever no collection was used for so many seconds."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._used.wait()
+            left = self._used_at + seconds - loop.time()
+            if left > 0:
+                await asyncio.sleep(left)
+                continue
+            self._used.clear()
+            try:
+                self._tables.clear()  # not closed: calls under way go on
+                await self._engine.rest()
+                await self.registry.reopen()
+                release_memory()
+            except Exception:
+                log.exception("knowledge_memory_not_released")
 
     def close(self) -> None:
         """Close every table."""

@@ -14,8 +14,6 @@ from contextlib import suppress
 
 import structlog
 
-from heddle_knowledge.released_memory import release_memory
-
 MAX_COMMITS = 32
 MAX_ROWS = 1_000
 """A full-text search scans so many in 15 ms; docs/adr/0055 tells what a smaller number costs."""
@@ -95,7 +93,6 @@ class Maintenance:
                     continue
                 async with self._one_settles:
                     await self._maintain(collection)
-                    await asyncio.to_thread(release_memory)
                 if collection not in self._pending:
                     return
         except Exception:

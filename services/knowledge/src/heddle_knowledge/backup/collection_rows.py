@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from heddle_knowledge import tables
+from heddle_knowledge.backup.items import Row, joined, whole_items
 from heddle_knowledge.collection_registry import CollectionRegistry, decoded, encoded
 from heddle_knowledge.collection_store import CollectionStore
 from heddle_knowledge.engines.address import open_engine
+from heddle_knowledge.engines.conditions import In
 from heddle_knowledge.engines.interface import Engine
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.graph.opening import open_graphs
@@ -20,7 +22,6 @@ from heddle_knowledge.ingestion.reuse import TOKENS
 from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.sqlite_files import remove
 
-Row = Mapping[str, Any]
 _READ, _WRITTEN = 500, 2_000
 """Passages of one piece."""
 _VECTOR = "vector"
@@ -29,11 +30,11 @@ _VECTOR = "vector"
 class CollectionRows:
     """The collections of a store that services may be using. Made by `open_collection_rows`."""
 
-    def __init__(self, engine: Engine, registry: CollectionRegistry, graphs: Graphs) -> None:
+    def __init__(self, engine: Engine, store: CollectionStore, graphs: Graphs) -> None:
         self.graphs = graphs
         self._engine = engine
-        self._registry = registry
-        self._store = CollectionStore(engine, registry)
+        self._registry = store.registry
+        self._store = store
 
     async def all(self) -> list[Collection]:
         """Return the collections in the order of their ids."""
@@ -64,18 +65,17 @@ class CollectionRows:
 
     async def add_passages(self, identifier: str, rows: AsyncIterable[Row]) -> None:
         """Add the passages of a collection, of which some may be there already."""
+        keyed = (((row["document"],), row) async for row in rows)
+        async for documents in whole_items(keyed, _WRITTEN):
+            await self.put(identifier, joined(documents.values()))
+
+    async def put(self, identifier: str, rows: list[Row]) -> None:
+        """Write whole documents of a collection in the place of those of their names, at once."""
         collection = (await self._registry.all())[identifier]
         handle = await self._store.open(collection)
-        part: list[Row] = []
-        async for row in rows:
-            part.append(row)
-            if len(part) == _WRITTEN:
-                async with handle.writing():
-                    await handle.table.append(_table(part, collection))
-                part = []
-        if part:
-            async with handle.writing():
-                await handle.table.append(_table(part, collection))
+        names = tuple({row["document"]: None for row in rows})
+        async with handle.writing():
+            await handle.table.replace(In("document", names), _table(rows, collection))
 
     def close(self) -> None:
         """Close the tables."""
@@ -90,7 +90,7 @@ async def open_collection_rows(
     async with open_engine(place, options) as engine, open_graphs(place, folder, engine) as graphs:
         async with engine.locks.locked("store"):
             registry = await CollectionRegistry.opened(engine)
-        rows = CollectionRows(engine, registry, graphs)
+        rows = CollectionRows(engine, CollectionStore(engine, registry), graphs)
         try:
             yield rows
         finally:

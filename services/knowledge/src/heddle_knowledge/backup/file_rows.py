@@ -3,8 +3,8 @@
 import asyncio
 import base64
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import NotFoundError, StorageError
 from heddle_runtime.object_store import ObjectStore
 
+from heddle_knowledge.backup.items import Key, Row
 from heddle_knowledge.engines.address import is_database
 from heddle_knowledge.uploads.attachments import Attachments
 from heddle_knowledge.uploads.database_uploads import DatabaseUploads
@@ -20,7 +21,6 @@ from heddle_knowledge.uploads.files_database import FilesDatabase
 from heddle_knowledge.uploads.folder import Uploads
 from heddle_knowledge.uploads.records import BATCH, Attachment, Batch
 
-Row = Mapping[str, Any]
 _UPLOADS = """
 SELECT person, id, record, content, object_key FROM uploads
 ORDER BY person COLLATE "C", id COLLATE "C"
@@ -32,8 +32,14 @@ UNION ALL SELECT collection, id, record, 0 FROM file_batches
 _ADD_FILE = """
 INSERT INTO attached_files (collection, id, state, created_at, attempts, record)
 VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (collection, id) DO UPDATE
+SET state = excluded.state, created_at = excluded.created_at, attempts = excluded.attempts,
+  record = excluded.record
 """
-_ADD_BATCH = "INSERT INTO file_batches (collection, id, record) VALUES ($1, $2, $3)"
+_ADD_BATCH = """
+INSERT INTO file_batches (collection, id, record) VALUES ($1, $2, $3)
+ON CONFLICT (collection, id) DO UPDATE SET record = excluded.record
+"""
 _PART = 200
 
 
@@ -47,10 +53,16 @@ class FileRows(Protocol):
         """Yield the files of all people with their bytes."""
 
     async def add_attached(self, rows: AsyncIterable[Row]) -> None:
-        """Add files and batches of collections."""
+        """Write files and batches of collections in the place of those with their keys."""
 
     async def add_uploads(self, rows: AsyncIterable[Row]) -> None:
         """Add files of people."""
+
+    async def remove_attached(self, keys: Iterable[Key]) -> None:
+        """Remove files and batches, if they are there."""
+
+    async def remove_uploads(self, keys: Iterable[Key]) -> None:
+        """Remove files of people, if they are there."""
 
     async def clear(self) -> None:
         """Remove all."""
@@ -104,7 +116,7 @@ class FolderRows:
                 yield _upload(person, upload, content)
 
     async def add_attached(self, rows: AsyncIterable[Row]) -> None:
-        """Add files and batches of collections."""
+        """Write files and batches of collections."""
         attachments = Attachments(self._root)
         async for row in rows:
             attachments.prepare(row["collection"])
@@ -120,6 +132,21 @@ class FolderRows:
         uploads = Uploads(self._root)
         async for row in rows:
             uploads.put(row["person"], _file(row), base64.b64decode(row["content"]))
+
+    async def remove_attached(self, keys: Iterable[Key]) -> None:
+        """Remove files and batches, if they are there."""
+        attachments = Attachments(self._root)
+        for collection, identifier in keys:
+            attachments.forget(collection, identifier)
+
+    async def remove_uploads(self, keys: Iterable[Key]) -> None:
+        """Remove files of people, if they are there."""
+        uploads = Uploads(self._root)
+        for person, identifier in keys:
+            with suppress(NotFoundError):
+                uploads.delete(person, identifier)
+            # It may have been broken off while it was written.
+            shutil.rmtree(self._root / "people" / person / f".{identifier}", ignore_errors=True)
 
     async def clear(self) -> None:
         """Remove all."""
@@ -152,7 +179,7 @@ class DatabaseRows:
                     yield _upload(row["person"], pb.File.FromString(row["record"]), content)
 
     async def add_attached(self, rows: AsyncIterable[Row]) -> None:
-        """Add files and batches of collections."""
+        """Write files and batches of collections."""
         async with self._database.transaction() as connection:
             async for row in rows:
                 place = row["collection"], row["id"]
@@ -171,6 +198,20 @@ class DatabaseRows:
         async for row in rows:
             content = base64.b64decode(row["content"])
             await asyncio.to_thread(uploads.keep, row["person"], _file(row), content)
+
+    async def remove_attached(self, keys: Iterable[Key]) -> None:
+        """Remove files and batches, if they are there."""
+        for place in keys:
+            for table in ("attached_files", "file_batches"):
+                statement = f"DELETE FROM {table} WHERE collection = $1 AND id = $2"  # noqa: S608 - constants
+                await self._database.fetch(statement, *place)
+
+    async def remove_uploads(self, keys: Iterable[Key]) -> None:
+        """Remove files of people, if they are there."""
+        uploads = DatabaseUploads(self._database, self._objects)
+        for person, identifier in keys:
+            with suppress(NotFoundError):
+                await asyncio.to_thread(uploads.delete, person, identifier)
 
     async def clear(self) -> None:
         """Remove all. Objects without a row are swept by the service."""

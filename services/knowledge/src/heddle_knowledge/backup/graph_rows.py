@@ -1,16 +1,15 @@
 """Graphs of names."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
+from heddle_knowledge.backup.items import Row
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.graph.records import DrawnPart
 from heddle_knowledge.records import Collection
-
-Row = Mapping[str, Any]
 
 
 async def rows(graphs: Graphs, collections: Sequence[Collection]) -> AsyncIterator[dict[str, Any]]:

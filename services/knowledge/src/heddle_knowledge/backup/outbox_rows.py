@@ -1,14 +1,14 @@
 """Events for the audit log that the assistants service has not recorded yet."""
 
 import base64
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from heddle_knowledge.audit import SCHEMA
+from heddle_knowledge.backup.items import Row
 from heddle_knowledge.sqlite_files import remove, snapshot, writing
 
-Row = Mapping[str, Any]
 _RECORDERS = (
     "SELECT id, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) FROM recorder"
 )

@@ -2,16 +2,15 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
 import msgspec
 
+from heddle_knowledge.backup.items import Row
 from heddle_knowledge.pages.encoding import read_words, written_words
 from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.pages.shapes import DrawnPage, Figure, WholePage
-
-Row = Mapping[str, Any]
 
 
 async def rows(place: PagePlace) -> AsyncIterator[dict[str, Any]]:
@@ -45,6 +44,11 @@ async def add(place: PagePlace, incoming: AsyncIterable[Row]) -> None:
             await asyncio.to_thread(pages.add, sha256, [page.drawn], [page.words])
         elif row["whole"]:
             await asyncio.to_thread(pages.finish, sha256)
+
+
+async def remove(place: PagePlace, collection: str, sha256: str) -> None:
+    """Remove the pages of a document."""
+    await asyncio.to_thread(place.of(collection).forget, [sha256])
 
 
 async def clear(place: PagePlace) -> None:

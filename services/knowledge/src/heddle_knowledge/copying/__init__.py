@@ -1,5 +1,5 @@
 """Copies a whole knowledge store to another place, and compares both afterwards.
 
-`copying` runs the parts in their order. Each part is a module of its own that satisfies
-`interface.Part`: it names its items with a digest of each, and copies or deletes some of them.
+`copying` runs the parts in their order. Each part names its items with a digest of each, and writes
+or deletes some of them; it reads and writes the rows of a backup.
 """

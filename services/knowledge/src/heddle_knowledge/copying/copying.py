@@ -3,15 +3,18 @@
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from heddle_knowledge.copying.attachment_part import AttachmentPart, BatchPart
-from heddle_knowledge.copying.collection_part import CollectionPart
-from heddle_knowledge.copying.graph_part import GraphPart
-from heddle_knowledge.copying.interface import Digests, Key, Part
-from heddle_knowledge.copying.page_part import PagePart
-from heddle_knowledge.copying.passage_part import PassagePart
+from heddle_knowledge.backup.items import Key
+from heddle_knowledge.copying.interface import Digests, Part
+from heddle_knowledge.copying.parts import (
+    AttachedPart,
+    CollectionPart,
+    GraphPart,
+    PagePart,
+    PassagePart,
+    UploadPart,
+)
 from heddle_knowledge.copying.sample_searches import compare
 from heddle_knowledge.copying.side import Place, Side, open_source, open_target
-from heddle_knowledge.copying.upload_part import UploadPart
 from heddle_knowledge.errors import InvalidInputError, KnowledgeError, StorageError
 
 PARTS: Sequence[Part] = (
@@ -20,8 +23,10 @@ PARTS: Sequence[Part] = (
     GraphPart(),
     PagePart(),
     UploadPart(),
-    BatchPart(),
-    AttachmentPart(),  # last: a service that serves the target begins what is unfinished
+    AttachedPart("batches of files", batches=True),
+    AttachedPart(
+        "files of collections", batches=False
+    ),  # last: a service that serves the target begins what is unfinished
 )
 SEARCHES = "searches"
 _NAMED = 5

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from heddle_runtime.object_store import ObjectStore
 
+from heddle_knowledge.backup.collection_rows import CollectionRows
+from heddle_knowledge.backup.file_rows import FileRows, open_file_rows
 from heddle_knowledge.collection_registry import TABLE, CollectionRegistry
 from heddle_knowledge.collection_store import CollectionStore, open_collection_store
 from heddle_knowledge.engines.address import is_database, open_engine
@@ -17,8 +19,6 @@ from heddle_knowledge.graph.opening import open_graphs
 from heddle_knowledge.pages.opening import open_pages
 from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.records import EMBEDDED, Collection
-from heddle_knowledge.uploads.opening import open_file_stores
-from heddle_knowledge.uploads.stores import FileStores
 
 _LANCE = ".lance"
 
@@ -58,7 +58,7 @@ class Side:
     place: Place
     engine: Engine
     collections: CollectionStore
-    files: FileStores
+    files: FileRows
     graphs: Graphs
     pages: PagePlace
 
@@ -70,6 +70,11 @@ class Side:
     async def embedded(self) -> Sequence[Collection]:
         """Return the records of the collections whose documents are in the store."""
         return [record for record in await self.records() if record.backend == EMBEDDED]
+
+    @property
+    def passages(self) -> CollectionRows:
+        """The passages of its collections."""
+        return CollectionRows(self.engine, self.collections, self.graphs)
 
 
 @asynccontextmanager
@@ -86,7 +91,7 @@ async def open_source(place: Place) -> AsyncGenerator[Side]:
         raise _no_store(place)
     async with (
         open_engine(place.address, {}) as engine,
-        open_file_stores(place.address, _beside(place, "uploads"), place.objects) as files,
+        open_file_rows(place.address, _beside(place, "uploads"), place.objects) as files,
         open_graphs(place.address, None, engine) as graphs,
         open_pages(place.address, _beside(place, "pages"), place.objects) as pages,
     ):
@@ -109,7 +114,7 @@ async def open_target(place: Place) -> AsyncGenerator[Side]:
     _check(place)
     async with (
         open_engine(place.address, {}) as engine,
-        open_file_stores(place.address, _beside(place, "uploads"), place.objects) as files,
+        open_file_rows(place.address, _beside(place, "uploads"), place.objects) as files,
         open_collection_store(engine) as collections,
         open_graphs(place.address, None, engine) as graphs,
         open_pages(place.address, _beside(place, "pages"), place.objects) as pages,

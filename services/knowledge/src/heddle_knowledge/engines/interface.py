@@ -158,5 +158,8 @@ class Engine(Protocol):
     async def drop(self, name: str) -> None:
         """Remove a table with its rows, if it is there."""
 
+    async def rest(self) -> None:
+        """Give back the memory of what it has read. Open tables go on, and hold what they need."""
+
     async def left_over(self, name: str) -> bool:
         """Say whether a table without a record is certainly nobody's work under way."""

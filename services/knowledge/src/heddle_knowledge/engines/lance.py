@@ -6,7 +6,7 @@ whoever loses the race tries again.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -24,6 +24,7 @@ from heddle_knowledge.engines.lance_full_text import words_index
 from heddle_knowledge.engines.lance_table import LanceTable
 from heddle_knowledge.engines.locks import Locks
 from heddle_knowledge.errors import StorageError
+from heddle_knowledge.released_memory import map_large_blocks
 
 # Descriptions of files, of each version of a table: they would fill a gigabyte. LanceDB counts a
 # third of what it stores, and reads from the disk what is not there.
@@ -70,22 +71,27 @@ async def open_bucket(url: str, options: Mapping[str, str]) -> AsyncGenerator["L
 async def _connected(
     uri: str, options: Mapping[str, str], locks: Locks
 ) -> AsyncGenerator["LanceEngine"]:
-    try:
-        database = await lancedb.connect_async(
+    map_large_blocks()
+
+    async def connect() -> AsyncConnection:
+        return await lancedb.connect_async(
             uri,
             read_consistency_interval=_AT_ONCE,
             storage_options=dict(options),
             session=lancedb.Session(metadata_cache_size_bytes=_METADATA_CACHE_BYTES),
         )
+
+    try:
+        engine = LanceEngine(await connect(), connect, locks)
     except (RuntimeError, ValueError, OSError) as error:
         raise StorageError(
             "The object store of the knowledge store cannot be opened. Check its address and the "
             "storage options."
         ) from error
     try:
-        yield LanceEngine(database, locks)
+        yield engine
     finally:
-        database.close()  # type: ignore[no-untyped-call]  # no annotations there
+        engine.close()
 
 
 class LanceEngine:
@@ -94,8 +100,14 @@ class LanceEngine:
     name = "lancedb"
     failures: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError)
 
-    def __init__(self, database: AsyncConnection, locks: Locks) -> None:
+    def __init__(
+        self,
+        database: AsyncConnection,
+        connect: Callable[[], Awaitable[AsyncConnection]],
+        locks: Locks,
+    ) -> None:
         self._database = database
+        self._connect = connect
         self.locks = locks
 
     async def names(self) -> list[str]:
@@ -143,6 +155,18 @@ class LanceEngine:
     async def drop(self, name: str) -> None:
         """Remove a table with its rows, if it is there."""
         await self._database.drop_table(name, ignore_missing=True)
+
+    async def rest(self) -> None:
+        """Give back the memory of what it has read.
+
+        A session caches indexes, those of earlier versions too, up to 6 GB. It ends with the last
+        table that was opened with it.
+        """
+        self._database = await self._connect()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()  # type: ignore[no-untyped-call]  # no annotations there
 
     async def left_over(self, name: str) -> bool:
         """Say whether a table without a record is certainly nobody's work under way."""

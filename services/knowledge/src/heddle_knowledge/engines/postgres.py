@@ -127,6 +127,9 @@ class PostgresEngine:
             await connection.execute("DELETE FROM tables WHERE name = $1", name)
             await connection.execute(f"DROP TABLE IF EXISTS {_checked(name)}")
 
+    async def rest(self) -> None:
+        """Do nothing: the server has the memory."""
+
     async def left_over(self, name: str) -> bool:
         """Return True: whoever makes one holds the lock that the caller holds."""
         return True
