@@ -7,12 +7,16 @@ from pathlib import Path
 
 import grpc
 import pytest
+from assistants.serving import ADMIN, serving
+from heddle.account.v1 import account_pb2
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.generation.generated_images import GeneratedImages
+from heddle_connector.generation.old_images import OldImages
 from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.service_credentials import ServiceCredentials
 from pydantic import ValidationError
 
 from connector.gemini import GIF, JPEG, PNG, WEBP
@@ -153,3 +157,34 @@ async def test_the_service_gives_a_picture_to_its_owners_token_only(tmp_path: Pa
 def test_a_limit_that_one_answer_can_exceed_is_refused() -> None:
     with pytest.raises(ValidationError):
         ConnectorSettings(images_quota_bytes=1024)
+
+
+async def test_old_images_of_an_organisation_are_deleted(images: GeneratedImages) -> None:
+    other = Identity("ann@uni.example", "college")
+    stored = [await images.store(user, PNG) for user in (ANN, ANN, other)]
+    for user, image in zip((ANN, other), stored[1:], strict=True):
+        (path,) = images.root.glob(f"{user.organization}/*/{image.name}")
+        os.utime(path, (time.time() - 2 * 86_400,) * 2)
+
+    assert await images.expire("uni", 3) == 0
+    assert sum(await asyncio.gather(*(images.expire("uni", 1) for _ in range(3)))) == 1
+    assert await images.expire("nowhere", 1) == 0
+    assert await images.names(ANN) == [stored[0].name]
+    assert await images.names(other) == [stored[2].name]
+
+
+async def test_the_service_deletes_images_as_the_account_service_says(
+    images: GeneratedImages, tmp_path: Path
+) -> None:
+    image = await images.store(ANN, PNG)
+    (path,) = images.root.glob(f"*/*/{image.name}")
+    os.utime(path, (0, 0))
+    async with serving(f"sqlite:///{tmp_path}/heddle.db") as service:
+        admin = service.as_(ADMIN)
+        settings = '{"retention": {"images_days": 30}}'
+        organization = account_pb2.Organization(slug="uni", settings_json=settings)
+        request = account_pb2.PutOrganizationRequest(organization=organization)
+        await admin.ask(admin.accounts.PutOrganization, request)
+        old = OldImages(images, service.connection, ServiceCredentials("heddle-connector"))
+        await old.delete()
+    assert await images.names(ANN) == []

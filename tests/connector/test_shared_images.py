@@ -123,6 +123,24 @@ async def test_the_oldest_images_of_a_user_make_room(objects: ObjectStore) -> No
         await images.get(Identity("bob", "uni"), stored[1].name)
 
 
+async def test_old_images_of_an_organisation_are_deleted(objects: ObjectStore) -> None:
+    images = SharedImages(Path("images"), LIMIT, objects=objects)
+    other = Identity("ann@uni.example", "uni-2")
+    old, others = await images.store(ANN, PNG), await images.store(other, PNG)
+    begin = time.time()
+    await next_second()
+    await next_second()  # a server tells the second in which an object was stored
+    young = await images.store(ANN, PNG)
+
+    assert await images.expire("uni", 1) == 0
+    age = (time.time() - begin - 1) / 86_400
+    counts = await asyncio.gather(*(images.expire("uni", age) for _ in range(2)))
+    assert max(counts) == 1
+    assert await images.names(ANN) == [young.name]
+    assert await images.names(other) == [others.name]
+    assert old.name != young.name
+
+
 async def test_an_object_store_that_cannot_be_reached_is_named_to_the_operator() -> None:
     options = {"endpoint": f"http://127.0.0.1:{free_port()}", "allow_http": "true"}
     access = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region": "r"}

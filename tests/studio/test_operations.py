@@ -128,6 +128,31 @@ def test_settings_are_saved_and_a_secret_is_only_written(operated: Studio) -> No
     assert "openai/gpt-x" in settings["prices"]
 
 
+def test_limits_of_stored_data_are_set_and_taken_away(operated: Studio) -> None:
+    with operated.screen() as screen:
+        page = screen.page
+        screen.open("organizations/uni")
+        uploads = page.get_by_label("Uploaded files that no assistant")
+        uploads.fill("a month")
+        page.get_by_label("Generated images").fill("90")
+        page.get_by_role("button", name="Save").click()
+        refusal = page.get_by_text("'uploads_days' must be a whole number from 1 to 36,500")
+        expect(refusal.first).to_be_visible()
+        screen.check(expected=("400",))
+        uploads.fill("30")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("The settings are saved.")).to_be_visible()
+        settings = operated.client.get("/organizations/uni").json()["settings"]
+        assert settings["retention"] == {"uploads_days": 30, "images_days": 90}
+        expect(uploads).to_have_value("30")
+        uploads.fill("")
+        page.get_by_label("Generated images").fill(" ")
+        page.get_by_role("button", name="Save").click()
+        expect(uploads).to_have_value("")
+        expect(page.get_by_text("The settings are saved.")).to_be_visible()
+    assert "retention" not in operated.client.get("/organizations/uni").json()["settings"]
+
+
 def test_two_administrators_who_save_settings_see_each_other(operated: Studio) -> None:
     with operated.screen() as screen:
         page = screen.page

@@ -1,5 +1,6 @@
 """`UsageService.SummarizeUsage`: usage by day, assistant and model."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -9,17 +10,19 @@ from typing import Any
 import pytest
 from assistants.service.test_usage import MINI, PRICES, entry, write
 from assistants.serving import ADA, ADMIN, SERVICE, Caller, Service, serving
-from assistants.stored import keep
+from assistants.stored import keep, keep_organization
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_assistants.database.engine import Database
-from heddle_assistants.database.schema import daily_usage
+from heddle_assistants.database.schema import daily_usage, organizations
 from heddle_assistants.usage.days import DailyUsage
+from heddle_assistants.usage.entries import COUNTS
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity import Identity
 from sqlalchemy import func, insert, select, update
 
 DAY, ASSISTANT, MODEL, ORGANIZATION = pb.UsageDimension.values()[1:]
 OTHER = ("ollama", "local")
+AMOUNTS = (*COUNTS, "unpriced_tokens", "cost_picos")
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))
 
 
@@ -128,3 +131,30 @@ async def test_old_days_are_deleted(service: Service, database: Database) -> Non
         await DailyUsage(database, days).expire()
         async with database.reading() as connection:
             assert await connection.scalar(query) == left
+
+
+async def test_old_days_are_deleted_for_organisations_that_want_it(
+    database: Database,
+) -> None:
+    today = int(time.time()) // 86_400
+    for slug in ("uni", "college"):
+        number = int(await keep(database, organization=slug))
+        day = {"assistant_id": number, "organization_id": await keep_organization(database, slug)}
+        async with database.writing() as connection:
+            names = {"connector": "a", "model": "b", **dict.fromkeys(AMOUNTS, 1)}
+            rows = [{"day": today - age, **names, **day} for age in (7, 8, 30)]
+            await connection.execute(insert(daily_usage), rows)
+    config = '{"retention": {"usage_days": 7}}'
+    async with database.writing() as connection:
+        uni = update(organizations).where(organizations.c.slug == "uni")
+        await connection.execute(uni.values(config=config))
+
+    await asyncio.gather(*(DailyUsage(database, 20).expire() for _ in range(2)))
+    query = (
+        select(organizations.c.slug, daily_usage.c.day)
+        .join(organizations, organizations.c.id == daily_usage.c.organization_id)
+        .order_by(organizations.c.slug, daily_usage.c.day)
+    )
+    async with database.reading() as connection:
+        left = [tuple(row) for row in await connection.execute(query)]
+    assert left == [("college", today - 8), ("college", today - 7), ("uni", today - 7)]

@@ -16,9 +16,9 @@ from heddle.assistant.v1 import (
 )
 from heddle.audit.v1 import audit_pb2
 from heddle.usage.v1 import usage_pb2
-from heddle_assistants.accounts import checks, settings_text
+from heddle_assistants.accounts import checks, retention, settings_text
 from heddle_assistants.accounts.sign_in import limits, password_hashes, password_rules
-from heddle_assistants.assistants import checking, servicer
+from heddle_assistants.assistants import checking, servicer, used_files
 from heddle_assistants.audit import recorded
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.following import servicer as following
@@ -131,6 +131,10 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.accounts.checks._MOST_COLLECTIONS": lambda n: checks.check_collections(
         account_pb2.ResolveCollectionsRequest(ids=["a"] * n)
     ),
+    f"{_ASSISTANTS}.accounts.retention._MAX_DAYS": lambda n: next(
+        retention.retention_problems({"retention": {"usage_days": n}}), None
+    ),
+    f"{_ASSISTANTS}.assistants.used_files._MAX_IDS": lambda n: used_files.check_count(["a"] * n),
     f"{_ASSISTANTS}.accounts.settings_text._LARGEST": lambda n: (
         settings_text.parsed("{}".ljust(n)) and None
     ),

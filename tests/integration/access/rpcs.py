@@ -193,6 +193,7 @@ RPCS: dict[str, Rpc] = {
     "Account.ResolveUserNumber": Rpc(REFUSED, lambda _: {"number": 1}),
     "Account.ResolveSettings": Rpc(REFUSED, lambda _: {"organization": "uni"}),
     "Account.ResolveCollections": Rpc(REFUSED, lambda it: {"ids": [it.store]}),
+    "Account.ListRetention": Rpc(REFUSED, lambda _: {}),
     # Assistants
     "Assistant.GetAssistant": Rpc(DESCRIBE, _id("assistant", "reference")),
     "Assistant.GetAssistant for a user": Rpc(
@@ -217,6 +218,7 @@ RPCS: dict[str, Rpc] = {
     "Assistant.UpdateAssistant": Rpc(CHANGE, lambda it: {"assistant": _assistant(it)}),
     "Assistant.DeleteAssistant": Rpc(CHANGE, _id("assistant")),
     "Assistant.UndeleteAssistant": Rpc(CHANGE, _id("assistant")),
+    "Assistant.ListUsedFiles": Rpc(REFUSED, lambda it: {"ids": [it.file]}),
     "Assistant.PublishAssistant": Rpc(CHANGE, _id("assistant")),
     "Question.GetQuestions": Rpc(OWN, _id("assistant")),
     "Question.UpdateQuestions": Rpc(CHANGE, _id("assistant")),

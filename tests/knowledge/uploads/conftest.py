@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 from knowledge.uploads.desk import Desk, serving
+from shared_servers import object_server, vector_server
+
+__all__ = ["desk", "object_server", "vector_server"]
 
 
 @pytest.fixture

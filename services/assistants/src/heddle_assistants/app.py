@@ -20,6 +20,7 @@ from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2_grpc
 from heddle_runtime import addresses
+from heddle_runtime.background import DAY, HOUR, repeating
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.people import PersonServicer
@@ -49,7 +50,6 @@ from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.jobs.servicer import JobServicer
 from heddle_assistants.jobs.store import Jobs
 from heddle_assistants.people.data import DatabaseData
-from heddle_assistants.periodic import DAY, HOUR, repeating
 from heddle_assistants.questions.servicer import QuestionServicer
 from heddle_assistants.questions.store import QuestionStore
 from heddle_assistants.repository.batches import Batches

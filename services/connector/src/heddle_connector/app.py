@@ -7,6 +7,7 @@ from pathlib import Path
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle_runtime import addresses
+from heddle_runtime.background import HOUR, repeating
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.object_store import ObjectStoreSettings, object_store_check
@@ -26,6 +27,7 @@ from pydantic_settings import SettingsConfigDict
 
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.generation.model_text import ToolCallParser, ToolCallParsers
+from heddle_connector.generation.old_images import OldImages
 from heddle_connector.generation.people import ImageData
 from heddle_connector.generation.prompted_tools import PromptedTools, PromptFormatName
 from heddle_connector.generation.shared_images import SharedImages
@@ -132,9 +134,10 @@ async def app(
                     tls=settings.tls,
                 )
             )
-        organizations = OrganizationSettings(
-            account_stub(accounts), ServiceCredentials("heddle-connector")
-        )
+        credentials = ServiceCredentials("heddle-connector")
+        organizations = OrganizationSettings(account_stub(accounts), credentials)
+        failure = "old images not deleted, will be retried"
+        await enter(repeating(OldImages(images, accounts, credentials).delete, HOUR, failure))
         restricted_http = await enter(
             http_client(
                 settings.connect_seconds,

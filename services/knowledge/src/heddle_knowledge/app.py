@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
+from heddle_runtime.background import HOUR, repeating
 from heddle_runtime.client import channel
 from heddle_runtime.egress import Egress
 from heddle_runtime.grants import GrantVerifier
@@ -43,6 +44,7 @@ from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue, QueueLimits
+from heddle_knowledge.uploads.old_uploads import ASSISTANTS, OldUploads
 from heddle_knowledge.uploads.opening import open_file_stores
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_knowledge.uploads.sources import Sources
@@ -106,6 +108,7 @@ async def app(
                 channel(
                     settings.assistants_address,
                     ACCOUNTS,
+                    ASSISTANTS,
                     AUDIT,
                     secret=settings.identity_secret,
                     tls=settings.tls,
@@ -114,6 +117,9 @@ async def app(
         outbox = AuditOutbox(settings.data_dir / "audit.db", audit_stub(accounts))
         credentials = ServiceCredentials("heddle-knowledge")
         audit = await resources.enter_async_context(outbox.sending(credentials))
+        old_uploads = OldUploads(stores, audit, accounts, credentials)
+        failure = "old uploads not deleted, will be retried"
+        await resources.enter_async_context(repeating(old_uploads.delete, HOUR, failure))
         queries = QueryWorkers()
         resources.push_async_callback(queries.aclose)
         operators = _operators_server(settings)

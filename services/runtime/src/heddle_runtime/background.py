@@ -1,8 +1,17 @@
 """Tasks that run beside a block of code, and end with it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+
+import structlog
+
+from heddle_runtime.errors import HeddleError
+
+log = structlog.get_logger(__name__)
+HOUR = 3_600.0
+DAY = 86_400.0
+_MAX_RETRY_SECONDS = 60.0
 
 
 @asynccontextmanager
@@ -17,3 +26,32 @@ async def in_background(work: Coroutine[None, None, None]) -> AsyncGenerator[Non
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def repeating(
+    work: Callable[[], Awaitable[None]], seconds: float, failure: str
+) -> AsyncGenerator[None]:
+    """Do `work` now and after each pause until the block ends.
+
+    Args:
+        work: What to do.
+        seconds: The pause; after an error a minute at most.
+        failure: What the log says of an error, which does not end the repetition.
+    """
+    async with in_background(_repeat(work, seconds, failure)):
+        yield
+
+
+async def _repeat(work: Callable[[], Awaitable[None]], seconds: float, failure: str) -> None:
+    while True:
+        pause = seconds
+        try:
+            await work()
+        except HeddleError as error:  # such as a service that has not started yet
+            log.warning(failure, cause=error.message, diagnosis=error.diagnosis)
+            pause = min(seconds, _MAX_RETRY_SECONDS)
+        except Exception:  # nothing awaits this task: an error must not end it
+            log.exception(failure)
+            pause = min(seconds, _MAX_RETRY_SECONDS)
+        await asyncio.sleep(pause)

@@ -1203,6 +1203,81 @@ class ResolveSettingsResponse(_message.Message):
 Global___ResolveSettingsResponse: _TypeAlias = ResolveSettingsResponse  # noqa: Y015
 
 @_typing.final
+class ListRetentionRequest(_message.Message):
+    """Request of `ListRetention`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRetentionRequest: _TypeAlias = ListRetentionRequest  # noqa: Y015
+
+@_typing.final
+class ListRetentionResponse(_message.Message):
+    """Response of `ListRetention`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RETENTION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def retention(self) -> _containers.RepeatedCompositeFieldContainer[Global___Retention]:
+        """The organisations."""
+
+    def __init__(
+        self,
+        *,
+        retention: _abc.Iterable[Global___Retention] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["retention", b"retention"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRetentionResponse: _TypeAlias = ListRetentionResponse  # noqa: Y015
+
+@_typing.final
+class Retention(_message.Message):
+    """For how many days an organisation stores data. 0 stands for no limit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    UPLOADS_DAYS_FIELD_NUMBER: _builtins.int
+    IMAGES_DAYS_FIELD_NUMBER: _builtins.int
+    USAGE_DAYS_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The organisation's slug."""
+    uploads_days: _builtins.int
+    """Uploaded files that no assistant and no collection uses."""
+    images_days: _builtins.int
+    """Generated images."""
+    usage_days: _builtins.int
+    """The usage of days."""
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        uploads_days: _builtins.int = ...,
+        images_days: _builtins.int = ...,
+        usage_days: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["images_days", b"images_days", "organization", b"organization", "uploads_days", b"uploads_days", "usage_days", b"usage_days"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Retention: _TypeAlias = Retention  # noqa: Y015
+
+@_typing.final
 class ResolveCollectionsRequest(_message.Message):
     """Request of `ResolveCollections`."""
 

@@ -111,6 +111,11 @@ class AccountServiceStub:
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsRequest.SerializeToString,
                 response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsResponse.FromString,
                 _registered_method=True)
+        self.ListRetention = channel.unary_unary(
+                '/heddle.account.v1.AccountService/ListRetention',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ListRetentionRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ListRetentionResponse.FromString,
+                _registered_method=True)
         self.ResolveCollections = channel.unary_unary(
                 '/heddle.account.v1.AccountService/ResolveCollections',
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveCollectionsRequest.SerializeToString,
@@ -286,6 +291,14 @@ class AccountServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListRetention(self, request, context):
+        """Lists the organisations whose settings limit for how many days data are stored, ordered by
+        slug. Only for callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ResolveCollections(self, request, context):
         """Returns which collections of knowledge-base servers the owner of an assistant may not use,
         according to the registry imported from LAMB: those of other organisations, and unshared ones
@@ -437,6 +450,11 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.ResolveSettings,
                     request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsRequest.FromString,
                     response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsResponse.SerializeToString,
+            ),
+            'ListRetention': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRetention,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ListRetentionRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ListRetentionResponse.SerializeToString,
             ),
             'ResolveCollections': grpc.unary_unary_rpc_method_handler(
                     servicer.ResolveCollections,
@@ -864,6 +882,33 @@ class AccountService:
             '/heddle.account.v1.AccountService/ResolveSettings',
             heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsRequest.SerializeToString,
             heddle_dot_account_dot_v1_dot_account__pb2.ResolveSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRetention(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/ListRetention',
+            heddle_dot_account_dot_v1_dot_account__pb2.ListRetentionRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.ListRetentionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -100,6 +100,10 @@ class AccountServiceStub:
     For missing settings, the system's settings are used only if they contain no secret and no
     server, so that an organisation cannot spend the operator's money.
     """
+    ListRetention: _grpc.UnaryUnaryMultiCallable[_account_pb2.ListRetentionRequest, _account_pb2.ListRetentionResponse]
+    """Lists the organisations whose settings limit for how many days data are stored, ordered by
+    slug. Only for callers with the scope `service`.
+    """
     ResolveCollections: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveCollectionsRequest, _account_pb2.ResolveCollectionsResponse]
     """Returns which collections of knowledge-base servers the owner of an assistant may not use,
     according to the registry imported from LAMB: those of other organisations, and unshared ones
@@ -219,6 +223,10 @@ class AccountServiceAsyncStub(AccountServiceStub):
 
     For missing settings, the system's settings are used only if they contain no secret and no
     server, so that an organisation cannot spend the operator's money.
+    """
+    ListRetention: _aio.UnaryUnaryMultiCallable[_account_pb2.ListRetentionRequest, _account_pb2.ListRetentionResponse]  # type: ignore[assignment]
+    """Lists the organisations whose settings limit for how many days data are stored, ordered by
+    slug. Only for callers with the scope `service`.
     """
     ResolveCollections: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveCollectionsRequest, _account_pb2.ResolveCollectionsResponse]  # type: ignore[assignment]
     """Returns which collections of knowledge-base servers the owner of an assistant may not use,
@@ -420,6 +428,16 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
 
         For missing settings, the system's settings are used only if they contain no secret and no
         server, so that an organisation cannot spend the operator's money.
+        """
+
+    @_abc_1.abstractmethod
+    def ListRetention(
+        self,
+        request: _account_pb2.ListRetentionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.ListRetentionResponse, _abc.Awaitable[_account_pb2.ListRetentionResponse]]:
+        """Lists the organisations whose settings limit for how many days data are stored, ordered by
+        slug. Only for callers with the scope `service`.
         """
 
     @_abc_1.abstractmethod

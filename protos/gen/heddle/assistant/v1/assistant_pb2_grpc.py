@@ -79,6 +79,11 @@ class AssistantServiceStub:
                 request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.SerializeToString,
                 response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.FromString,
                 _registered_method=True)
+        self.ListUsedFiles = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/ListUsedFiles',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesResponse.FromString,
+                _registered_method=True)
 
 
 class AssistantServiceServicer:
@@ -161,6 +166,14 @@ class AssistantServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListUsedFiles(self, request, context):
+        """Returns the uploaded files that assistants use. A deleted assistant counts as long as its
+        deletion can be taken back. Only for callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AssistantServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -198,6 +211,11 @@ def add_AssistantServiceServicer_to_server(servicer, server):
                     servicer.PublishAssistant,
                     request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.FromString,
                     response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.SerializeToString,
+            ),
+            'ListUsedFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUsedFiles,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -399,6 +417,33 @@ class AssistantService:
             '/heddle.assistant.v1.AssistantService/PublishAssistant',
             heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantRequest.SerializeToString,
             heddle_dot_assistant_dot_v1_dot_assistant__pb2.PublishAssistantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUsedFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/ListUsedFiles',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -80,6 +80,10 @@ class AssistantServiceStub:
     """
     PublishAssistant: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]
     """Publishes an assistant to the organisation, or withdraws it."""
+    ListUsedFiles: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.ListUsedFilesRequest, _assistant_pb2.ListUsedFilesResponse]
+    """Returns the uploaded files that assistants use. A deleted assistant counts as long as its
+    deletion can be taken back. Only for callers with the scope `service`.
+    """
 
 @_typing.type_check_only
 class AssistantServiceAsyncStub(AssistantServiceStub):
@@ -133,6 +137,10 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     """
     PublishAssistant: _aio.UnaryUnaryMultiCallable[_assistant_pb2.PublishAssistantRequest, _assistant_pb2.PublishAssistantResponse]  # type: ignore[assignment]
     """Publishes an assistant to the organisation, or withdraws it."""
+    ListUsedFiles: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ListUsedFilesRequest, _assistant_pb2.ListUsedFilesResponse]  # type: ignore[assignment]
+    """Returns the uploaded files that assistants use. A deleted assistant counts as long as its
+    deletion can be taken back. Only for callers with the scope `service`.
+    """
 
 class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     """Stores assistants. For callers who may not see an assistant, it does not exist.
@@ -225,5 +233,15 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_assistant_pb2.PublishAssistantResponse, _abc.Awaitable[_assistant_pb2.PublishAssistantResponse]]:
         """Publishes an assistant to the organisation, or withdraws it."""
+
+    @_abc_1.abstractmethod
+    def ListUsedFiles(
+        self,
+        request: _assistant_pb2.ListUsedFilesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.ListUsedFilesResponse, _abc.Awaitable[_assistant_pb2.ListUsedFilesResponse]]:
+        """Returns the uploaded files that assistants use. A deleted assistant counts as long as its
+        deletion can be taken back. Only for callers with the scope `service`.
+        """
 
 def add_AssistantServiceServicer_to_server(servicer: AssistantServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -164,6 +164,7 @@ class File(_message.Message):
     MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     SIZE_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier: `file-` and 32 hexadecimal digits."""
     filename: _builtins.str
@@ -174,6 +175,8 @@ class File(_message.Message):
     """The IANA media type. Empty if the client named none."""
     size: _builtins.int
     """The size in bytes."""
+    organization: _builtins.str
+    """The slug of its owner's organisation. Empty for files of earlier versions."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was uploaded."""
@@ -187,10 +190,11 @@ class File(_message.Message):
         media_type: _builtins.str = ...,
         size: _builtins.int = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        organization: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "filename", b"filename", "id", b"id", "media_type", b"media_type", "purpose", b"purpose", "size", b"size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "filename", b"filename", "id", b"id", "media_type", b"media_type", "organization", b"organization", "purpose", b"purpose", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_runtime.background import repeating
 from heddle_runtime.egress import Egress, EgressSettings
 from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import HeddleError
@@ -32,7 +33,6 @@ from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.address import SqliteAddress, parse
 from heddle_assistants.database.engine import Database
-from heddle_assistants.periodic import repeating
 
 SHORTEST = 32
 PEPPER_FILE = ".pepper"

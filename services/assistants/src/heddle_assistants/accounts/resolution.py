@@ -15,6 +15,7 @@ _DEFAULTS = "assistant_defaults"
 _LAMBS = {"google": "banana_img"}
 _MCP = "mcp_servers"
 STORE = "knowledge_store"
+RETENTION = "retention"
 PROVIDERS = "providers."
 """Begins the names of providers among `servers`."""
 _NO = {"false", "0", "no", "off", ""}
@@ -86,6 +87,11 @@ def output_hosts_setting(config: Config) -> object:
 def telemetry_setting(config: Config) -> object:
     """Return what an organisation has set about traces, whatever it is."""
     return _setup(config).get("telemetry", {})
+
+
+def retention_setting(config: Config) -> object:
+    """Return what an organisation has set about how long data are stored, whatever it is."""
+    return _setup(config).get(RETENTION, {})
 
 
 def only_prices(config: Config) -> Config:

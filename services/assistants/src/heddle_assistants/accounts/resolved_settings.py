@@ -10,7 +10,8 @@ from sqlalchemy import bindparam, or_, select, text
 from heddle_assistants.accounts.api_keys import OPEN
 from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
 from heddle_assistants.accounts.organizations import COLUMNS, Organization, organization_reader
-from heddle_assistants.accounts.resolution import resolved
+from heddle_assistants.accounts.resolution import RETENTION, resolved
+from heddle_assistants.accounts.retention import retention_of
 from heddle_assistants.accounts.secret_members import Config, opened
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, users
@@ -24,6 +25,7 @@ class ResolvedSettings:
     """Finds, opens and reads settings."""
 
     def __init__(self, database: Database, keys: Keys) -> None:
+        self._database = database
         self._keys = keys
         query = select(*COLUMNS).select_from(organizations)
         self._organization = organization_reader(database)
@@ -74,6 +76,10 @@ class ResolvedSettings:
             response.system = True
         return response
 
+    async def retention(self) -> list[pb.Retention]:
+        """Return for how many days organisations store data, as `limits_of_organizations`."""
+        return await limits_of_organizations(self._database)
+
     async def _resolved(
         self, organization: Organization | None, *, reaching: bool
     ) -> pb.ResolveSettingsResponse:
@@ -100,3 +106,12 @@ class ResolvedSettings:
                 f"The settings of the organisation {organization.slug!r} cannot be decrypted: "
                 "HEDDLE_ASSISTANTS_ENCRYPTION_KEY is not what they were encrypted with."
             ) from None
+
+
+async def limits_of_organizations(database: Database) -> list[pb.Retention]:
+    """Return for how many days organisations store data, of those that limit it, by slug."""
+    with_setting = organizations.c.config.contains(f'"{RETENTION}"')
+    query = select(*COLUMNS).where(with_setting).order_by(organizations.c.slug)
+    async with database.reading() as connection:
+        stored = [Organization(*row) for row in await connection.execute(query)]
+    return list(filter(None, (retention_of(each.slug, each.settings) for each in stored)))

@@ -213,6 +213,13 @@ class AccountServicer(SignInServicer):
             return await self._settings.of_organization(slug, reaching=reaching)
         return await self._settings.of_owner(owner, slug, reaching=reaching)
 
+    async def ListRetention(
+        self, request: pb.ListRetentionRequest, context: Context
+    ) -> pb.ListRetentionResponse:
+        """List for how many days organisations store data."""
+        require_service(caller().identity)
+        return pb.ListRetentionResponse(retention=await self._settings.retention())
+
     async def ResolveCollections(
         self, request: pb.ResolveCollectionsRequest, context: Context
     ) -> pb.ResolveCollectionsResponse:

@@ -18,6 +18,7 @@ from heddle_assistants.accounts.resolution import (
     servers,
     telemetry_setting,
 )
+from heddle_assistants.accounts.retention import retention_problems
 from heddle_assistants.accounts.secret_members import (
     MASK,
     Config,
@@ -59,7 +60,7 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
 
     Raises:
         InvalidRequestError: There is no such secret, or it would go to another server. Or a
-            price, a host of `output_hosts` or `telemetry` is wrong.
+            price, a host of `output_hosts`, `telemetry` or `retention` is wrong.
     """
     try:
         _refuse_moves(settings, stored)
@@ -67,6 +68,7 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
         read_prices(prices(plain))
         _check_hosts(plain)
         _check_telemetry(plain)
+        _check_retention(plain)
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:
         raise wrong(f"is wrong at 'prices': {error}") from None
@@ -93,6 +95,12 @@ def _check_telemetry(config: Config) -> None:
     telemetry = telemetry_setting(config)
     if not isinstance(telemetry, dict) or not isinstance(telemetry.get("content", True), bool):
         raise wrong("is wrong at 'telemetry': must be an object whose 'content' is true or false")
+
+
+def _check_retention(config: Config) -> None:
+    """Refuse limits that would not delete what they are meant to."""
+    if problems := list(retention_problems(config)):
+        raise wrong(f"is wrong at 'retention': {'; '.join(problems)}")
 
 
 def _refuse_moves(settings: Config, stored: Config) -> None:

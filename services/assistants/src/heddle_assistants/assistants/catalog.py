@@ -1,6 +1,6 @@
 """All assistants: those of the folder, which no call can change, and those of the database."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.identifiers import FILE_PREFIX, row_id
@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement
 
 from heddle_assistants.access import ASSISTANTS, may_use
 from heddle_assistants.assistants.summaries import summary_of_row, summary_of_stored
+from heddle_assistants.assistants.used_files import used_files
 from heddle_assistants.folder import Contents, FolderAssistants
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
@@ -43,6 +44,10 @@ class Catalog:
         self._folder = folder
         self._rows = rows
         self._reader = reader
+
+    async def used_files(self, ids: Sequence[str]) -> list[str]:
+        """Return the uploaded files that assistants use. Raises as `used_files.used_files`."""
+        return await used_files(ids, await self._folder.contents(), self._rows)
 
     async def get(self, reference: str, identity: Identity) -> StoredAssistant:
         """Return the assistant that `identity` may use under `reference`.

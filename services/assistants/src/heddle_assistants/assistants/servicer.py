@@ -197,6 +197,13 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         row = await self._writer.change(request.id, caller().identity, "", publish, action=action)
         return pb.PublishAssistantResponse(etag=row.etag)
 
+    async def ListUsedFiles(
+        self, request: pb.ListUsedFilesRequest, context: Context
+    ) -> pb.ListUsedFilesResponse:
+        """List the uploaded files that assistants use."""
+        require_service(caller().identity)
+        return pb.ListUsedFilesResponse(ids=await self._catalog.used_files(request.ids))
+
     async def _checked(
         self, assistant: pb.Assistant, before: Stored | None, context: Context
     ) -> tuple[dict[str, Any] | None, Findings]:

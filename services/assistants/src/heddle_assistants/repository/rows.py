@@ -1,5 +1,7 @@
 """Reading rows."""
 
+from collections.abc import AsyncGenerator
+
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.identity import Identity
 from sqlalchemy import ColumnElement, bindparam, func, or_, select
@@ -24,6 +26,14 @@ class Rows:
         record = None if number is None else await self._read(number)
         row = None if record is None else Row._make(record)
         return None if row is None or row.deleted else row
+
+    async def documents_with(self, text: str) -> AsyncGenerator[str]:
+        """Yield the metadata of all assistants that contain a text, also of deleted ones."""
+        column = assistants.c.metadata
+        query = select(column).where(column.contains(text))
+        async with self._database.reading() as connection:
+            async for row in await connection.stream(query):
+                yield row[0]
 
     async def named(self, name: str, identity: Identity) -> list[Row]:
         """Return rows of a name that `identity` may use: its own, else the first two."""

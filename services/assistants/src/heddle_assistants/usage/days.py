@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import structlog
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity import Identity
 from heddle_runtime.validation import UNKNOWN_MEMBER
-from sqlalchemy import Column, ColumnElement, Row, delete, func, select
+from sqlalchemy import Column, ColumnElement, Row, and_, delete, func, select
 
 from heddle_assistants.access import ASSISTANTS
+from heddle_assistants.accounts.resolved_settings import limits_of_organizations
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, daily_usage, organizations
 from heddle_assistants.usage.entries import COUNTS
 from heddle_assistants.usage.prices import MICROS
 
+log = structlog.get_logger(__name__)
 _DAY_SECONDS = 86_400
 _MAX_ASSISTANTS = 1000
 _DEFAULT_DAYS = timedelta(days=29)
@@ -105,10 +108,21 @@ class DailyUsage:
             return [_message(row) for row in rows]
 
     async def expire(self) -> None:
-        """Delete the usage of days that are too long ago."""
+        """Delete the usage of days that are too long ago, here or for their organisation."""
+        limits = await limits_of_organizations(self._database)
+        deleted = 0
+        old = [daily_usage.c.day < today() - self._days]
+        for limit in limits:
+            if limit.usage_days:
+                query = select(organizations.c.id).where(organizations.c.slug == limit.organization)
+                is_of = daily_usage.c.organization_id == query.scalar_subquery()
+                old.append(and_(is_of, daily_usage.c.day < today() - limit.usage_days))
         async with self._database.writing() as connection:
-            old = daily_usage.c.day < today() - self._days
-            await connection.execute(delete(daily_usage).where(old))
+            for condition in old:
+                result = await connection.execute(delete(daily_usage).where(condition))
+                deleted += result.rowcount
+        if deleted:
+            log.info("old daily usage deleted", rows=deleted)
 
 
 def _columns(dimension: int) -> Sequence[Column[Any]]:

@@ -8,6 +8,7 @@ import re
 import secrets
 import shutil
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +29,7 @@ _SIGNATURES = (
     (re.compile(rb"RIFF....WEBP", re.DOTALL), "webp"),
     (re.compile(rb"GIF8[79]a"), "gif"),
 )
+_DAY_SECONDS = 86_400
 _TEMPORARY_SECONDS = 3600.0
 """The age at which a temporary file is left over from a killed process."""
 
@@ -72,6 +74,12 @@ class GeneratedImages:
         """Delete all images of a user."""
         await asyncio.to_thread(self._remove, self._folder(user))
 
+    async def expire(self, organization: str, days: float) -> int:
+        """Delete the images of an organisation that are older, and return their number."""
+        oldest = time.time() - days * _DAY_SECONDS
+        folder = self.root / _folder_name(organization)
+        return await asyncio.to_thread(self._expire, folder, oldest)
+
     def _folder(self, user: Identity) -> Path:
         return self.root / _folder_name(home(user)) / _folder_name(user.subject)
 
@@ -86,6 +94,15 @@ class GeneratedImages:
 
     def _remove(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
+
+    def _expire(self, folder: Path, oldest: float) -> int:
+        count = 0
+        for path in folder.glob("*/*"):
+            with suppress(FileNotFoundError):  # another process deletes files as well
+                if _NAME.fullmatch(path.name) and path.stat().st_mtime < oldest:
+                    path.unlink()
+                    count += 1
+        return count
 
     def _write(self, folder: Path, name: str, data: bytes) -> None:
         _write(folder, name, data, self.quota_bytes)

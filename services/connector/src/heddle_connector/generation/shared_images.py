@@ -31,6 +31,12 @@ class SharedImages(GeneratedImages):
         for each in self._stored(folder):
             self.objects.delete(each.key)
 
+    def _expire(self, folder: Path, oldest: float) -> int:
+        old = [it for it in self._stored(folder) if it.modified.timestamp() < oldest]
+        for each in old:
+            self.objects.delete(each.key)
+        return len(old)
+
     def _stored(self, folder: Path) -> list[StoredObject]:
         return self.objects.all(f"{folder.as_posix()}/")
 

@@ -110,7 +110,6 @@ class IngestionQueue:
         if self.attachments.shared:
             self._adopting = asyncio.create_task(self._adopt())
             return self
-        await asyncio.to_thread(self.uploads.sweep)
         for attachment in await asyncio.to_thread(self.attachments.unfinished):
             self._begin(attachment)
         return self
@@ -269,12 +268,8 @@ class IngestionQueue:
 
     async def _adopt(self) -> None:
         """Begin what no replica works on, again and again: its replica may have died."""
-        is_swept = False
         while True:
             try:
-                if not is_swept:
-                    await asyncio.to_thread(self.uploads.sweep)
-                    is_swept = True
                 for attachment in await asyncio.to_thread(self.attachments.unfinished):
                     if (attachment.collection, attachment.file_id) not in self._running:
                         self._begin(attachment)

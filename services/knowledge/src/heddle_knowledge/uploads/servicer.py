@@ -9,6 +9,7 @@ from heddle_runtime.audit import Change
 from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.identity import home
 
+from heddle_knowledge.access import caller_of
 from heddle_knowledge.audit import content_change
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
@@ -48,6 +49,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
             media_type=request.media_type,
             size=len(request.data),
             create_time=timestamp(now()),
+            organization=caller_of(caller().identity).organization,
         )
         await asyncio.to_thread(self._uploads.keep, owner, upload, request.data)
         await self._audit.add(_file_change("create", upload.id, after={"name": upload.filename}))

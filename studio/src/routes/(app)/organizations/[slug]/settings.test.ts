@@ -4,8 +4,10 @@ import {
   modelText,
   modelValue,
   nameOf,
+  numberText,
   objectAt,
   otherSettings,
+  setNumber,
   textAt,
   withOthers,
   withPin,
@@ -30,6 +32,19 @@ test("members are changed where they are", () => {
 test("empty members with fields are not sent, others are", () => {
   const settings = { moodle: { url: "" }, output_hosts: "", extra: "" };
   expect(withOthers(settings, otherSettings(settings))).toEqual({ extra: "" });
+});
+
+test("an edited number is a number, is missing without text, and stays a text if it is none", () => {
+  const settings = { retention: {} as Record<string, unknown> };
+  setNumber(settings.retention, "uploads_days", " 30 ");
+  setNumber(settings.retention, "images_days", "1x");
+  expect(withOthers(settings, {})).toEqual({ retention: { uploads_days: 30, images_days: "1x" } });
+  expect(
+    ["uploads_days", "images_days", "usage_days"].map((it) => numberText(settings.retention, it)),
+  ).toEqual(["30", "1x", ""]);
+  setNumber(settings.retention, "uploads_days", " ");
+  setNumber(settings.retention, "images_days", "");
+  expect(withOthers(settings, {})).toEqual({});
 });
 
 test("models are texts or objects", () => {

@@ -18,6 +18,7 @@ export const FIELDS = [
   "small_fast_model",
   "output_hosts",
   "prices",
+  "retention",
 ] as const;
 
 export const isObject = (value: unknown): value is Json =>
@@ -44,6 +45,19 @@ export const textAt = (object: Json, member: string): string => {
   const value = object[member];
   return typeof value === "string" ? value : "";
 };
+
+/** Return a number as text that is edited. */
+export const numberText = (object: Json, member: string): string => {
+  const value = object[member];
+  return typeof value === "number" ? String(value) : textAt(object, member);
+};
+
+/** Store an edited number. The server refuses a text that is none, with what it must be. */
+export function setNumber(object: Json, member: string, text: string): void {
+  const digits = text.trim();
+  if (digits) object[member] = /^\d{1,9}$/.test(digits) ? Number(digits) : digits;
+  else delete object[member];
+}
 
 /** Return which of several names a member has; the first if it is missing. */
 export const nameOf = (object: Json, ...names: [string, ...string[]]): string =>

@@ -1,0 +1,216 @@
+"""Uploaded files that organisations do not want stored any longer."""
+
+import asyncio
+import json
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from assistants.audit.reading import events
+from assistants.postgres import Postgres
+from assistants.serving import ADMIN, Service
+from assistants.serving import serving as assistants_serving
+from assistants.stored import LEGACY, keep
+from heddle.account.v1 import account_pb2
+from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_assistants.database.engine import open_database
+from heddle_knowledge.access import Person
+from heddle_knowledge.audit import AuditOutbox, audit_stub
+from heddle_knowledge.uploads.database_uploads import DatabaseUploads
+from heddle_knowledge.uploads.files_database import FilesDatabase
+from heddle_knowledge.uploads.folder import person_key
+from heddle_knowledge.uploads.old_uploads import OldUploads
+from heddle_knowledge.uploads.opening import open_file_stores
+from heddle_knowledge.uploads.records import Attachment, new_id
+from heddle_knowledge.uploads.stores import FileStores
+from heddle_runtime.client import channel
+from heddle_runtime.errors import NotFoundError, UnavailableError
+from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.service_credentials import ServiceCredentials
+from runtime.ports import free_port
+from s3_server import BUCKET, S3Server
+
+ANA, EVE = (person_key(Person(f"x@{slug}.example", slug)) for slug in ("uni", "college"))
+UNKNOWN = "0" * 32
+CREDENTIALS = ServiceCredentials("heddle-knowledge")
+DAY = 86_400
+KILLED = """
+import asyncio, os, signal, sys
+from heddle_knowledge.uploads.database_uploads import DatabaseUploads
+from heddle_knowledge.uploads.files_database import FilesDatabase
+from heddle_runtime.object_store import ObjectStore, ObjectStoreSettings
+
+class Deadly(ObjectStore):
+    def delete(self, key):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+async def main(database, person, identifier):
+    settings = ObjectStoreSettings()
+    options = {key: value.get_secret_value() for key, value in settings.objects_options.items()}
+    uploads = DatabaseUploads(FilesDatabase(database), Deadly(settings.objects_url, options))
+    await asyncio.to_thread(uploads.delete, person, identifier)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture(params=["folder", "database", "objects"])
+async def stores(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[tuple[FileStores, FileStores]]:
+    """The stores of two replicas; a folder is for one, which stands for both."""
+    objects = None
+    if request.param == "objects":
+        server: S3Server = request.getfixturevalue("object_server")
+        objects = ObjectStore(f"s3://{BUCKET}/{secrets.token_hex(4)}", server.options)
+    async with AsyncExitStack() as stack:
+        if request.param == "folder":
+            one = await stack.enter_async_context(open_file_stores("", tmp_path / "uploads"))
+            yield one, one
+            return
+        postgres: Postgres = request.getfixturevalue("vector_server")
+        url = stack.enter_context(postgres.database())
+        opened = [
+            await stack.enter_async_context(open_file_stores(url, tmp_path, objects))
+            for _ in range(2)
+        ]
+        yield opened[0], opened[1]
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    """The assistants service, with an organisation that stores uploads for 30 days."""
+    async with assistants_serving(f"sqlite:///{tmp_path}/heddle.db") as running:
+        for slug, settings in (("uni", {"retention": {"uploads_days": 30}}), ("college", {})):
+            organization = account_pb2.Organization(slug=slug, settings_json=json.dumps(settings))
+            request = account_pb2.PutOrganizationRequest(organization=organization)
+            admin = running.as_(ADMIN)
+            await admin.ask(admin.accounts.PutOrganization, request)
+        yield running
+
+
+async def upload(stores: FileStores, person: str, days: float, organization: str = "uni") -> str:
+    """Store a file that is so old."""
+    file = pb.File(id=new_id(), filename="notes.md", size=8, organization=organization)
+    file.create_time.seconds = int(time.time() - days * DAY)
+    await asyncio.to_thread(stores.uploads.keep, person, file, b"Threads.")
+    return file.id
+
+
+async def attach(stores: FileStores, person: str, identifier: str) -> None:
+    """Put a file into a collection."""
+    attachments = stores.attachments
+    it = Attachment(
+        file_id=identifier,
+        collection="c1",
+        document="notes.md",
+        person=person,
+        filename="notes.md",
+        media_type="",
+        size=8,
+        attributes={},
+        created_at=1,
+        state="completed",
+    )
+    await asyncio.to_thread(attachments.prepare, "c1")
+    async with attachments.locked("c1", identifier):
+        await asyncio.to_thread(attachments.keep, it)
+
+
+@asynccontextmanager
+async def replicas(
+    stores: tuple[FileStores, FileStores], service: Service, folder: Path
+) -> AsyncIterator[tuple[OldUploads, OldUploads]]:
+    """What deletes old files, in two replicas."""
+    connection: Any = service.connection
+    async with AsyncExitStack() as stack:
+        both = []
+        for number, each in enumerate(stores):
+            outbox = AuditOutbox(folder / f"audit{number}.db", audit_stub(connection))
+            audit = await stack.enter_async_context(outbox.sending(CREDENTIALS))
+            both.append(OldUploads(each, audit, connection, CREDENTIALS))
+        yield both[0], both[1]
+        for deleting in both:
+            await deleting.audit.sent()
+
+
+async def ids(stores: FileStores) -> set[str]:
+    return {identifier for _, identifier in await asyncio.to_thread(stores.uploads.keys)}
+
+
+async def test_old_files_go_and_young_ones_used_ones_and_those_of_others_stay(
+    stores: tuple[FileStores, FileStores], service: Service, tmp_path: Path
+) -> None:
+    one, _ = stores
+    old = [await upload(one, ANA, 31) for _ in range(2)]
+    earlier = await upload(one, ANA, 40, organization="")  # of a version that did not store it
+    attached, used = await upload(one, ANA, 31), await upload(one, ANA, 31)
+    await attach(one, ANA, attached)
+    async with open_database(f"sqlite:///{tmp_path}/heddle.db") as database:
+        document = LEGACY | {"rag_processor": "single_file_rag", "file_path": used}
+        await keep(database, metadata=json.dumps(document))
+    stay = {
+        attached,
+        used,
+        await upload(one, ANA, 29.9),
+        await upload(one, EVE, 500, "college"),
+        await upload(one, UNKNOWN, 500, ""),
+    }
+
+    async with replicas(stores, service, tmp_path) as both:
+        await asyncio.gather(*(each.delete() for each in both))
+        assert await ids(one) == stay
+        await both[0].delete()
+        assert await ids(one) == stay
+
+    log = [each for each in await events(service) if each.action == "file.expire"]
+    assert sorted(each.object_id for each in log) == sorted([*old, earlier])
+    assert {(each.organization, each.actor.subject) for each in log} == {
+        ("uni", "heddle-knowledge")
+    }
+
+
+async def test_while_the_assistants_service_does_not_answer_nothing_is_deleted(
+    stores: tuple[FileStores, FileStores], tmp_path: Path
+) -> None:
+    old = await upload(stores[0], ANA, 31)
+    async with channel(f"127.0.0.1:{free_port()}") as connection:
+        audit = AuditOutbox(tmp_path / "audit.db", audit_stub(connection))
+        with pytest.raises(UnavailableError):
+            await OldUploads(stores[0], audit, connection, CREDENTIALS).delete()
+    assert await ids(stores[0]) == {old}
+
+
+async def test_a_kill_between_row_and_bytes_leaves_nothing_of_the_file_and_all_of_others(
+    vector_server: Postgres, object_server: S3Server
+) -> None:
+    prefix = secrets.token_hex(4)
+    objects = ObjectStore(f"s3://{BUCKET}/{prefix}", object_server.options)
+    with vector_server.database() as url:
+        async with aclosing(FilesDatabase(url)) as database:
+            uploads = DatabaseUploads(database, objects)
+            old, young = (pb.File(id=new_id(), size=8) for _ in range(2))
+            for file in (old, young):
+                await asyncio.to_thread(uploads.keep, ANA, file, b"Threads.")
+            killed = await asyncio.to_thread(
+                subprocess.run,
+                [sys.executable, "-c", KILLED, url, ANA, old.id],
+                env=object_server.settings(prefix),
+                check=False,
+            )
+            assert killed.returncode == -signal.SIGKILL
+
+            with pytest.raises(NotFoundError):
+                await asyncio.to_thread(uploads.get, ANA, old.id)
+            assert len(object_server.keys(prefix)) == 2
+            await asyncio.to_thread(uploads.sweep, timedelta(seconds=-10))
+            assert len(object_server.keys(prefix)) == 1
+            assert await asyncio.to_thread(uploads.content, ANA, young.id) == b"Threads."
