@@ -44,7 +44,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default=systems.NAMES,
         metavar="NAME",
         help=f"what is measured, of: {', '.join(systems.NAMES)} [all], and "
-        f"{', '.join(systems.ALL[len(systems.NAMES) :])}",
+        f"{', '.join(systems.ALL[len(systems.NAMES) :]).replace('%', '%%')}",
     )
     names = [one.name for one in SCENARIOS]
     parser.add_argument(
@@ -99,7 +99,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     summaries = summarize(measurements)
-    verdicts = gate.judge(summaries)
+    verdicts = gate.judge(summaries, asked.systems, asked.scenarios)
     print(report.tables(summaries))
     print("\n".join(map(str, verdicts)))
     report.keep(asked.json, where, summaries, verdicts, measurements)

@@ -1,10 +1,10 @@
 """The limits that a release has to keep. All are ratios within one run."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from benchmarks.gateway.summary import Spread, Summary
-from benchmarks.gateway.systems import LAMB, ONE, SEPARATE
+from benchmarks.gateway.systems import LAMB, OBSERVED, ONE, SEPARATE, TRACED
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Verdict:
 
     def __str__(self) -> str:
         sign = ">=" if self.limit.at_least else "<="
-        found = "not measured" if self.measured is None else f"{self.measured:.2f}"
+        found = "not measured" if self.measured is None else f"{self.measured:.3f}"
         errors = f", {self.errors} errors" if self.errors else ""
         word = "kept  " if self.kept else "MISSED"
         return f"{word}  {self.limit.says} {sign} {self.limit.bound:g}: {found}{errors}"
@@ -97,9 +97,29 @@ LIMITS = (
         1.3,
         "in front of LAMB, 64 paced streams: CPU per token, times the reference's",
     ),
+    Limit(
+        "unary_c16",
+        OBSERVED,
+        "cpu_to_one",
+        1.03,
+        "metrics and 1 % traces, 16 clients: CPU per request, times that without",
+    ),
+    Limit(
+        "unary_c16",
+        TRACED,
+        "cpu_to_one",
+        1.1,
+        "10 % traces, 16 clients: CPU per request, times that without",
+    ),
 )
 
 
-def judge(summaries: Sequence[Summary]) -> list[Verdict]:
-    """Judge every limit."""
-    return [limit.judge(summaries) for limit in LIMITS]
+def judge(
+    summaries: Sequence[Summary], systems: Collection[str], scenarios: Collection[str]
+) -> list[Verdict]:
+    """Judge every limit of what was to be measured."""
+    return [
+        limit.judge(summaries)
+        for limit in LIMITS
+        if limit.system in systems and limit.scenario in scenarios
+    ]

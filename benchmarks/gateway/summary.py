@@ -7,7 +7,7 @@ from statistics import median
 import msgspec
 
 from benchmarks.gateway.measure import Measurement
-from benchmarks.gateway.systems import DIRECT, REFERENCE
+from benchmarks.gateway.systems import DIRECT, ONE, REFERENCE
 
 BUSY = 0.5
 """Share of foreign CPU above which a round says little."""
@@ -36,6 +36,8 @@ class Summary(msgspec.Struct, frozen=True):
     age_p99: Spread
     cpu: Spread
     cpu_to_reference: Spread | None
+    cpu_to_one: Spread | None
+    """Against one process without metrics and traces."""
     rate_to_reference: Spread | None
     delivered: Spread | None
     """Rate against the direct rate."""
@@ -79,6 +81,7 @@ def _summary(scenario: str, system: str, measurements: Sequence[Measurement]) ->
         age_p99=spread(one.outcome.token_age.p99 for one in own),
         cpu=spread(map(_cpu, own)),
         cpu_to_reference=against(REFERENCE, _cpu, _ratio),
+        cpu_to_one=against(ONE, _cpu, _ratio),
         rate_to_reference=against(REFERENCE, _rate, _ratio),
         delivered=against(DIRECT, _rate, _ratio),
         memory=spread(one.memory for one in own),

@@ -16,11 +16,15 @@ CALLS = "separate, no pipes"
 LAMB = "in front of LAMB"
 """The gateway alone, which forwards each request to the upstream instead of LAMB."""
 METERED = "one process, metrics"
-"""Beside `ONE` in the same rounds, it shows what metrics cost."""
+OBSERVED = "one process, metrics and 1 % traces"
+TRACED = "one process, 10 % traces"
+"""Beside `ONE` in the same rounds, these show what metrics and traces cost."""
 NAMES = (DIRECT, REFERENCE, LAMB, SEPARATE, CALLS, ONE)
-ALL = (*NAMES, METERED, *peers.NAMES)
+ALL = (*NAMES, METERED, OBSERVED, TRACED, *peers.NAMES)
 PATH = "/v1/chat/completions"
 _LAMB_PATH = "/creator/assistant/1/chat/completions"
+_SAMPLES = {OBSERVED: "0.01", TRACED: "0.1"}
+"""The shares of requests that are traced."""
 _ASSISTANT = "id: bench\nname: bench\nmodel: {connector: openai, model: fake}\n"
 _ASSISTANT_MODEL = "lamb_assistant.bench"
 _SERVICES = (
@@ -58,14 +62,16 @@ def running(names: Sequence[str], folder: Path) -> Iterator[list[System]]:
     """Run the upstream and the systems of `names`. Nobody has checked yet that they answer."""
     logs = folder / "logs"
     logs.mkdir()
-    upstream, *free = free_ports(1 + _PORTS * len(names))
+    upstream, collector, *free = free_ports(2 + _PORTS * len(names))
     with ExitStack() as stack:
-        own = Command("benchmarks.gateway.upstream", (str(upstream),))
-        stack.enter_context(started([own], logs))
+        own = [Command("benchmarks.gateway.upstream", (str(upstream),))]
+        if not _SAMPLES.keys().isdisjoint(names):
+            own.append(Command("benchmarks.gateway.collector", (str(collector),)))
+        stack.enter_context(started(own, logs))
         systems = []
         for number, name in enumerate(names):
             ports = free[number * _PORTS :][:_PORTS]
-            commands = _commands(name, ports, upstream, folder)
+            commands = _commands(name, ports, upstream, folder, collector)
             processes = tuple(stack.enter_context(started(commands, logs)))
             bare = name in (DIRECT, REFERENCE, LAMB, *peers.NAMES)
             model = peers.MODEL if bare else _ASSISTANT_MODEL
@@ -111,22 +117,27 @@ def heddle_environment(ports: Sequence[int], upstream: int, folder: Path) -> dic
     }
 
 
-def _commands(name: str, ports: Sequence[int], upstream: int, folder: Path) -> Sequence[Command]:
+def _commands(
+    name: str, ports: Sequence[int], upstream: int, folder: Path, collector: int
+) -> Sequence[Command]:
     if name == DIRECT:
         return []
     if name in peers.NAMES:
         return peers.commands(name, ports[0], upstream, folder / "peers")
     if name == REFERENCE:
         return [Command("benchmarks.gateway.reference", (str(ports[0]), str(upstream)))]
-    modules = {ONE: ("heddle_devstack",), METERED: ("heddle_devstack",), LAMB: _SERVICES[:1]}.get(
-        name, _SERVICES
+    modules = {LAMB: _SERVICES[:1], SEPARATE: _SERVICES, CALLS: _SERVICES}.get(
+        name, ("heddle_devstack",)
     )
-    settings = heddle_environment(ports, upstream, folder / name.replace(" ", "-"))
+    settings = heddle_environment(ports, upstream, folder / f"system-{ports[0]}")
     if name == LAMB:
         settings["HEDDLE_LAMB_URL"] = f"http://127.0.0.1:{upstream}"
-    if name == METERED:
+    if name in (METERED, OBSERVED):
         settings["HEDDLE_METRICS_LISTEN"] = f"127.0.0.1:{ports[-1]}"
         settings["HEDDLE_MIGRATION_LISTEN"] = "127.0.0.1:0"
+    if name in _SAMPLES:
+        settings["HEDDLE_TRACES_SAMPLE"] = _SAMPLES[name]
+        settings["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{collector}"
     if name == CALLS:
         settings["HEDDLE_MULTIPLEXING"] = "0"
     return [Command(module, environment=settings) for module in modules]
