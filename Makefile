@@ -29,6 +29,7 @@ demo: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 ifeq ($(HEDDLE_MIGRATION_LAMB_DATABASE)$(HEDDLE_LAMB_DATABASE)$(HEDDLE_LAMB_URL),)
 up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
+up: export HEDDLE_TOOLS_RUBRICS_DIR ?= examples/rubrics
 up: export HEDDLE_DEVSTACK_EXAMPLES ?= true
 endif
 

@@ -65,6 +65,8 @@ def test_each_tool_of_the_guide_is_a_file_of_under_forty_lines_that_loads() -> N
     assert text in blocks("python")
     assert len(text.splitlines()) < 40
     assert len((plugins / "proverbs.py").read_text().splitlines()) < 40
+    for name in ("citation", "readability"):
+        assert len((plugins / f"{name}.py").read_text().splitlines()) < 40
     assert {"glossary", "proverbs"} <= {tool.name for tool in discovered(plugins)}
 
 
@@ -83,7 +85,7 @@ def test_every_example_is_an_assistant() -> None:
 
     documents = [read_assistant(yaml.safe_load(f.read_text())) for f in files]
 
-    assert sorted(document.id for document in documents) == list("12345678")
+    assert sorted(int(document.id) for document in documents) == list(range(1, 12))
 
 
 def test_the_readme_is_short() -> None:
@@ -274,10 +276,13 @@ async def configured(up: MakeUp, block: Block) -> str:
 
 QUESTIONS = {
     "1": "What are the phases of a changeset?",
+    "10": "Schools should begin at nine, because pupils sleep longer then.",
+    "11": "¿Cuánto tiempo puedo tener un libro?",
     "4": "Which files are there?",
     "6": "What are the phases of a changeset?",
-    "7": "What is a changeset?",
+    "7": "What is the flask filled with?",
     "8": "A loom by the sea.",
+    "9": "What does the standard error tell?",
 }
 """By the identifier of an example."""
 

@@ -25,7 +25,7 @@ from heddle_tools_service.app import ToolsSettings
 from rich.console import Console
 
 from heddle_devstack import StackSettings, stack
-from heddle_devstack.examples import manual_folder, prepare
+from heddle_devstack.examples import ingest_manual, manual_folder
 from heddle_devstack.settings import DevstackSettings
 
 QUESTION = "What are the three phases of a changeset?"
@@ -55,7 +55,7 @@ async def main() -> int:
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. Ingest the manual of Mercurial[/] ({manual.name})")
-        if code := await prepare(settings.tools.files_dir, running.knowledge, quiet=False):
+        if code := await ingest_manual(settings.tools.files_dir, running.knowledge, quiet=False):
             return code
         console.print(f"\n[bold]2. Ask an assistant with three tools[/]\n{QUESTION}\n")
         return await print_answer(address)

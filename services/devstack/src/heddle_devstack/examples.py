@@ -1,15 +1,26 @@
-"""The documents that the assistants in `examples/assistants` search: Mercurial's manual."""
+"""The documents that the assistants in `examples/assistants` search."""
 
 import asyncio
 import importlib.util
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
 
 COLLECTION = "mercurial-help"
+DOCUMENTS = Path("examples/documents")
+DOCUMENTS_OF_COLLECTIONS = {
+    "course-slides": ["statistics-slides.pdf"],
+    "help-desk": [
+        *("help-desk", "--language", "und"),
+        *("--embedding-model", "multilingual-e5-small-q4"),
+    ],
+    "lab-manual": ["distillation.pdf", "--page-handling", "search"],
+}
+"""A file or folder of `DOCUMENTS` for each collection, and the options of `heddle ingest`."""
 _MAX_PAGE_BYTES = 16_000  # the reference of all settings alone takes a minute to read
 log = structlog.get_logger(__name__)
 
@@ -22,8 +33,30 @@ def manual_folder() -> Path | None:
     return Path(spec.submodule_search_locations[0]) / "helptext"
 
 
-async def prepare(files: Path, knowledge: str, *, quiet: bool = True) -> int:
-    """Put the manual where the examples look for it; without changes nothing is embedded again.
+async def prepare(files: Path, knowledge: str) -> None:
+    """Fill all collections of the examples.
+
+    Args:
+        files: The folder of the tool `single_file`.
+        knowledge: The address of the knowledge service.
+    """
+    collections = DOCUMENTS_OF_COLLECTIONS if _has_documents() else ()
+    documents = [ingest_documents(collection, knowledge) for collection in collections]
+    await asyncio.gather(ingest_manual(files, knowledge), *documents)
+
+
+def _has_documents() -> bool:
+    return DOCUMENTS.is_dir()
+
+
+async def ingest_documents(collection: str, knowledge: str) -> int:
+    """Fill a collection of `DOCUMENTS_OF_COLLECTIONS`; the exit code is that of `heddle ingest`."""
+    path, *options = DOCUMENTS_OF_COLLECTIONS[collection]
+    return await _ingest([str(DOCUMENTS / path), *options], collection, knowledge)
+
+
+async def ingest_manual(files: Path, knowledge: str, *, quiet: bool = True) -> int:
+    """Put Mercurial's manual where the examples look for it.
 
     Args:
         files: The folder of the tool `single_file`.
@@ -35,14 +68,21 @@ async def prepare(files: Path, knowledge: str, *, quiet: bool = True) -> int:
     """
     manual = manual_folder()
     if manual is None:
-        log.warning("the examples have no documents", remedy="Install the package mercurial.")
+        log.warning("the examples have no manual", remedy="Install the package mercurial.")
         return 1
     shutil.copytree(manual, files, dirs_exist_ok=True)
     pages = [page for page in manual.glob("*.txt") if page.stat().st_size <= _MAX_PAGE_BYTES]
+    arguments = [*map(str, sorted(pages)), "--title", "Mercurial's help"]
+    return await _ingest(arguments, COLLECTION, knowledge, quiet=quiet)
+
+
+async def _ingest(
+    arguments: Sequence[str], collection: str, knowledge: str, *, quiet: bool = True
+) -> int:
+    """Run `heddle ingest`, which embeds nothing again without changes."""
     command = [
-        *(sys.executable, "-m", "heddle_cli", "ingest", *map(str, sorted(pages))),
-        *("--collection", COLLECTION, "--title", "Mercurial's help"),
-        *("--knowledge-address", knowledge),
+        *(sys.executable, "-m", "heddle_cli", "ingest", *arguments),
+        *("--collection", collection, "--knowledge-address", knowledge),
     ]
     output = subprocess.PIPE if quiet else None
     # uvloop forks to start a process, and gRPC's threads do not survive a fork.
@@ -50,5 +90,5 @@ async def prepare(files: Path, knowledge: str, *, quiet: bool = True) -> int:
         subprocess.run, command, check=False, stdout=output, stderr=output, text=True
     )
     if process.returncode and quiet:
-        log.error("the manual of the examples is not ingested", output=process.stderr)
+        log.error("documents are not ingested", collection=collection, output=process.stderr)
     return process.returncode

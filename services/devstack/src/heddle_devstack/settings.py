@@ -21,7 +21,7 @@ class DevstackSettings(MetricsSettings, SpanSettings):
     )
     examples: bool = Field(
         default=False,
-        description="At start, ingest the manual that the assistants in examples/assistants "
-        "search. `make up` sets this.",
+        description="At start, ingest the documents that the assistants in "
+        "examples/assistants search. `make up` sets this.",
     )
     log_level: LogLevel = Field(default="INFO", description="Least severe level that is logged.")

@@ -1,4 +1,4 @@
-"""The example assistant that edits files, from the client's request to the file on the disk."""
+"""The code assistant, from the client's request to the file on the disk."""
 
 import json
 from collections.abc import AsyncGenerator, Sequence
@@ -13,7 +13,7 @@ from integration.functions.upstream import Delta, Upstream, calls, says, scripte
 from integration.whole import whole
 from openai import AsyncOpenAI
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "assistants" / "workspace-editor.yaml"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "assistants" / "code-assistant.yaml"
 BEFORE = "def add(a, b):\n    return a + b\n"
 AFTER = "def add(a: int, b: int) -> int:\n    return a + b\n"
 QUESTION = "Add type hints to this function."
@@ -232,3 +232,27 @@ async def test_a_file_that_is_not_there_is_told_to_the_model_and_the_person(tmp_
         "current_file failed: The path '../secret.py' is refused" in s for s in narrated(chunks)
     )
     assert spoken(chunks) == "Which file?"
+
+
+async def test_a_question_about_code_reads_files_and_changes_none(tmp_path: Path) -> None:
+    search = calls("search_files", '{"query": "def add"}')
+    turns = [[search], [says("add.py, line 1: add() returns the sum.")]]
+    async with editing(tmp_path, turns) as editor:
+        chunks = await editor.stream(current_file="add.py")
+
+        first, second = editor.upstream.bodies
+        assert editor.file.read_text() == BEFORE
+    assert "name the file and the lines, and change\nnothing" in first["messages"][0]["content"]
+    assert "add.py" in second["messages"][-1]["content"]
+    assert changes(chunks) == []
+
+
+async def test_a_workspace_without_files_is_told_to_the_model(tmp_path: Path) -> None:
+    turns = [[calls("list_files", "{}")], [says("Your workspace is empty.")]]
+    async with editing(tmp_path, turns) as editor:
+        editor.file.unlink()
+        await editor.stream(current_file="add.py")
+
+        first, second = editor.upstream.bodies
+    assert "[The tool current_file failed: " in first["messages"][-1]["content"]
+    assert second["messages"][-1]["content"] == "(no files)"
