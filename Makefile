@@ -30,6 +30,7 @@ ifeq ($(HEDDLE_MIGRATION_LAMB_DATABASE)$(HEDDLE_LAMB_DATABASE)$(HEDDLE_LAMB_URL)
 up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 up: export HEDDLE_DEVSTACK_EXAMPLES ?= true
+up: export HEDDLE_TOOLS_MCP_COMMANDS ?= {"calendar": ["$(BIN)/python", "examples/mcp/calendar_server.py", "examples/documents/calendar.ics"]}
 endif
 
 # The studio is in the gateway's package, built with Node from PyPI. Tests of Python need neither.
