@@ -31,6 +31,7 @@ up: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 up: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 up: export HEDDLE_TOOLS_RUBRICS_DIR ?= examples/rubrics
 up: export HEDDLE_DEVSTACK_EXAMPLES ?= true
+up: export HEDDLE_TOOLS_MCP_COMMANDS ?= {"calendar": ["$(BIN)/python", "examples/mcp/calendar_server.py", "examples/documents/calendar.ics"]}
 endif
 
 # The studio is in the gateway's package, built with Node from PyPI. Tests of Python need neither.

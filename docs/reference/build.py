@@ -14,12 +14,14 @@ from pathlib import Path
 
 import yaml
 
-from docs.reference import commands, contracts, errors, rest, sdk, settings, tools
+from docs.reference import commands, contracts, errors, markdown, rest, sdk, settings, tools
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / ".heddle" / "docs"
 SITE = ROOT / ".heddle" / "site"
 _GENERATORS = (settings, rest, contracts, errors, sdk, commands, tools)
+_FILE = re.compile(r"^<!-- file: (\S+?\.(\w+)) -->$", re.MULTILINE)
+"""Where a page shows a file of the repository."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 _GENERATOR = {
     "zensical": ["zensical", "build", "--strict"],
@@ -57,7 +59,8 @@ def write_pages(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for page in sorted((ROOT / "docs").rglob("*.md")):
-        _write(folder, page.relative_to(ROOT / "docs"), page.read_text(), page.parent)
+        text = _FILE.sub(_shown, page.read_text())
+        _write(folder, page.relative_to(ROOT / "docs"), text, page.parent)
     shutil.copytree(ROOT / "docs" / "images", folder / "images")
     shutil.copyfile(ROOT / "docs" / "site.css", folder / "site.css")
     _write(folder, Path("changes.md"), (ROOT / "CHANGELOG.md").read_text(), ROOT)
@@ -66,6 +69,12 @@ def write_pages(folder: Path) -> None:
             _write(folder, Path("reference") / name, text, None)
     _list_decisions(folder / "adr")
     (folder / "llms.txt").write_text(_index_for_machines(folder))
+
+
+def _shown(file: re.Match[str]) -> str:
+    """Return a file as a block of code."""
+    language = {"py": "python"}.get(file[2], file[2])
+    return markdown.block((ROOT / file[1]).read_text(), language)
 
 
 def copy_markdown(pages: Path, site: Path) -> None:

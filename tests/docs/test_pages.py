@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -45,6 +46,8 @@ COPYING = ROOT / "docs/knowledge-copy.md"
 SECRET = "a-secret-of-at-least-32-characters"  # of the commands, too
 ANN = "ann@uni.example"
 """The user of the pages, in LAMB, too."""
+CALENDAR = [sys.executable, "examples/mcp/calendar_server.py", "examples/documents/calendar.ics"]
+"""The MCP server of an example, as `make up` allows it."""
 _MARK = "--- this block ---"
 
 
@@ -66,9 +69,11 @@ def names(page: Path) -> str:
     ids=names,
 )
 async def test_commands_run_in_order_and_print_what_the_page_shows(
-    page: Path, tmp_path: Path
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HEDDLE_TOOLS_MCP_COMMANDS", json.dumps({"calendar": CALENDAR}))
     shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     shutil.copy(ROOT / "README.md", tmp_path)
     listed = [block for block in blocks(page) if not block.not_run]
     programs: list[str] = []
