@@ -13,7 +13,9 @@ from chaos.replicas import two_replicas
 from gateway.library import PEOPLE
 from gateway.one_process import one_process_tests
 from gateway.replicas import SECRET, WHICH, Installation, remember_rows
+from gateway.scripted import serving_twice
 from heddle_knowledge.testing import HashingEmbedder
+from heddle_runtime.egress import SETTING
 from s3_server import S3Server
 from tools_service.free_port import on_free_port
 
@@ -56,7 +58,8 @@ async def installation(
         (folder / "keys.json").write_text(json.dumps(keys))
         await pair.start()
         await remember_rows(database)
-        replicas.INSTALLATION = Installation(folder, pair, database)
+        scripted = await exits.enter_async_context(serving_twice(SECRET))
+        replicas.INSTALLATION = Installation(folder, pair, database, scripted)
         exits.callback(replicas.INSTALLATION.stop)
         yield replicas.INSTALLATION
 
@@ -81,6 +84,7 @@ def _settings(embeddings: str) -> dict[str, str]:
         "HEDDLE_KNOWLEDGE_EMBEDDINGS_MODEL": "hashed-words",
         "HEDDLE_KNOWLEDGE_EMBEDDINGS_DIMENSION": "64",
         "HEDDLE_GATEWAY_DRAIN_WAIT": "0",
+        SETTING: "127.0.0.0/8",
         "HEDDLE_GATEWAY_SHUTDOWN_GRACE": "0.5",
     }
 
