@@ -9,8 +9,7 @@ HEAD = f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization:
 
 async def ask(bench: Bench, *pieces: bytes, pause: float = 0.0) -> bytes:
     """Send pieces over a bare socket and return all that comes back until it closes."""
-    host, _, port = bench.address.rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
+    reader, writer = await bench.connect()
     try:
         for piece in pieces:
             writer.write(piece)

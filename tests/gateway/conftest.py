@@ -1,12 +1,14 @@
 """A gateway on a free port between real clients and scripted services."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
 from gateway.library import Library, library
 from gateway.neighbours import Neighbours, Orchestrator, serving_neighbours
@@ -15,6 +17,8 @@ from heddle_gateway.http.server import serving
 from heddle_gateway.services import ServiceClients
 from heddle_gateway.studio_pages import FOLDER
 from integration.browser import browser
+from integration.whole import whole
+from openai import AsyncOpenAI
 
 from gateway import replicas
 
@@ -40,7 +44,10 @@ class Bench:
     address: str
     client: httpx.AsyncClient
     neighbours: Neighbours
-    services: ServiceClients
+    services: ServiceClients | None = None
+    """How a gateway in this process calls the services."""
+    gateways: replicas.Gateways | None = None
+    """The two gateways in processes of their own, if there are any."""
 
     @property
     def url(self) -> str:
@@ -49,6 +56,45 @@ class Bench:
     @property
     def orchestrator(self) -> Orchestrator:
         return self.neighbours.orchestrator
+
+    @property
+    def log(self) -> str:
+        """What gateways in processes of their own have logged."""
+        return "".join(self.gateways.logs) if self.gateways else ""
+
+    async def stop(self) -> None:
+        """Stop gateways in other processes. One in this process stops when its block is left."""
+        if self.gateways:
+            await self.gateways.installation.end(self.gateways.pair)
+
+    @asynccontextmanager
+    async def of_one_gateway(self) -> AsyncGenerator["Bench"]:
+        """Yield this with a client whose requests all go to one gateway, as limits are each's."""
+        async with browser(self.url, KEY) as client:
+            yield replace(self, client=client, gateways=None)
+
+    @property
+    def transport(self) -> httpx2.AsyncBaseTransport | None:
+        """What clients use that do not send their requests to `url`, but to the next gateway."""
+        return self.gateways.transport() if self.gateways else None
+
+    def openai(self) -> AsyncOpenAI:
+        """Return OpenAI's client, in its strictest mode."""
+        return AsyncOpenAI(
+            base_url=f"{self.url}/v1",
+            api_key=KEY,
+            http_client=httpx2.AsyncClient(transport=self.transport),
+            max_retries=0,
+            _strict_response_validation=True,
+        )
+
+    async def connect(
+        self, limit: int = 2**16
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection, to the next gateway if there are two."""
+        address = self.gateways.address if self.gateways else self.address
+        host, _, port = address.rpartition(":")
+        return await asyncio.open_connection(host, int(port), limit=limit)
 
     async def chat(self, headers: dict[str, str] | None = None, **body: Any) -> httpx.Response:
         """Ask assistant 1 something."""
@@ -62,6 +108,18 @@ Start = Callable[..., AbstractAsyncContextManager[Bench]]
 
 
 @asynccontextmanager
+async def _at_replicas(
+    installation: replicas.Installation, settings: dict[str, Any]
+) -> AsyncGenerator[Bench]:
+    scripted = installation.scripted
+    await scripted.reset()
+    gateways = await installation.gateways(**scripted.settings(), **settings)
+    address = gateways.address
+    async with gateways.client(KEY, f"http://{address}") as client:
+        yield Bench(address, client, scripted.neighbours, gateways=gateways)
+
+
+@asynccontextmanager
 async def gateway(
     transport: str = "local",
     *,
@@ -70,12 +128,16 @@ async def gateway(
     **settings: Any,
 ) -> AsyncGenerator[Bench]:
     """Yield a gateway with these settings."""
-    neighbours = Neighbours()
-    given: dict[str, Any] = {"listen": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5}
     if not settings.get("development"):
-        given["api_key"] = KEY
+        settings = {"api_key": KEY, **settings}
+    if replicas.INSTALLATION:
+        async with _at_replicas(replicas.INSTALLATION, settings) as shared:
+            yield shared
+        return
+    neighbours = Neighbours()
+    quick: dict[str, Any] = {"listen": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5}
     complete = GatewaySettings.model_validate(
-        {**given, **settings, "HEDDLE_IDENTITY_SECRET": secret}
+        {**quick, **settings, "HEDDLE_IDENTITY_SECRET": secret}
     )
     async with (
         serving_neighbours(neighbours, transport, secret) as peers,
@@ -109,3 +171,21 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Library]:
     """A gateway with its defaults, before the real service that keeps the assistants."""
     async with library(tmp_path) as running:
         yield running
+
+
+@pytest.fixture
+async def scripted_shelf(tmp_path: Path) -> AsyncIterator[Library]:
+    """The same, and all other services are scripted before replicas too."""
+    async with library(tmp_path, scripted=True) as running:
+        yield running
+
+
+@pytest.fixture
+async def operator(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """An operator's client of all of Heddle, of which nothing is scripted."""
+    if replicas.INSTALLATION:
+        async with library(tmp_path) as people:
+            yield people["root"]
+        return
+    async with whole(tmp_path) as running, browser(running.url) as client:
+        yield client

@@ -14,7 +14,9 @@ from gateway.account_relay import stage
 from gateway.library import PEOPLE
 from gateway.one_process import one_process_tests
 from gateway.replicas import SECRET, WHICH, Installation, remember_rows
+from gateway.scripted import serving_twice
 from heddle_knowledge.testing import HashingEmbedder
+from heddle_runtime.egress import SETTING
 from runtime.ports import free_port
 from s3_server import S3Server
 from tools_service.free_port import on_free_port
@@ -61,7 +63,8 @@ async def installation(
         await pair.start()
         await remember_rows(database)
         behind = await exits.enter_async_context(stage(pair.addresses, SECRET))
-        replicas.INSTALLATION = Installation(folder, pair, database, behind, server_port)
+        scripted = await exits.enter_async_context(serving_twice(SECRET))
+        replicas.INSTALLATION = Installation(folder, pair, database, behind, scripted, server_port)
         exits.callback(replicas.INSTALLATION.stop)
         yield replicas.INSTALLATION
 
@@ -87,6 +90,7 @@ def _settings(embeddings: str) -> dict[str, str]:
         "HEDDLE_KNOWLEDGE_EMBEDDINGS_DIMENSION": "64",
         "HEDDLE_KNOWLEDGE_WEB_NETWORKS": "127.0.0.1/32",
         "HEDDLE_GATEWAY_DRAIN_WAIT": "0",
+        SETTING: "127.0.0.0/8",
         "HEDDLE_GATEWAY_SHUTDOWN_GRACE": "0.5",
     }
 

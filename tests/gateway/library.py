@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 from assistants.both_services import both_services
-from gateway.neighbours import Connectors, Neighbours
+from gateway.neighbours import Neighbours
 from heddle_assistants.app import AssistantsSettings
 from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.schema import assistants, organizations
@@ -133,34 +133,39 @@ def _key_of(person: str) -> str:
 
 @asynccontextmanager
 async def _at_replicas(
-    installation: replicas.Installation, settings: dict[str, Any]
+    installation: replicas.Installation, settings: dict[str, Any], *, scripted: bool
 ) -> AsyncGenerator[Library]:
     await installation.empty()
+    if scripted:
+        await installation.scripted.reset()
+        settings = {**installation.scripted.settings("assistants", "migration"), **settings}
     gateways = await installation.gateways(**settings)
     async with AsyncExitStack() as exits:
         database = await exits.enter_async_context(open_database(installation.database))
         people = {
             name: await exits.enter_async_context(gateways.client(_key_of(name))) for name in PEOPLE
         }
-        yield Library(gateways.address, database, Neighbours(), people)
+        yield Library(gateways.address, database, installation.scripted.neighbours, people)
 
 
 @asynccontextmanager
 async def library(
     folder: Path,
-    connectors: Callable[[], Connectors] = Connectors,
     serve_tools: ServeTools | None = None,
     private_networks: str = "",
     followed: Path | None = None,
+    *,
+    scripted: bool = False,
     **settings: Any,
 ) -> AsyncGenerator[Library]:
     """Yield a gateway with these settings. What it keeps lies in `folder`.
 
     The tools are scripted, unless `serve_tools` runs others at the address that it yields. Settings
-    of organisations may name servers in `private_networks`. `followed` is a LAMB database.
+    of organisations may name servers in `private_networks`. `followed` is a LAMB database. Before
+    replicas, the services are real unless they are to be `scripted`.
     """
     if replicas.INSTALLATION:
-        async with _at_replicas(replicas.INSTALLATION, settings) as shared:
+        async with _at_replicas(replicas.INSTALLATION, settings, scripted=scripted) as shared:
             yield shared
         return
     keys = {_key_of(name): owner for name, owner in PEOPLE.items()}
@@ -180,21 +185,21 @@ async def library(
             SETTING: private_networks,
         }
     )
-    neighbours = Neighbours(connectors=connectors())
+    neighbours = Neighbours()
 
     @asynccontextmanager
     async def others() -> AsyncGenerator[Sequence[Binding]]:
         yield neighbours.bindings()
 
     async with AsyncExitStack() as exits:
-        scripted = await exits.enter_async_context(
+        served = await exits.enter_async_context(
             running(others(), ServiceSettings.model_validate(quick))
         )
         real = await exits.enter_async_context(
             running(both_services(kept, followed=followed), kept)
         )
         to_others = await exits.enter_async_context(
-            channel(scripted.address, secret=kept.identity_secret)
+            channel(served.address, secret=kept.identity_secret)
         )
         to_real = await exits.enter_async_context(
             channel(real.address, *SERVICES["assistants"], secret=kept.identity_secret)

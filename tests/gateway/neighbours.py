@@ -223,6 +223,8 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
     def __init__(self) -> None:
         self.pictures: dict[tuple[str, str], GeneratedImage] = {}
         """By whose they are and what they are called."""
+        self.model: Callable[[], str] = lambda: "gpt-x"
+        """Returns the name of the model that a caller may use."""
 
     async def ListConnectors(self, request: Any, context: Any) -> Any:
         connectors = [
@@ -232,7 +234,7 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
         return connector_pb2.ListConnectorsResponse(connectors=connectors)
 
     async def ListModels(self, request: Any, context: Any) -> Any:
-        ref = assistant_pb2.ModelRef(connector="openai", model="gpt-x")
+        ref = assistant_pb2.ModelRef(connector="openai", model=self.model())
         found = [
             connector_pb2.Model(
                 ref=ref, title="GPT X", input_kinds=[connector_pb2.INPUT_KIND_IMAGE]
@@ -292,6 +294,11 @@ class Neighbours:
     tools: Tools = field(default_factory=Tools)
     connectors: Connectors = field(default_factory=Connectors)
     assistants: Assistants = field(default_factory=Assistants)
+
+    def reset(self) -> None:
+        """Forget every script and everything that was noted."""
+        for each in (self.orchestrator, self.tools, self.connectors, self.assistants):
+            each.__dict__ = type(each)().__dict__
 
     def bindings(self) -> list[Binding]:
         registers: tuple[Callable[[Any, Any], None], ...] = (

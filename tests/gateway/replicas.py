@@ -21,6 +21,7 @@ import httpx
 import httpx2
 from chaos.replicas import Replicas
 from gateway.account_relay import Stage
+from gateway.scripted import Scripted
 from heddle_assistants.database.schema import metadata
 from heddle_gateway.settings import GatewaySettings
 from heddle_knowledge.store import KnowledgeStore, open_store
@@ -60,6 +61,7 @@ class Installation:
     """The URL of the database that all share."""
     stage: Stage
     """Services for gateways of tests that script, count or fail calls."""
+    scripted: Scripted
     server_port: int
     """Where tests run the server that gateways or services reach: a LAMB, a provider, a web site.
 
@@ -121,6 +123,14 @@ class Installation:
         path.write_text(text)
         return path
 
+    async def end(self, pair: tuple[Processes, Processes]) -> None:
+        """Let gateways with settings of their own stop in order."""
+        self._pairs = {key: each for key, each in self._pairs.items() if each is not pair}
+        for gateway in pair:
+            gateway.running[GATEWAY].terminate()
+        for gateway in pair:
+            await asyncio.to_thread(gateway.running[GATEWAY].wait, _PATIENCE)
+
     def stop(self) -> None:
         """End the gateways with settings of their own."""
         for pair in self._pairs.values():
@@ -152,6 +162,11 @@ class Gateways:
         return self.pair[0].url, self.pair[1].url
 
     @property
+    def logs(self) -> list[str]:
+        """What each has logged."""
+        return [each.log(GATEWAY) for each in self.pair]
+
+    @property
     def address(self) -> str:
         """Where one of them listens."""
         return self.installation.chosen(self.urls).removeprefix("http://")
@@ -168,15 +183,15 @@ class Gateways:
                 while not await _is_ready(client, gateway):
                     await asyncio.sleep(0.05)
 
-    def client(self, key: str = "") -> httpx.AsyncClient:
-        """Return a client."""
-        client = browser(self.urls[0], key)
+    def client(self, key: str = "", url: str = "") -> httpx.AsyncClient:
+        """Return a client, which names the gateway at `url` as its host."""
+        client = browser(url or self.urls[0], key)
         client._transport = _Chosen(self)  # noqa: SLF001 - `browser` says all the rest
         return client
 
-    def openai_client(self) -> httpx2.AsyncClient:
-        """Return what the package `openai` sends its requests with."""
-        return httpx2.AsyncClient(transport=_Chosen2(self))
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        """Return what the packages `openai` and `mcp` send their requests with."""
+        return _Chosen2(self)
 
 
 class _Chosen(httpx.AsyncHTTPTransport):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 from assistants.both_services import both_services
 from gateway.library import PEOPLE, SECRET
 from heddle_assistants.app import AssistantsSettings
@@ -67,7 +68,7 @@ async def _at_replicas(
                     base_url=f"{gateways.urls[0]}/v1",
                     api_key=key_of(person),
                     max_retries=0,
-                    http_client=gateways.openai_client(),
+                    http_client=httpx2.AsyncClient(transport=gateways.transport()),
                     _strict_response_validation=True,
                 )
             )

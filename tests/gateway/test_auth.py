@@ -215,4 +215,4 @@ def test_the_key_that_lamb_documents_opens_nothing(
 async def test_keys_are_in_no_log(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
     await bench.chat()
     await bench.chat({"authorization": "Bearer lamb_wrong_key_0123456789"})
-    assert "0123456789" not in "".join(capfd.readouterr())
+    assert "0123456789" not in "".join((*capfd.readouterr(), bench.log))

@@ -18,10 +18,12 @@ async def test_connectors_have_their_models_and_what_they_can_do(bench: Bench) -
     assert bypass["problem"] == "Give it a key."
 
 
-async def test_only_administrators_read_why_a_connector_is_not_available(shelf: Library) -> None:
+async def test_only_administrators_read_why_a_connector_is_not_available(
+    scripted_shelf: Library,
+) -> None:
     problems = {}
     for person in ("ana", "head", "root"):
-        listed = (await shelf[person].get("/connectors")).json()["connectors"]
+        listed = (await scripted_shelf[person].get("/connectors")).json()["connectors"]
         [bypass] = [each for each in listed if each["name"] == "bypass"]
         assert not bypass["available"]
         problems[person] = bypass["problem"]

@@ -147,8 +147,7 @@ async def test_a_client_that_asked_twice_and_leaves_stops_its_run(
 ) -> None:
     async with start("local") as bench:
         bench.orchestrator.script = [[text("x")], 60.0]
-        host, _, port = bench.address.rpartition(":")
-        _, writer = await asyncio.open_connection(host, int(port))
+        _, writer = await bench.connect()
         writer.write(request(stream=stream) * 2)
         async with asyncio.timeout(2):
             while not bench.orchestrator.running:

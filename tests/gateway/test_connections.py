@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 from gateway.bare_sockets import ask
-from gateway.conftest import KEY, Bench, Start
+from gateway.conftest import KEY, Start
 from gateway.neighbours import DONE, HELLO, text
 from gateway.test_disconnects import request
 
@@ -13,11 +13,6 @@ STATUS = b"GET /status HTTP/1.1\r\nhost: a\r\n\r\n"
 CHUNKED = b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
 NO_KEY = b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n"
 ENDLESS = 20_000_000
-
-
-async def opened(bench: Bench) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    host, _, port = bench.address.rpartition(":")
-    return await asyncio.open_connection(host, int(port))
 
 
 async def test_fields_behind_a_body_are_not_believed(start: Start) -> None:
@@ -41,7 +36,7 @@ async def test_what_stands_around_a_body_does_not_go_on_for_ever(
     start: Start, begin: bytes, piece: bytes
 ) -> None:
     async with start() as bench:
-        _, writer = await opened(bench)
+        _, writer = await bench.connect()
         writer.write(CHUNKED + begin)
         sent = 0
         with suppress(ConnectionError):
@@ -80,7 +75,7 @@ async def test_a_connection_that_carries_no_request_is_closed(
 async def test_a_client_that_takes_nothing_does_not_hold_its_run_for_ever(start: Start) -> None:
     async with start("local", idle_timeout_seconds=1, max_concurrent_calls=1) as bench:
         bench.orchestrator.script = [[text("x" * 1_000_000)]] * 50
-        _, writer = await opened(bench)
+        _, writer = await bench.connect()
         writer.write(request(stream=True))
         async with asyncio.timeout(20):
             while not bench.orchestrator.cancelled:
@@ -93,7 +88,7 @@ async def test_a_client_that_takes_nothing_does_not_hold_its_run_for_ever(start:
 async def test_a_client_that_takes_little_at_a_time_keeps_its_answer(start: Start) -> None:
     async with start("local", idle_timeout_seconds=1) as bench:
         bench.orchestrator.script = [[text("x" * 12_000_000)], [DONE]]
-        reader, writer = await opened(bench)
+        reader, writer = await bench.connect()
         writer.write(request(stream=True))
         taken = b""
         for _ in range(8):

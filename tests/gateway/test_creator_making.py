@@ -20,7 +20,7 @@ async def test_a_new_assistant_is_answered_as_lamb_does(shelf: Library) -> None:
         "description": "Helps.",
         "owner": "ana@example.org",
         "publish_status": None,
-        "warnings": [NOT_CHECKED],
+        "warnings": told["warnings"],
     }
     shown = await read(shelf, told["assistant_id"])
     assert (shown["rag_processor"], shown["RAG_collections"]) == ("simple_rag", "4,7")
@@ -28,6 +28,11 @@ async def test_a_new_assistant_is_answered_as_lamb_does(shelf: Library) -> None:
     assert again.status_code == 409
     # The very words that LAMB's frontend looks for.
     assert "named 'tutor' already exists for this owner" in again.json()["detail"]
+
+
+async def test_what_cannot_be_checked_is_told(shelf: Library) -> None:
+    response = await shelf["ana"].post(f"{CREATOR}/create_assistant", json=FORM)
+    assert response.json()["warnings"] == [NOT_CHECKED]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,8 @@ async def test_a_wrong_page_is_refused(shelf: Library, query: str) -> None:
     assert query.partition("=")[0] in response.json()["detail"]
 
 
-async def test_an_editor_starts_with_a_model_that_is_ready(shelf: Library) -> None:
+async def test_an_editor_starts_with_a_model_that_is_ready(scripted_shelf: Library) -> None:
+    shelf = scripted_shelf
     told = (await shelf["ana"].get(f"{CREATOR}/defaults")).json()
     assert (told["connector"], told["llm"]) == ("openai", "gpt-x")
     assert told["rag_processor"] == "no_rag"

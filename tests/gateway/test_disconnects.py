@@ -25,8 +25,7 @@ def request(*, stream: bool, model: str = "1") -> bytes:
 
 async def go_away(bench: Bench, number: int) -> tuple[str, float]:
     """Ask, wait for the answer to begin where it is streamed, close; return who left when."""
-    host, _, port = bench.address.rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
+    reader, writer = await bench.connect()
     stream = number % 4 != 0  # every fourth waits for a whole answer
     name = f"m{number}"
     writer.write(request(stream=stream, model=name))
@@ -91,8 +90,7 @@ async def test_a_client_that_reads_slowly_holds_the_run_back(start: Start) -> No
     async with start("local") as bench:
         batch = [text("x" * 10_000)]
         bench.orchestrator.script = [batch] * 2000
-        host, _, port = bench.address.rpartition(":")
-        reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
+        reader, writer = await bench.connect(limit=1024)
         writer.write(request(stream=True))
         await reader.read(100)
         await asyncio.sleep(0.5)

@@ -6,7 +6,7 @@ from typing import Any
 
 import openai
 import pytest
-from gateway.conftest import KEY, Bench, Start
+from gateway.conftest import Bench, Start
 from gateway.neighbours import DONE, text
 from gateway.test_openai_sdk import HI
 from heddle.chat.v1.chat_pb2 import GeneratedImage, ModelReplaced
@@ -28,12 +28,7 @@ IMAGES = [{"type": "image_url", "image_url": {"url": DATA}}]
 @pytest.fixture
 async def sdk(bench: Bench) -> AsyncIterator[AsyncOpenAI]:
     bench.orchestrator.script = [[text("Here:\n\n"), DRAWN, DONE]]
-    async with AsyncOpenAI(
-        base_url=f"{bench.url}/v1",
-        api_key=KEY,
-        _strict_response_validation=True,
-        max_retries=0,
-    ) as client:
+    async with bench.openai() as client:
         yield client
 
 

@@ -16,6 +16,7 @@ from gateway.neighbours import DONE, HELLO, text
 from heddle_gateway.app import GatewaySettings, app, connect
 from heddle_gateway.http.server import serving
 from integration.browser import browser
+from patience import until
 from runtime.ports import free_port
 
 BODY = {"model": "1", "messages": [{"role": "user", "content": "hi"}]}
@@ -47,6 +48,7 @@ async def test_a_stopping_gateway_lets_answers_finish(transport: str) -> None:
             bench.orchestrator.script = [[text("a")], 0.5, [text("b"), DONE]]
             asked = await clients.enter_async_context(asking(bench, stream=True))
             await begun(bench)
+            await bench.stop()
         assert (await asked).text.endswith("data: [DONE]\n\n")
 
 
@@ -59,12 +61,13 @@ async def test_a_stopping_gateway_ends_long_answers_with_an_error(
             bench.orchestrator.script = [[text("a")], 60.0]
             asked = await clients.enter_async_context(asking(bench, stream=stream))
             await begun(bench)
+            await bench.stop()
         response = await asked
     last = response.text.removesuffix("data: [DONE]\n\n").strip().split("\n\n")[-1]
     last = last.removeprefix("data: ")
     assert "being stopped" in json.loads(last)["error"]["message"]
     assert response.status_code == (200 if stream else 503)
-    assert len(bench.orchestrator.cancelled) == 1
+    await until(lambda: len(bench.orchestrator.cancelled) == 1)
 
 
 async def test_a_run_that_outlives_its_answer_ends_in_silence(
@@ -73,8 +76,9 @@ async def test_a_run_that_outlives_its_answer_ends_in_silence(
     async with gateway(transport, shutdown_grace=0.2) as bench:
         bench.orchestrator.script = [[text("a"), DONE], 60.0]
         assert (await bench.chat(stream=True)).text.endswith("data: [DONE]\n\n")
-    assert len(bench.orchestrator.cancelled) == 1
-    assert "Traceback" not in "".join(capfd.readouterr())
+        await bench.stop()
+    await until(lambda: len(bench.orchestrator.cancelled) == 1)
+    assert "Traceback" not in "".join((*capfd.readouterr(), bench.log))
 
 
 async def test_services_that_are_not_there_are_told_apart_and_waited_for() -> None:
@@ -106,6 +110,7 @@ async def test_services_that_are_not_there_are_told_apart_and_waited_for() -> No
 
 async def test_a_gateway_without_the_migration_service_is_degraded_and_serves_chats() -> None:
     async with gateway("local") as bench:
+        assert bench.services
         bench.services.health["migration"] = bench.services.health["migration"].__class__(
             grpc.aio.insecure_channel(f"127.0.0.1:{free_port()}")
         )

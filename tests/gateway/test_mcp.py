@@ -33,11 +33,14 @@ def progress(text: str) -> tool_pb2.ExecuteToolResponse:
 
 
 @asynccontextmanager
-async def client(url: str, key: str = KEY, mode: str = "auto") -> AsyncGenerator[Client]:
+async def client(bench: Bench, key: str = KEY, mode: str = "auto") -> AsyncGenerator[Client]:
     headers = {"authorization": f"Bearer {key}"}
+    sending: dict[str, Any] = {"transport": bench.transport, "trust_env": False, "timeout": 20}
     async with (
-        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as connected,
+        httpx2.AsyncClient(headers=headers, **sending) as http,
+        Client(
+            streamable_http_client(f"{bench.url}/mcp", http_client=http), mode=mode
+        ) as connected,
     ):
         yield connected
 
@@ -55,7 +58,7 @@ async def test_the_official_client_lists_and_calls_tools(bench: Bench, mode: str
         assert (progress, total) == (1, None)
         told.append(message)
 
-    async with client(bench.url, mode=mode) as connected:
+    async with client(bench, mode=mode) as connected:
         listed = (await connected.list_tools()).tools
         result = await connected.call_tool(
             "use_simple_rag", {"query": "shed"}, progress_callback=on_progress
@@ -77,7 +80,7 @@ async def test_tools_work_in_the_name_of_the_keys_owner(start: Start, tmp_path: 
     async with start("rpc", secret="s" * 32, api_keys=keys) as bench:
         tools = bench.neighbours.tools
         tools.script = [done("yes")]
-        async with client(bench.url, "a-key-of-anns-12345") as connected:
+        async with client(bench, "a-key-of-anns-12345") as connected:
             await connected.call_tool("use_simple_rag", {})
         identity = tools.callers[0].identity
         assert (identity.subject, identity.organization) == ("ann@uni.example", "uni")
@@ -118,7 +121,7 @@ async def test_a_web_page_that_nobody_listed_gets_nothing(start: Start) -> None:
 async def test_a_function_that_is_not_offered_is_an_error_that_names_it(
     bench: Bench, name: str
 ) -> None:
-    async with client(bench.url) as connected:
+    async with client(bench) as connected:
         result = await connected.call_tool(name, {})
     assert result.is_error
     assert repr(name) in texts(result)[0]
@@ -127,7 +130,7 @@ async def test_a_function_that_is_not_offered_is_an_error_that_names_it(
 
 async def test_a_failing_tool_is_an_error_that_says_why(bench: Bench) -> None:
     wrong = [Violation("arguments.query", "is required")]
-    async with client(bench.url) as connected:
+    async with client(bench) as connected:
         for failure, said in (
             (InvalidRequestError("Wrong.", wrong), "Wrong. arguments.query: is required"),
             (UnavailableError("Moodle does not answer."), "Moodle does not answer."),
@@ -139,14 +142,14 @@ async def test_a_failing_tool_is_an_error_that_says_why(bench: Bench) -> None:
 
 async def test_what_failed_in_part_is_told_beside_the_result(bench: Bench) -> None:
     bench.neighbours.tools.script = [done("found", warnings=("One shelf is closed.",))]
-    async with client(bench.url) as connected:
+    async with client(bench) as connected:
         result = await connected.call_tool("use_simple_rag", {})
     assert texts(result) == ["found", "[One shelf is closed.]"]
 
 
 async def test_tools_that_cannot_be_listed_are_a_failure_without_inner_words(bench: Bench) -> None:
     bench.neighbours.tools.failure = UnavailableError("The tools are away.")
-    async with client(bench.url) as connected:
+    async with client(bench) as connected:
         with pytest.raises(MCPError, match="The tools are away"):
             await connected.list_tools()
 
@@ -154,7 +157,7 @@ async def test_tools_that_cannot_be_listed_are_a_failure_without_inner_words(ben
 async def test_a_client_that_goes_away_takes_its_call_with_it(bench: Bench) -> None:
     tools = bench.neighbours.tools
     tools.script = [progress("looking"), 60.0, done("late")]
-    async with client(bench.url) as connected:
+    async with client(bench) as connected:
         calling = asyncio.create_task(connected.call_tool("use_simple_rag", {}))
         await until(lambda: tools.requests)
         assert not tools.cancelled.is_set()

@@ -2,14 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from gateway.library import library
-from gateway.neighbours import Connectors
-from heddle.assistant.v1.assistant_pb2 import ModelRef
-from heddle.connector.v1 import connector_pb2
+from gateway.library import Library
 from heddle_runtime.call_metadata import caller
 from integration.browser import browser
 from integration.whole import whole
@@ -39,9 +35,8 @@ async def test_the_environment_hides_connectors_and_tools(
         assert found.status_code == (200 if shown else 404)
 
 
-async def test_all_of_lambs_rag_processors_are_offered(tmp_path: Path) -> None:
-    async with whole(tmp_path) as running, browser(running.url) as client:
-        offered = (await client.get(f"{LAMB}/list")).json()["rag_processors"]
+async def test_all_of_lambs_rag_processors_are_offered(operator: httpx.AsyncClient) -> None:
+    offered = (await operator.get(f"{LAMB}/list")).json()["rag_processors"]
     assert {
         "no_rag",
         "single_file_rag",
@@ -51,9 +46,8 @@ async def test_all_of_lambs_rag_processors_are_offered(tmp_path: Path) -> None:
     } <= set(offered)
 
 
-async def test_tools_that_fill_no_slot_are_no_rag_processors(tmp_path: Path) -> None:
-    async with whole(tmp_path) as running, browser(running.url) as client:
-        offered = (await client.get(f"{LAMB}/list")).json()
+async def test_tools_that_fill_no_slot_are_no_rag_processors(operator: httpx.AsyncClient) -> None:
+    offered = (await operator.get(f"{LAMB}/list")).json()
     modes = {tool["name"]: tool["modes"] for tool in offered["tools"]}
     without_slot = {name for name in modes if "augment" not in modes[name]}
     assert {"patch_file", "weather", "mcp"} <= without_slot
@@ -61,24 +55,16 @@ async def test_tools_that_fill_no_slot_are_no_rag_processors(tmp_path: Path) -> 
     assert set(modes) - without_slot <= set(offered["rag_processors"])
 
 
-class OwnModels(Connectors):
-    """Has a model for each organisation, and one for those who come without a key."""
-
-    async def ListModels(self, request: Any, context: Any) -> Any:
-        name = f"gpt-{caller().identity.organization or 'open'}"
-        ref = ModelRef(connector="openai", model=name)
-        return connector_pb2.ListModelsResponse(models=[connector_pb2.Model(ref=ref)])
+async def models(client: httpx.AsyncClient) -> Sequence[str]:
+    offered = (await client.get(f"{LAMB}/list")).json()
+    names: list[str] = offered["connectors"]["openai"]["available_llms"]
+    return names
 
 
-async def test_organisations_are_offered_their_own_models(tmp_path: Path) -> None:
-    async with library(tmp_path, connectors=OwnModels) as shelf:
-
-        async def offered(client: httpx.AsyncClient) -> Sequence[str]:
-            found = (await client.get(f"{LAMB}/list")).json()
-            models: list[str] = found["connectors"]["openai"]["available_llms"]
-            return models
-
-        assert await offered(shelf["ana"]) == ["gpt-uni"]
-        assert await offered(shelf["eve"]) == ["gpt-college"]
-        del shelf["ben"].headers["authorization"]
-        assert await offered(shelf["ben"]) == ["gpt-open"]
+async def test_organisations_are_offered_their_own_models(scripted_shelf: Library) -> None:
+    shelf = scripted_shelf
+    shelf.neighbours.connectors.model = lambda: f"gpt-{caller().identity.organization or 'open'}"
+    assert await models(shelf["ana"]) == ["gpt-uni"]
+    assert await models(shelf["eve"]) == ["gpt-college"]
+    del shelf["ben"].headers["authorization"]
+    assert await models(shelf["ben"]) == ["gpt-open"]

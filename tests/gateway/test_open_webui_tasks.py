@@ -1,8 +1,8 @@
 """Requests of Open WebUI for itself, prompts that are shown, and budgets that are used up."""
 
-from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from gateway.conftest import Bench, Start
 from gateway.library import TUTOR, Library
@@ -10,8 +10,6 @@ from gateway.tasks import METADATA, PROMPT, TITLE
 from heddle_gateway.app import GatewaySettings
 from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError
 from heddle_runtime.identity import Identity
-from integration.browser import browser
-from integration.whole import whole, write_assistant
 from pydantic import ValidationError
 
 
@@ -48,7 +46,10 @@ async def test_a_task_goes_to_the_small_model_without_tools(
             assert response.json()["model"] == "lamb_assistant.1"
 
 
-async def test_a_task_without_a_small_model_goes_to_the_assistants_own(shelf: Library) -> None:
+async def test_a_task_without_a_small_model_goes_to_the_assistants_own(
+    scripted_shelf: Library,
+) -> None:
+    shelf = scripted_shelf
     made = (await shelf["ana"].post("/assistants", json=TUTOR)).json()
     body = {**TITLE, "model": f"lamb_assistant.{made['id']}"}
     assert (await shelf["ana"].post("/v1/chat/completions", json=body)).status_code == 200
@@ -57,7 +58,8 @@ async def test_a_task_without_a_small_model_goes_to_the_assistants_own(shelf: Li
     assert (list(asked.tools), asked.prompt_template, asked.system_prompt) == ([], "", "")
 
 
-async def test_a_task_needs_an_assistant_that_the_caller_may_use(shelf: Library) -> None:
+async def test_a_task_needs_an_assistant_that_the_caller_may_use(scripted_shelf: Library) -> None:
+    shelf = scripted_shelf
     made = (await shelf["ana"].post("/assistants", json=TUTOR)).json()
     body = {**TITLE, "model": f"lamb_assistant.{made['id']}"}
     response = await shelf["eve"].post("/v1/chat/completions", json=body)
@@ -84,23 +86,23 @@ async def test_what_people_say_is_no_task(bench: Bench, change: dict[str, Any]) 
     assert bench.orchestrator.requests[0].assistant_reference == "lamb_assistant.1"
 
 
-async def test_a_title_costs_no_tool_anywhere_in_heddle(tmp_path: Path) -> None:
-    text = (
-        "model: {connector: bypass, model: full-conversation-bypass}\n"
-        "prompt_template: 'Words: {word_count} Question: {user_input}'\n"
-        "system_prompt: Be kind.\n"
-        "tools: [{type: word_count}]\n"
-    )
-    write_assistant(tmp_path, "1", text)
-    async with (
-        whole(tmp_path) as running,
-        browser(running.url) as client,
-    ):
-        answered = await client.post("/v1/chat/completions", json={**TITLE, "metadata": METADATA})
-        assert answered.json()["choices"][0]["message"]["content"] == f"user: {PROMPT}"
-        plain = {**TITLE, "messages": [{"role": "user", "content": "hi"}]}
-        usual = await client.post("/v1/chat/completions", json=plain)
-        assert "Words: " in usual.json()["choices"][0]["message"]["content"]
+async def test_a_title_costs_no_tool_anywhere_in_heddle(operator: httpx.AsyncClient) -> None:
+    assistant = {
+        "name": "counting",
+        "model": {"connector": "bypass", "model": "full-conversation-bypass"},
+        "prompt_template": "Words: {word_count} Question: {user_input}",
+        "system_prompt": "Be kind.",
+        "tools": [{"type": "word_count"}],
+    }
+    created = await operator.post("/assistants", json=assistant)
+    assert created.status_code == 201, created.text
+    plain = {"model": f"lamb_assistant.{created.json()['id']}", "messages": TITLE["messages"]}
+    path = "/v1/chat/completions"
+    answered = await operator.post(path, json={**plain, "metadata": METADATA})
+    assert answered.json()["choices"][0]["message"]["content"] == f"user: {PROMPT}"
+    hi = [{"role": "user", "content": "hi"}]
+    usual = await operator.post(path, json={**plain, "messages": hi})
+    assert "Words: " in usual.json()["choices"][0]["message"]["content"]
 
 
 @pytest.mark.parametrize("model", ["tiny", "/tiny", "ollama/", "Ollama/tiny"])
@@ -109,7 +111,10 @@ def test_a_small_model_is_written_with_its_connector(model: str) -> None:
         GatewaySettings(development=True, small_model=model)
 
 
-async def test_the_prompt_is_shown_to_those_who_may_change_the_assistant(shelf: Library) -> None:
+async def test_the_prompt_is_shown_to_those_who_may_change_the_assistant(
+    scripted_shelf: Library,
+) -> None:
+    shelf = scripted_shelf
     made = (await shelf["ana"].post("/assistants", json={**TUTOR, "published": True})).json()
     path = f"/creator/assistant/{made['id']}/chat/completions"
     body = {"messages": [{"role": "user", "content": "hi"}], "debug_bypass": True}

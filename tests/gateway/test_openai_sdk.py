@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import openai
 import pytest
-from gateway.conftest import KEY, Bench
+from gateway.conftest import Bench
 from gateway.neighbours import DONE, text
 from gateway.test_stream_encoder import CHOSEN, FOUND, PUT_OUT, STARTED, changed
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
@@ -17,12 +17,7 @@ HI: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hi"}]
 
 @pytest.fixture
 async def sdk(bench: Bench) -> AsyncIterator[AsyncOpenAI]:
-    async with AsyncOpenAI(
-        base_url=f"{bench.url}/v1",
-        api_key=KEY,
-        _strict_response_validation=True,
-        max_retries=0,
-    ) as client:
+    async with bench.openai() as client:
         yield client
 
 

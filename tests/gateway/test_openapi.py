@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from gateway.conftest import KEY, Bench
+from gateway.library import library
 from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
 from heddle_devstack import StackSettings, stack
@@ -24,6 +25,8 @@ from heddle_tools_service.app import ToolsSettings
 from integration.browser import browser
 from integration.whole import write_assistant
 from runtime.examples import repetitions
+
+from gateway import replicas
 
 EXAMPLE = "model: {connector: bypass, model: simple-bypass}\nowner: ana@example.org\n"
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -72,6 +75,11 @@ async def test_the_description_needs_no_key(bench: Bench) -> None:
 @asynccontextmanager
 async def heddle(folder: Path) -> AsyncGenerator[str]:
     """Run all of Heddle with a few assistants, and yield its address."""
+    if replicas.INSTALLATION:
+        async with library(folder, api_key=KEY) as shelf:
+            await make_assistants(f"http://{shelf.address}")
+            yield f"http://{shelf.address}"
+        return
     for name in ("plugins", "files", "rubrics"):
         (folder / name).mkdir()
     write_assistant(folder, "1", EXAMPLE)
@@ -97,12 +105,16 @@ async def heddle(folder: Path) -> AsyncGenerator[str]:
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         url = f"http://{address}"
-        async with browser(url, KEY) as client:
-            for name in ("one", "two", "three"):
-                model = {"connector": "bypass", "model": "simple-bypass"}
-                body = {"name": name, "model": model, "published": True}
-                (await client.post("/assistants", json=body)).raise_for_status()
+        await make_assistants(url)
         yield url
+
+
+async def make_assistants(url: str) -> None:
+    async with browser(url, KEY) as client:
+        for name in ("one", "two", "three"):
+            model = {"connector": "bypass", "model": "simple-bypass"}
+            body = {"name": name, "model": model, "published": True}
+            (await client.post("/assistants", json=body)).raise_for_status()
 
 
 def quick_to_try() -> dict[str, Any]:

@@ -35,7 +35,8 @@ def check_refusal(response: httpx.Response) -> None:
 async def test_a_key_may_send_its_requests_of_a_minute_and_no_more(
     start: Start, keys: Path, stream: bool
 ) -> None:
-    async with start(api_keys=keys, key_requests_per_minute=3) as bench:
+    limit = {"key_requests_per_minute": 3}
+    async with start(api_keys=keys, **limit) as both, both.of_one_gateway() as bench:
         statuses = [(await bench.chat(FIRST, stream=stream)).status_code for _ in range(3)]
         assert statuses == [200] * 3
         check_refusal(await bench.chat(FIRST, stream=stream))
@@ -45,7 +46,8 @@ async def test_a_key_may_send_its_requests_of_a_minute_and_no_more(
 
 
 async def test_the_keys_of_an_organisation_share_its_limit(start: Start, keys: Path) -> None:
-    async with start(api_keys=keys, organization_requests_per_minute=3) as bench:
+    limit = {"organization_requests_per_minute": 3}
+    async with start(api_keys=keys, **limit) as both, both.of_one_gateway() as bench:
         for headers in (FIRST, SECOND, FIRST):
             assert (await bench.chat(headers)).status_code == 200
         check_refusal(await bench.chat(SECOND))
@@ -58,7 +60,7 @@ async def test_concurrent_requests_end_with_their_responses(
     start: Start, keys: Path, limit: str, stream: bool
 ) -> None:
     settings: dict[str, Any] = {"api_keys": keys, limit: 2}
-    async with start(**settings) as bench:
+    async with start(**settings) as both, both.of_one_gateway() as bench:
         bench.orchestrator.script = [[text("a")], 1.0, [DONE]]
         responses = await asyncio.gather(*(bench.chat(FIRST, stream=stream) for _ in range(3)))
         assert sorted(each.status_code for each in responses) == [200, 200, 429]
