@@ -170,7 +170,8 @@ class _Duration:
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         seconds = perf_counter() - self._started
-        self._histogram.observe(seconds, *self._labels, error_type(error))
+        reason = "" if error is None else error_type(error)
+        self._histogram.observe(seconds, *self._labels, reason)
 
 
 _NOTHING: AbstractContextManager[None] = nullcontext()

@@ -34,13 +34,18 @@ class CountedProcessor(BatchSpanProcessor):
             is_full = self._waiting >= self._size
             self._waiting += not is_full
         if is_full:
-            table.DROPPED_SPANS.add(1, "queue_full")
+            self.count_lost(1, "queue_full")
         super().on_end(span)
 
     def take(self, count: int) -> None:
         """Note that spans have left the queue."""
         with self._lock:
             self._waiting -= count
+
+    def count_lost(self, count: int, reason: str) -> None:
+        """Count lost spans. Called by several threads."""
+        with self._lock:
+            table.DROPPED_SPANS.add(count, reason)
 
 
 class _CountedExporter(SpanExporter):
@@ -57,7 +62,7 @@ class _CountedExporter(SpanExporter):
             result = self._exporter.export(spans)
         finally:
             if result is not SpanExportResult.SUCCESS:
-                table.DROPPED_SPANS.add(len(spans), "not_exported")
+                self._processor.count_lost(len(spans), "not_exported")
         return result
 
     def shutdown(self) -> None:

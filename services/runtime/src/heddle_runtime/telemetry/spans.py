@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from heddle_runtime import call_metadata
-from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.call_metadata import CALLER, NO_CALLER, caller
 from heddle_runtime.errors import error_type
 from heddle_runtime.telemetry import openinference
 
@@ -27,30 +27,31 @@ _UNSAMPLED = "-00"
 _SPAN_ID = slice(36, 52)
 """Of a `traceparent`."""
 _MAX_CHARACTERS = 256
-_tracer: "Tracer | None" = None
+tracer: "Tracer | None" = None
+"""Makes spans; None if this process exports none. Set by `use`."""
 _openinference = False
 
 
-def use(tracer: "Tracer | None", *, with_openinference: bool = False) -> None:
+def use(new: "Tracer | None", *, with_openinference: bool = False) -> None:
     """Make spans with a tracer from now on; None: make none.
 
     Args:
-        tracer: Makes the spans.
+        new: Makes the spans.
         with_openinference: Whether attributes are repeated with the names of OpenInference.
     """
-    global _tracer, _openinference
-    _tracer, _openinference = tracer, with_openinference
+    global tracer, _openinference
+    tracer, _openinference = new, with_openinference
     call_metadata.trace_of_calls = trace_of_calls
 
 
 def is_on() -> bool:
     """Return whether this process exports spans."""
-    return _tracer is not None
+    return tracer is not None
 
 
 def is_drawn() -> bool:
     """Return whether spans of the current request are exported."""
-    return _tracer is not None and caller().traceparent.endswith(SAMPLED)
+    return tracer is not None and CALLER.get(NO_CALLER).traceparent.endswith(SAMPLED)
 
 
 def current_span_id(traceparent: str) -> str:
@@ -61,7 +62,7 @@ def current_span_id(traceparent: str) -> str:
     Args:
         traceparent: The trace context of the request.
     """
-    if _tracer is None or not traceparent.endswith(SAMPLED):
+    if tracer is None or not traceparent.endswith(SAMPLED):
         return ""
     return trace_of_calls(traceparent)[_SPAN_ID]
 
@@ -95,7 +96,7 @@ def trace_of_calls(traceparent: str) -> str:
     Args:
         traceparent: The trace context of the request.
     """
-    if _tracer is None or not traceparent.endswith(SAMPLED):
+    if tracer is None or not traceparent.endswith(SAMPLED):
         return traceparent
     from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
 
@@ -190,10 +191,10 @@ def started(
     """
     from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
 
-    assert _tracer is not None  # noqa: S101 - the request was drawn
+    assert tracer is not None  # noqa: S101 - the request was drawn
     parent = None if trace.get_current_span().get_span_context().is_valid else _remote_parent()
     values = cleaned(attributes()) if attributes is not None else None
-    return SpanBlock(_tracer.start_span(name, parent, trace.SpanKind[kind], values))
+    return SpanBlock(tracer.start_span(name, parent, trace.SpanKind[kind], values))
 
 
 def traced_stream(
