@@ -118,7 +118,7 @@ INGESTED_DOCUMENTS = Counter(
 )
 DROPPED_SPANS = Counter(
     "heddle_telemetry_dropped",
-    "Spans that no collector received: `queue_full`, `not_exported`.",
+    "Spans that no collector received: `queue_full`, `not_exported`, `too_many`.",
     "reason",
 )
 HISTOGRAMS = (
