@@ -1,5 +1,6 @@
 """A receiver of traces that speaks OTLP over HTTP and gRPC, built on its own messages."""
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -85,6 +86,11 @@ async def receiving() -> AsyncIterator[Receiver]:
         await runner.cleanup()
 
 
+def stable(name: str) -> str:
+    """Return the name of a span with a word for the id of a collection."""
+    return re.sub(r"\bvs_\w+", "COLLECTION", name)
+
+
 def tree(spans: list[Span], *, without: str = "") -> list[str]:
     """Return the spans as indented names, children in the order of their names.
 
@@ -105,7 +111,8 @@ def tree(spans: list[Span], *, without: str = "") -> list[str]:
                 continue
             lines = [line for _, line in sorted(below(span.span_id, depth + 1))]
             kind = Span.SpanKind.Name(span.kind).removeprefix("SPAN_KIND_")
-            line = f"{'  ' * depth}{span.name} ({kind})"
-            yield span.name, "\n".join([line, *lines])
+            name = stable(span.name)
+            line = f"{'  ' * depth}{name} ({kind})"
+            yield name, "\n".join([line, *lines])
 
     return "\n".join(line for _, line in sorted(below(b"", 0))).split("\n")

@@ -11,12 +11,18 @@ from typing import Any
 
 import httpx
 import pytest
+from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.metrics.endpoint import MetricsSettings, serving_metrics
+from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry.counted_export import MAX_SPANS
+from heddle_runtime.telemetry.export import SpanSettings, exporting
 from integration.browser import browser
 from integration.otlp_receiver import receiving
 from integration.processes import ONE_PROCESS, Processes, processes
 from integration.scraped import Samples
 from integration.whole import write_assistant
 from patience import until
+from recorded_spans import DRAWN
 from runtime.ports import free_port
 
 ASSISTANT = "model: {connector: bypass, model: simple-bypass}\n"
@@ -137,3 +143,27 @@ async def test_the_spans_that_a_dead_collector_does_not_take_are_counted(tmp_pat
             assert await lost.ask(10) < EXPORT_SECONDS / 2
             await until(lambda: lost.spans(reason="not_exported"))
             await lost.ask(1)
+
+
+async def test_a_request_has_at_most_500_spans_and_the_others_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lost = 20
+
+    def work() -> None:
+        CALLER.set(Caller("req_1", traceparent=DRAWN))
+        with exporting("demo", SpanSettings()), spans.span("all"):
+            for _ in range(MAX_SPANS - 1 + lost):
+                with spans.span("part"):
+                    pass
+
+    async with receiving() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.http)
+        listen = f"127.0.0.1:{free_port()}"
+        with serving_metrics(MetricsSettings(metrics_listen=listen), "demo") as address:
+            await asyncio.to_thread(work)
+            await until(lambda: len(receiver.spans) >= MAX_SPANS)
+            text = await asyncio.to_thread(lambda: httpx.get(f"http://{address}/metrics").text)
+    assert [span.name for span in receiver.spans].count("part") == MAX_SPANS - 1
+    assert "all" in {span.name for span in receiver.spans}
+    assert Samples.of(text).value("heddle_telemetry_dropped_total", reason="too_many") == lost

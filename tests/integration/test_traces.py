@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from integration.browser import browser
-from integration.otlp_receiver import receiving, tree
+from integration.otlp_receiver import receiving, stable, tree
 from integration.processes import GATEWAY, MODULES, ONE_PROCESS, Processes, processes
 from integration.provider import ENDLESS, providing
 from integration.scraped import ASSISTANT, BIRDS, CANARY, upload
 from integration.whole import write_assistant
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from patience import until
 from runtime.ports import free_port
@@ -92,8 +93,10 @@ def names(spans: Sequence[Span]) -> list[str]:
 
 
 def has_all(spans: Callable[[], Sequence[Span]], golden: Sequence[str]) -> bool:
-    """Return whether as many spans have arrived as the golden tree has."""
-    return len(names(spans())) >= len(golden)
+    """Return whether as many spans have arrived as the golden tree has, and their parents."""
+    arrived = spans()
+    parents = {span.parent_span_id for span in arrived} - {b""}
+    return len(names(arrived)) >= len(golden) and parents <= {span.span_id for span in arrived}
 
 
 def check_log_line(heddle: Processes, request_id: str, spans: Sequence[Span]) -> None:
@@ -110,7 +113,7 @@ def check_log_line(heddle: Processes, request_id: str, spans: Sequence[Span]) ->
 
 
 def check_attributes(spans: Sequence[Span], assistant: str, *, stream: bool) -> None:
-    by_name = {span.name: attributes(span) for span in spans}
+    by_name = {stable(span.name): attributes(span) for span in spans}
     chat = by_name["chat m"]
     assert (chat["gen_ai.provider.name"], chat["gen_ai.request.model"]) == ("openai", "m")
     assert chat["gen_ai.request.stream"] is stream
@@ -118,12 +121,22 @@ def check_attributes(spans: Sequence[Span], assistant: str, *, stream: bool) -> 
     answer = by_name[f"invoke_agent file-{assistant}"]
     assert answer["heddle.assistant.id"] == f"file-{assistant}"
     if assistant == "1":
-        search, embedding = by_name["retrieval"], by_name["embeddings all-MiniLM-L6-v2-int8"]
+        search, embedding = (
+            by_name["retrieval COLLECTION"],
+            by_name["embeddings all-MiniLM-L6-v2-int8"],
+        )
+        tool = by_name["execute_tool simple_rag"]
+        assert tool["gen_ai.tool.type"] == "datastore"
+        assert tool["heddle.tool.mode"] == "augment"
+        assert tool["heddle.binding.id"]
+        assert by_name["execute_tool word_count"]["gen_ai.tool.type"] == "function"
         assert search["db.system.name"] == "lancedb"
         assert search["heddle.retrieval.result_count"] == 1
         assert search["gen_ai.data_source.id"].startswith("vs_")
         assert embedding["gen_ai.embeddings.dimension.count"] == 384
     else:
+        tool = by_name["execute_tool fast_vector_search"]
+        assert (tool["heddle.tool.mode"], bool(tool["gen_ai.tool.call.id"])) == ("agent", True)
         decision = by_name["plan file-2"]
         assert decision["heddle.decision.decider"]
         assert decision["heddle.decision.iteration"] >= 1
@@ -136,10 +149,14 @@ def check_attributes(spans: Sequence[Span], assistant: str, *, stream: bool) -> 
 
 def attributes(span: Span) -> dict[str, Any]:
     """Return the attributes of a span by name."""
-    return {
-        each.key: getattr(each.value, str(each.value.WhichOneof("value")))
-        for each in span.attributes
-    }
+    return {each.key: plain(each.value) for each in span.attributes}
+
+
+def plain(value: AnyValue) -> Any:
+    """Return a value of OTLP; of a list, its values."""
+    if value.WhichOneof("value") == "array_value":
+        return [plain(each) for each in value.array_value.values]
+    return getattr(value, str(value.WhichOneof("value")))
 
 
 async def test_failures_and_cancellations_end_their_spans(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle_runtime.telemetry import content
 from integration.browser import browser
 from integration.functions.upstream import calls, says
-from integration.otlp_receiver import receiving
+from integration.otlp_receiver import receiving, stable
 from integration.processes import ONE_PROCESS, processes
 from integration.provider import providing
 from integration.scraped import ASSISTANT, BIRDS, CANARY, upload
@@ -55,7 +55,7 @@ async def test_spans_have_the_texts_that_the_operator_wants(tmp_path: Path) -> N
                 request_id = await ask(client, QUESTION, stream=stream)
                 spans = partial(receiver.of_request, request_id)
                 await until(partial(has_all, spans))
-                by_name = {span.name: attributes(span) for span in spans()}
+                by_name = {stable(span.name): attributes(span) for span in spans()}
                 check_texts(by_name, stream=stream)
                 check_names(by_name)
             request_id = await ask(client, "long " * 50_000)
@@ -88,7 +88,7 @@ def check_texts(by_name: dict[str, dict[str, Any]], *, stream: bool) -> None:
     assert (answer["role"], answer["finish_reason"]) == ("assistant", "stop")
     [part] = answer["parts"]
     assert part["content"].startswith("0 1 2" if stream else "Hello from the provider.")
-    search, tool = by_name["retrieval"], by_name["execute_tool simple_rag"]
+    search, tool = by_name["retrieval COLLECTION"], by_name["execute_tool simple_rag"]
     assert "What do herons do?" in search["gen_ai.retrieval.query.text"]
     [document] = json.loads(search["gen_ai.retrieval.documents"])
     assert document["id"] == "herons.txt#0"
@@ -101,6 +101,7 @@ def check_names(by_name: dict[str, dict[str, Any]]) -> None:
     request = by_name["POST /v1/chat/completions"]
     assert request["user.id"].startswith("user-")
     assert request["session.id"] == request["gen_ai.conversation.id"] == "chat-1"
+    assert request["langfuse.trace.tags"] == ["organization:default", "assistant:file-1"]
     kinds = {name: each.get("openinference.span.kind") for name, each in by_name.items()}
     assert kinds == {
         "POST /v1/chat/completions": None,
@@ -108,7 +109,7 @@ def check_names(by_name: dict[str, dict[str, Any]]) -> None:
         "chat m": "LLM",
         "execute_tool simple_rag": "TOOL",
         "execute_tool word_count": "TOOL",
-        "retrieval": "RETRIEVER",
+        "retrieval COLLECTION": "RETRIEVER",
         "embeddings all-MiniLM-L6-v2-int8": "EMBEDDING",
     }
     assert by_name["chat m"]["llm.model_name"] == "m"

@@ -198,17 +198,16 @@ class Gateway:
         request = RawRequest(scope, receive, send, direct=self._with_cors is None)
         CALLER.set(Caller(request.request_id))
         log_fields.begin()
-        if draw(self._state.settings.traces_sample):
+        if spans.tracer is None:
+            await self._answer(request, scope, receive, watch)
+        elif draw(self._state.settings.traces_sample) or (
+            request.trace and await flag_counts(request, self._state.authenticator, request.trace)
+        ):
             await self._traced(request, scope, receive, watch)
-            return
-        if spans.is_on():
-            if request.trace and await flag_counts(
-                request, self._state.authenticator, request.trace
-            ):
-                await self._traced(request, scope, receive, watch)
-                return
-            request.trace = spans.undrawn(request.trace)
-        await self._answer(request, scope, receive, watch)
+        else:
+            if request.trace:
+                request.trace = spans.undrawn(request.trace)
+            await self._answer(request, scope, receive, watch)
 
     async def _traced(
         self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch

@@ -9,7 +9,6 @@ import structlog
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, ToolFailedError, to_status
 from heddle_runtime.metrics import table
-from heddle_runtime.telemetry import spans
 
 from heddle_tools_service.result_mapping import failure, late, progress
 from heddle_tools_service.sdk import FileChange
@@ -70,10 +69,7 @@ class Run:
         self._loop = asyncio.get_running_loop()
         self._started = self._loop.time()
         self._timer = self._loop.call_later(seconds, self._time_is_up)
-        running_tool = spans.traced_call(
-            work(self), f"execute_tool {tool}", attributes=self._attributes
-        )
-        self.task = self._loop.create_task(running_tool)
+        self.task = self._loop.create_task(work(self))
         self.task.add_done_callback(self._ended)
 
     def status(self, message: str, change: FileChange | None = None) -> None:
@@ -125,13 +121,6 @@ class Run:
         else:
             event = pb.ToolEvent(id=self._id, result=end)
         self._outbox.put(event)
-
-    def _attributes(self) -> spans.Attributes:
-        return {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": self.tool,
-            "gen_ai.tool.call.id": self._id,
-        }
 
     def _measure(self, reason: str) -> None:
         seconds = self._loop.time() - self._started

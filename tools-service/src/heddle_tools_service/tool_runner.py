@@ -25,6 +25,7 @@ from heddle_tools_service.registry import Installed, Registry
 from heddle_tools_service.result_mapping import checked_result, failure, result
 from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolResult
 from heddle_tools_service.threads import Threads
+from heddle_tools_service.tracing import traced_run
 from heddle_tools_service.workers.tools import PluginTool
 
 ResultT = TypeVar("ResultT")
@@ -143,7 +144,7 @@ class ToolRunner:
         def work(run: Run) -> Work:
             status = run.status_from_thread if installed.tool.blocking else run.status
             running = self._work(installed, replace(call, status=status), invocation.slot)
-            return self._described(running, context, invocation)
+            return self._described(running, context, invocation, installed.tool.category)
 
         run = Run(
             invocation.id,
@@ -170,7 +171,7 @@ class ToolRunner:
             return checked_result(plugin.description, returned, invocation.slot, watch.seconds())
 
         def described(run: Run) -> Work:
-            return self._described(work(run), context, invocation)
+            return self._described(work(run), context, invocation, plugin.description.category)
 
         run = Run(
             invocation.id,
@@ -184,14 +185,18 @@ class ToolRunner:
         return _without_secrets(run, invocation)
 
     def _described(
-        self, running: Work, context: pb.RunContext, invocation: pb.ToolInvocation
+        self,
+        running: Work,
+        context: pb.RunContext,
+        invocation: pb.ToolInvocation,
+        category: str,
     ) -> Work:
-        """Return the work of a tool, whose texts are in its span if they may be."""
-        if not content.is_on():
-            return running
-        assistant, arguments = context.assistant, invocation.function_call.arguments_json
-        allowed = content.is_allowed(self.settings, assistant.organization, assistant.owner)
-        return content.tool_texts(running, allowed, arguments, _text)
+        """Return the work of a tool with its span, which has the texts if they may be in it."""
+        if content.is_on():
+            assistant, arguments = context.assistant, invocation.function_call.arguments_json
+            allowed = content.is_allowed(self.settings, assistant.organization, assistant.owner)
+            running = content.tool_texts(running, allowed, arguments, _text)
+        return traced_run(running, invocation, context, category)
 
     def _call(
         self,

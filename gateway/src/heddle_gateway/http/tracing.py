@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import msgspec
 from heddle_runtime import log_fields
 from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.identity import Identity, home
 from heddle_runtime.telemetry import spans
 
 from heddle_gateway.http.raw import RawRequest
@@ -58,8 +59,15 @@ def describe_request(request: RawRequest, code: int, *, with_user: bool) -> None
         outcome["heddle.cancelled"] = True
     if with_user and request.credential is not None:
         outcome["user.id"] = log_fields.pseudonym(request.credential.identity.subject)
+        outcome["langfuse.trace.tags"] = _tags(request.credential.identity)
         if _CONVERSATION.fullmatch(conversation := request.header(_CHAT_ID)):
             outcome["session.id"] = outcome["gen_ai.conversation.id"] = conversation
     spans.annotate(lambda: outcome, f"{method} {request.route}")
     if code >= 500:  # noqa: PLR2004 - the conventions: errors of clients are none of the server
         spans.fail(log_fields.current().error or str(code))
+
+
+def _tags(identity: Identity) -> list[str]:
+    """Return what Langfuse sorts traces by: the organisation and the assistant."""
+    known = {"organization": home(identity), "assistant": log_fields.current().assistant}
+    return [f"{name}:{value}" for name, value in known.items() if value]

@@ -25,11 +25,13 @@ from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_knowledge.audit import AUDIT, AuditOutbox, audit_stub
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
+from heddle_knowledge.embedders import tracing
 from heddle_knowledge.lamb.client import KNOWLEDGE_STORES, KnowledgeServer
 from heddle_knowledge.lamb.knowledge_stores import TOKEN_SETTING, KnowledgeStores
 from heddle_knowledge.lamb.registry import RegisteredCollections, SharesOfLamb
 from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
 from heddle_knowledge.lazy_store import LazyStore
+from heddle_knowledge.measuring import traced_embedding
 from heddle_knowledge.people import KnowledgeData
 from heddle_knowledge.provider_factory import (
     get_embeddings,
@@ -65,6 +67,7 @@ async def app(
     """
     secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
     seconds = settings.search_timeout_seconds
+    tracing.traced = traced_embedding
     private_folder(settings.data_dir)
     objects = settings.object_store()
     async with AsyncExitStack() as resources:

@@ -9,7 +9,6 @@ from heddle_runtime.errors import error_type
 from heddle_runtime.metrics import table
 from heddle_runtime.telemetry import spans
 
-from heddle_knowledge.embedders import tracing
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.records import Ingested, IngestProgress
 
@@ -77,7 +76,8 @@ def describe_search(collection: str, top_k: int, results: Sequence[object]) -> N
             "gen_ai.data_source.id": collection,
             "gen_ai.retrieval.top_k": top_k,
             "heddle.retrieval.result_count": len(results),
-        }
+        },
+        f"retrieval {collection}",
     )
 
 
@@ -104,6 +104,3 @@ def _outcome(event: Ingested) -> str:
     if event.unchanged:
         return "unchanged"
     return "replaced" if event.replaced else "new"
-
-
-tracing.traced = traced_embedding

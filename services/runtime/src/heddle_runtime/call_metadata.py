@@ -31,7 +31,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 CALLER: ContextVar[Caller] = ContextVar("heddle_caller")
-_NO_CALLER = Caller("")
+NO_CALLER = Caller("")
 _IDS = random.Random()  # noqa: S311 - an id is not a secret
 
 
@@ -59,7 +59,7 @@ class CallOptions(TypedDict):
 
 def caller() -> Caller:
     """Return the caller of the current request; an anonymous one outside of requests."""
-    return CALLER.get(_NO_CALLER)
+    return CALLER.get(NO_CALLER)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Measures requests to models."""
 
+from functools import lru_cache
 from time import perf_counter
 from types import TracebackType
 from typing import Self
@@ -25,10 +26,16 @@ def operation(connector: str) -> str:
     return "generate_content" if connector in _PICTURES else "chat"
 
 
+@lru_cache(1024)
+def _labels(connector: str, model: str) -> tuple[str, str, str]:
+    """Return the provider, the model and the operation of a request."""
+    return provider_name(connector), model[:_MAX_CHARACTERS], operation(connector)
+
+
 class Inference:
     """One request to a model, or two if the default model answers. Use as `with inference:`."""
 
-    __slots__ = ("_names", "_open", "_operation", "_started", "usage")
+    __slots__ = ("_model", "_open", "_started", "usage")
 
     def __init__(self, connector: str, model: str) -> None:
         self.usage: Usage | None = None
@@ -37,14 +44,13 @@ class Inference:
 
     def begin(self, connector: str, model: str) -> None:
         """Measure a request from now on."""
-        self._names = provider_name(connector), model[:_MAX_CHARACTERS]
-        self._operation = operation(connector)
+        self._model = _labels(connector, model)
         self._open = True
         self._started = perf_counter()
 
     def first_chunk(self) -> None:
         """Record that the first part of a streamed answer has arrived."""
-        table.FIRST_CHUNK.observe(perf_counter() - self._started, *self._names, self._operation)
+        table.FIRST_CHUNK.observe(perf_counter() - self._started, *self._model)
 
     def end(self, error: BaseException | None) -> None:
         """Record the end of the request. A second end of the same request counts nothing."""
@@ -52,17 +58,17 @@ class Inference:
             return
         self._open = False
         seconds = perf_counter() - self._started
-        reason = error_type(error)
-        table.INFERENCE.observe(seconds, *self._names, self._operation, reason)
+        provider, name, operation_name = self._model
+        reason = "" if error is None else error_type(error)
+        table.INFERENCE.observe(seconds, provider, name, operation_name, reason)
         if (usage := self.usage) is not None:
-            for counter, tokens in (
-                (table.INPUT_TOKENS, usage.prompt_tokens),
-                (table.OUTPUT_TOKENS, usage.completion_tokens),
-                (table.CACHED_TOKENS, usage.cached_tokens),
-                (table.REASONING_TOKENS, usage.reasoning_tokens),
-            ):
-                # Also nothing: a rate needs the counter before its first token.
-                counter.add(max(0, tokens), *self._names)
+            # At first also nothing: a rate needs the counter before its first token.
+            is_first = table.INPUT_TOKENS.add(usage.prompt_tokens, provider, name)
+            table.OUTPUT_TOKENS.add(usage.completion_tokens, provider, name)
+            if usage.cached_tokens or is_first:
+                table.CACHED_TOKENS.add(usage.cached_tokens, provider, name)
+            if usage.reasoning_tokens or is_first:
+                table.REASONING_TOKENS.add(usage.reasoning_tokens, provider, name)
 
     def __enter__(self) -> Self:
         return self

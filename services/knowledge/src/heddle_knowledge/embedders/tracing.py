@@ -16,4 +16,4 @@ def _untraced(
 traced: "Callable[[Coroutine[Any, Any, Vectors], Embedder], Coroutine[Any, Any, Vectors]]" = (
     _untraced
 )
-"""Returns the work of an embedder with its span; `heddle_knowledge.measuring` replaces it."""
+"""Returns the work of an embedder with its span; the service sets it."""

@@ -118,7 +118,7 @@ INGESTED_DOCUMENTS = Counter(
 )
 DROPPED_SPANS = Counter(
     "heddle_telemetry_dropped",
-    "Spans that no collector received: `queue_full`, `not_exported`.",
+    "Spans that no collector received: `queue_full`, `not_exported`, `too_many`.",
     "reason",
 )
 HISTOGRAMS = (
@@ -170,7 +170,8 @@ class _Duration:
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         seconds = perf_counter() - self._started
-        self._histogram.observe(seconds, *self._labels, error_type(error))
+        reason = "" if error is None else error_type(error)
+        self._histogram.observe(seconds, *self._labels, reason)
 
 
 _NOTHING: AbstractContextManager[None] = nullcontext()

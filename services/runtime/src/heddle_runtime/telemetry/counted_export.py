@@ -1,17 +1,68 @@
-"""Counts the spans that no collector received. Imported only if traces are on."""
+"""Limits the spans of a request, and counts those that no collector received.
+
+Imported only if traces are on.
+"""
 
 import os
 from collections.abc import Sequence
 from threading import Lock
 
+from opentelemetry.context import Context
 from opentelemetry.sdk.environment_variables import OTEL_BSP_MAX_QUEUE_SIZE
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
+from opentelemetry.trace import Link, SpanKind, TraceState
+from opentelemetry.util.types import Attributes
 
 from heddle_runtime.metrics import table
 
+MAX_SPANS = 500
+"""Of one request in one process."""
+_MAX_REQUESTS = 4096
+"""How many requests are remembered, the latest ones."""
 _QUEUE_SIZE = 2048
 """The SDK's own default."""
+_COUNTING = Lock()
+
+
+def count_lost(count: int, reason: str) -> None:
+    """Count lost spans. Called by several threads."""
+    with _COUNTING:
+        table.DROPPED_SPANS.add(count, reason)
+
+
+class RequestLimit(Sampler):
+    """Makes the first spans of each request, which the gateway has drawn."""
+
+    def __init__(self) -> None:
+        self._spans: dict[int, int] = {}
+        self._lock = Lock()
+
+    def should_sample(
+        self,
+        parent_context: Context | None,
+        trace_id: int,
+        name: str,
+        kind: SpanKind | None = None,
+        attributes: Attributes = None,
+        links: Sequence[Link] | None = None,
+        trace_state: TraceState | None = None,
+    ) -> SamplingResult:
+        """Return whether a span is made."""
+        with self._lock:
+            before = self._spans.get(trace_id, 0)
+            if before < MAX_SPANS:
+                if not before and len(self._spans) >= _MAX_REQUESTS:
+                    del self._spans[next(iter(self._spans))]
+                self._spans[trace_id] = before + 1
+                return SamplingResult(Decision.RECORD_AND_SAMPLE, attributes)
+        count_lost(1, "too_many")
+        return SamplingResult(Decision.DROP)
+
+    def get_description(self) -> str:
+        """Return what the SDK calls it."""
+        return "RequestLimit"
 
 
 class CountedProcessor(BatchSpanProcessor):
@@ -34,7 +85,7 @@ class CountedProcessor(BatchSpanProcessor):
             is_full = self._waiting >= self._size
             self._waiting += not is_full
         if is_full:
-            table.DROPPED_SPANS.add(1, "queue_full")
+            count_lost(1, "queue_full")
         super().on_end(span)
 
     def take(self, count: int) -> None:
@@ -57,7 +108,7 @@ class _CountedExporter(SpanExporter):
             result = self._exporter.export(spans)
         finally:
             if result is not SpanExportResult.SUCCESS:
-                table.DROPPED_SPANS.add(len(spans), "not_exported")
+                count_lost(len(spans), "not_exported")
         return result
 
     def shutdown(self) -> None:

@@ -65,8 +65,8 @@ class TracesSettings(SpanSettings):
     traces_users: bool = Field(
         default=False,
         validation_alias="HEDDLE_TRACES_USERS",
-        description="Whether the span of a request has the pseudonym of the caller (user.id) and "
-        "the conversation (session.id).",
+        description="Whether the span of a request has the pseudonym of the caller (user.id), "
+        "tags with the organisation and the assistant, and the conversation (session.id).",
     )
 
 
@@ -78,9 +78,11 @@ def exporting(service: str, settings: SpanSettings) -> Iterator[None]:
         return
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - only if traces are on
     from opentelemetry.sdk.trace import SpanLimits, TracerProvider  # noqa: PLC0415 - as above
-    from opentelemetry.sdk.trace.sampling import ALWAYS_ON  # noqa: PLC0415 - as above
 
-    from heddle_runtime.telemetry.counted_export import CountedProcessor  # noqa: PLC0415 - as above
+    from heddle_runtime.telemetry.counted_export import (  # noqa: PLC0415 - as above
+        CountedProcessor,
+        RequestLimit,
+    )
     from heddle_runtime.telemetry.identifiers import RequestIdGenerator  # noqa: PLC0415 - as above
 
     name = os.environ.get("OTEL_SERVICE_NAME") or f"heddle-{service}"
@@ -88,7 +90,7 @@ def exporting(service: str, settings: SpanSettings) -> Iterator[None]:
         {"service.name": name, "service.version": version("heddle-runtime")}, _SCHEMA
     )
     provider = TracerProvider(
-        sampler=ALWAYS_ON,  # of the requests that the gateway has drawn
+        sampler=RequestLimit(),
         resource=resource,
         shutdown_on_exit=False,
         id_generator=RequestIdGenerator(),
@@ -119,8 +121,8 @@ def exporting(service: str, settings: SpanSettings) -> Iterator[None]:
 
 
 def draw(share: float) -> bool:
-    """Return whether a request is traced."""
-    return spans.is_on() and _DRAWS.random() < share
+    """Return whether a request is traced, if traces are on."""
+    return _DRAWS.random() < share
 
 
 def _secrets() -> list[str]:

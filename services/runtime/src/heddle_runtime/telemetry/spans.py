@@ -7,11 +7,12 @@ instrumentation of others finds their parents.
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
+from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from heddle_runtime import call_metadata
-from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.call_metadata import CALLER, NO_CALLER, caller
 from heddle_runtime.errors import error_type
 from heddle_runtime.telemetry import openinference
 
@@ -27,30 +28,42 @@ _UNSAMPLED = "-00"
 _SPAN_ID = slice(36, 52)
 """Of a `traceparent`."""
 _MAX_CHARACTERS = 256
-_tracer: "Tracer | None" = None
+_PLAIN = frozenset({bool, int, float})
+tracer: "Tracer | None" = None
+"""Makes spans; None if this process exports none. Set by `use`."""
 _openinference = False
+_trace: Any = None
+_context: Any = None
+"""Modules of the library, which `use` imports: an import in a function costs at each call."""
 
 
-def use(tracer: "Tracer | None", *, with_openinference: bool = False) -> None:
+def use(new: "Tracer | None", *, with_openinference: bool = False) -> None:
     """Make spans with a tracer from now on; None: make none.
 
     Args:
-        tracer: Makes the spans.
+        new: Makes the spans.
         with_openinference: Whether attributes are repeated with the names of OpenInference.
     """
-    global _tracer, _openinference
-    _tracer, _openinference = tracer, with_openinference
+    global tracer, _openinference, _trace, _context
+    if new is not None:
+        from opentelemetry import context, trace  # noqa: PLC0415 - only if traces are on
+
+        _trace, _context = trace, context
+    tracer, _openinference = new, with_openinference
     call_metadata.trace_of_calls = trace_of_calls
 
 
 def is_on() -> bool:
     """Return whether this process exports spans."""
-    return _tracer is not None
+    return tracer is not None
 
 
 def is_drawn() -> bool:
     """Return whether spans of the current request are exported."""
-    return _tracer is not None and caller().traceparent.endswith(SAMPLED)
+    if tracer is None:
+        return False
+    traceparent = CALLER.get(NO_CALLER).traceparent
+    return traceparent != "" and traceparent.endswith(SAMPLED)
 
 
 def current_span_id(traceparent: str) -> str:
@@ -61,7 +74,7 @@ def current_span_id(traceparent: str) -> str:
     Args:
         traceparent: The trace context of the request.
     """
-    if _tracer is None or not traceparent.endswith(SAMPLED):
+    if tracer is None or not traceparent.endswith(SAMPLED):
         return ""
     return trace_of_calls(traceparent)[_SPAN_ID]
 
@@ -95,11 +108,9 @@ def trace_of_calls(traceparent: str) -> str:
     Args:
         traceparent: The trace context of the request.
     """
-    if _tracer is None or not traceparent.endswith(SAMPLED):
+    if tracer is None or not traceparent.endswith(SAMPLED):
         return traceparent
-    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
-
-    current = trace.get_current_span()
+    current = _trace.get_current_span()
     return _traceparent(current) if current.get_span_context().is_valid else traceparent
 
 
@@ -118,9 +129,7 @@ class SpanBlock:
         self._token: Any = None
 
     def __enter__(self) -> None:
-        from opentelemetry import context, trace  # noqa: PLC0415 - only for drawn requests
-
-        self._token = context.attach(trace.set_span_in_context(self._span))
+        self._token = _context.attach(_trace.set_span_in_context(self._span))
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         self._detach()
@@ -131,9 +140,7 @@ class SpanBlock:
         return _traceparent(self._span)
 
     def _detach(self) -> None:
-        from opentelemetry import context  # noqa: PLC0415 - only for drawn requests
-
-        context.detach(self._token)
+        _context.detach(self._token)
 
     def _end(self, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, GeneratorExit):
@@ -188,12 +195,10 @@ def started(
 
     Its parent is the current span, or the span of the process that made this call.
     """
-    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
-
-    assert _tracer is not None  # noqa: S101 - the request was drawn
-    parent = None if trace.get_current_span().get_span_context().is_valid else _remote_parent()
+    assert tracer is not None  # noqa: S101 - the request was drawn
+    parent = None if _trace.get_current_span().get_span_context().is_valid else _remote_parent()
     values = cleaned(attributes()) if attributes is not None else None
-    return SpanBlock(_tracer.start_span(name, parent, trace.SpanKind[kind], values))
+    return SpanBlock(tracer.start_span(name, parent, _trace.SpanKind[kind], values))
 
 
 def traced_stream(
@@ -225,9 +230,7 @@ def annotate(attributes: Callable[[], Attributes], name: str = "") -> None:
     """Add attributes to the current span of a drawn request, and rename it if a name is known."""
     if not is_drawn():
         return
-    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
-
-    current = trace.get_current_span()
+    current = _trace.get_current_span()
     current.set_attributes(cleaned(attributes()))
     if name:
         current.update_name(name)
@@ -236,52 +239,64 @@ def annotate(attributes: Callable[[], Attributes], name: str = "") -> None:
 def add_event(name: str, attributes: Attributes) -> None:
     """Add what happened at this moment to the current span of a drawn request."""
     if is_drawn():
-        from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
-
-        trace.get_current_span().add_event(name, cleaned(attributes))
+        _trace.get_current_span().add_event(name, cleaned(attributes))
 
 
 def fail(reason: str) -> None:
     """Mark the current span of a drawn request as failed."""
     if is_drawn():
-        from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
-
-        _set_failure(trace.get_current_span(), reason)
+        _set_failure(_trace.get_current_span(), reason)
 
 
 def _set_failure(current: "Span", reason: str) -> None:
     """Mark a span as failed. It keeps the first reason, which is the closest to the cause."""
-    from opentelemetry.trace import StatusCode  # noqa: PLC0415 - only for drawn requests
-
     if "error.type" not in (getattr(current, "attributes", None) or ()):
         current.set_attribute("error.type", reason)
-    current.set_status(StatusCode.ERROR)
+    current.set_status(_trace.StatusCode.ERROR)
 
 
 def cleaned(attributes: Attributes) -> dict[str, Value]:
     """Return the attributes that have a value, shortened and without secrets and addresses."""
-    from heddle_runtime.redaction import redact_personal  # noqa: PLC0415 - only for drawn requests
+    from heddle_runtime.redaction import known_secrets  # noqa: PLC0415 - only for drawn requests
 
+    rules = known_secrets()
     known = {
-        name: str(redact_personal(value))[:_MAX_CHARACTERS] if isinstance(value, str) else value
-        for name, value in attributes.items()
-        if value not in ("", None)
+        name: _clean(value, rules) for name, value in attributes.items() if value not in ("", None)
     }
     return {**known, **openinference.attributes(known)} if _openinference else known
 
 
+def _clean(value: Value, rules: tuple[object, ...]) -> Value:
+    if isinstance(value, str):
+        return _clean_text(value, rules)
+    if type(value) in _PLAIN:
+        return value
+    return [_clean_text(each, rules) for each in cast("Sequence[str]", value)]
+
+
+@lru_cache(4096)
+def _clean_text(text: str, _: tuple[object, ...]) -> str:
+    """Return a text of an attribute. Most of them are the same in all requests.
+
+    Args:
+        text: The text.
+        _: The registered secrets, with which the result changes.
+    """
+    from heddle_runtime.redaction import redact_personal  # noqa: PLC0415 - only for drawn requests
+
+    return str(redact_personal(text))[:_MAX_CHARACTERS]
+
+
 def _remote_parent() -> Any:  # noqa: ANN401 - a context of OpenTelemetry
     """Return the context of the span that is the parent of this process's first one."""
-    from opentelemetry import trace  # noqa: PLC0415 - only for drawn requests
-
     traceparent = CALLER.get().traceparent
     if not traceparent:  # the first span of all: the gateway's
         return None
     _, trace_id, span_id, _ = traceparent.split("-")
-    remote = trace.SpanContext(
+    remote = _trace.SpanContext(
         int(trace_id, 16),
         int(span_id, 16),
         is_remote=True,
-        trace_flags=trace.TraceFlags(trace.TraceFlags.SAMPLED),
+        trace_flags=_trace.TraceFlags(_trace.TraceFlags.SAMPLED),
     )
-    return trace.set_span_in_context(trace.NonRecordingSpan(remote))
+    return _trace.set_span_in_context(_trace.NonRecordingSpan(remote))

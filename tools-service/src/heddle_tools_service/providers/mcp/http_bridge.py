@@ -3,6 +3,7 @@
 That client decides which addresses may be reached.
 """
 
+import json
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 
@@ -17,6 +18,7 @@ MAX_TRAFFIC_BYTES = 4 * 1024 * 1024
 """Bytes that a server may answer to one use of it."""
 _SILENCE = httpx.Timeout(600.0, connect=10.0)
 """Seconds that a server may be silent; callers have shorter timeouts."""
+_TRACED = b'"traceparent"'
 _DELETE_SECONDS = 1.0
 """Seconds for telling a server that a session is over."""
 _SESSION_ID = "mcp-session-id"
@@ -40,14 +42,19 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         """Why the last message to the server failed; the SDK tells less."""
         self.session_id = ""
         """What the server calls the session, if it does."""
+        self.request_ids: dict[str, str] = {}
+        """The ids of traced messages by their trace contexts; who sent one takes its id out."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. The answer's body is read later."""
         asking = request.method == "POST"
+        body = await request.aread()
+        if asking and _TRACED in body:
+            self._note(body)
         sent = self._http.build_request(
             request.method,
             str(request.url),
-            content=await request.aread(),
+            content=body,
             timeout=_DELETE_SECONDS if request.method == "DELETE" else _SILENCE,
         )
         sent.headers.update(httpx.Headers(_forwarded(request.headers.raw)))
@@ -73,6 +80,13 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             stream=_Body(self, response),
             request=request,
         )
+
+    def _note(self, body: bytes) -> None:
+        """Note the id of a traced message. The SDK chooses it and tells it to nobody."""
+        message = json.loads(body)
+        context = message.get("params", {}).get("_meta", {}).get("traceparent", "")
+        if message.get("method") == "tools/call":
+            self.request_ids[str(context)] = str(message.get("id", ""))
 
     def renew(self) -> None:
         """Let the server answer as much again as at the beginning."""

@@ -13,6 +13,7 @@ import httpx
 import httpx2
 import mcp_types as types
 import structlog
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.redaction import redact_personal
 from heddle_runtime.telemetry import spans
 from mcp.client.client import Client
@@ -109,9 +110,12 @@ class Session:
         # is a program of a stranger, and could take for ever.
         parameters = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
         spans.annotate(self._attributes)
-        answer = await self.client.session.send_request(
-            types.CallToolRequest(params=parameters), types.CallToolResult
-        )
+        try:
+            answer = await self.client.session.send_request(
+                types.CallToolRequest(params=parameters), types.CallToolResult
+            )
+        finally:
+            spans.annotate(self._request_id)
         if answer.is_error:
             spans.fail("tool_error")
         texts: list[str] = []
@@ -139,6 +143,11 @@ class Session:
             known["server.address"] = address.hostname or ""
             known["server.port"] = address.port or (443 if address.scheme == "https" else 80)
         return known
+
+    def _request_id(self) -> spans.Attributes:
+        """Return the id of the message of the current span; of a program it is not known."""
+        sent = spans.trace_of_calls(caller().traceparent)
+        return {"jsonrpc.request.id": self.bridge.request_ids.pop(sent, "")}
 
     def _tool(self, tool: types.Tool) -> RemoteTool:
         clean = self.reach.without_secret
