@@ -214,11 +214,12 @@ async def serving(
     secret: str | None = SECRET,
     prices: Path | None = None,
     followed: Path | None = None,
+    listen: str = "127.0.0.1:0",
 ) -> AsyncGenerator[Service]:
     """Run both services over a database; without a secret, everybody is anonymous."""
     settings = AssistantsSettings.model_validate(
         {
-            "listen": "127.0.0.1:0",
+            "listen": listen,
             "drain_wait": 0,
             "database": database_url,
             "assistants_dir": folder,

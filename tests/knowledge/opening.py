@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
 from heddle_knowledge.audit import AuditOutbox
+from heddle_knowledge.audit_events import FileEvents
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.lamb.registry import SharesOfLamb
@@ -71,7 +72,7 @@ def backends_of(servers: KnowledgeServers, queries: QueryWorkers, **more: Any) -
         "grants": GrantVerifier(None),
         "interpreter": TextInterpreter(),
         "embedders": no_embedders,
-        "audit": AuditOutbox(Path("audit.db"), None),
+        "audit": AuditOutbox(FileEvents(Path("audit.db")), None),
         "forget_files": forget_nothing,
         "search_seconds": 10.0,
     }

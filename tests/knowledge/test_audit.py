@@ -10,6 +10,7 @@ from assistants.serving import Service, serving
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
 from heddle_knowledge.audit import AuditOutbox
+from heddle_knowledge.audit_events import FileEvents
 from heddle_runtime.audit import Change
 from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.identity import Identity
@@ -41,7 +42,7 @@ async def recorded(service: Service, count: int) -> list[pb.AuditEvent]:
 
 
 async def test_events_are_recorded_with_their_actor(service: Service, tmp_path: Path) -> None:
-    outbox = AuditOutbox(tmp_path / "audit.db", AuditServiceStub(service.connection))
+    outbox = AuditOutbox(FileEvents(tmp_path / "audit.db"), AuditServiceStub(service.connection))
     async with outbox.sending(CREDENTIALS):
         for number in range(3):
             await outbox.add(change(number))
@@ -57,11 +58,13 @@ async def test_events_are_recorded_with_their_actor(service: Service, tmp_path: 
 
 async def test_events_of_an_earlier_run_are_sent_once(service: Service, tmp_path: Path) -> None:
     stub = AuditServiceStub(service.connection)
-    stopped = AuditOutbox(tmp_path / "audit.db", stub)
+    waiting = FileEvents(tmp_path / "audit.db")
+    stopped = AuditOutbox(waiting, stub)
     for number in range(2):
         await stopped.add(change(number))  # the process ends before it sends them
-    outbox = AuditOutbox(tmp_path / "audit.db", stub)
-    recorder, stored = outbox._stored()  # noqa: SLF001 - as if it had ended before it forgot them
+    outbox = AuditOutbox(waiting, stub)
+    # As if it had ended before it forgot them.
+    recorder, stored = await waiting.first()
     request = pb.RecordAuditEventsRequest(recorder=recorder, events=stored)
     await CREDENTIALS.call(stub.RecordAuditEvents, request)
     async with outbox.sending(CREDENTIALS):

@@ -23,7 +23,7 @@ from patience import until
 from pydantic import SecretStr
 from runtime.ports import free_port
 
-_SECRET = "i" * 40
+SECRET = "i" * 40
 ANN = Identity("ann@uni.example", "uni")
 _CONTRACTS = (
     files_pb2_grpc.FileServiceStub,
@@ -63,7 +63,7 @@ class Replica:
                 stderr=log,
             )
         self._stack.callback(self.kill)
-        connection = channel(self.address, secret=SecretStr(_SECRET))
+        connection = channel(self.address, secret=SecretStr(SECRET))
         self._stack.push_async_callback(connection.close)
         self._stubs = tuple(stub(connection) for stub in _CONTRACTS)
         async with asyncio.timeout(60):
@@ -150,7 +150,7 @@ async def two_replicas(
     """Yield two replicas that share a database and a model, with a collection of Ann's."""
     shared = {
         **os.environ,
-        "HEDDLE_IDENTITY_SECRET": _SECRET,
+        "HEDDLE_IDENTITY_SECRET": SECRET,
         "HEDDLE_ASSISTANTS_ADDRESS": "none",
         "HEDDLE_KNOWLEDGE_STORE_URL": database,
         "HEDDLE_KNOWLEDGE_EMBEDDINGS_URL": site.url,

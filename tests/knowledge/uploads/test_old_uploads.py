@@ -24,6 +24,7 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_assistants.database.engine import open_database
 from heddle_knowledge.access import Person
 from heddle_knowledge.audit import AuditOutbox, audit_stub
+from heddle_knowledge.audit_events import FileEvents
 from heddle_knowledge.uploads.database_uploads import DatabaseUploads
 from heddle_knowledge.uploads.files_database import FilesDatabase
 from heddle_knowledge.uploads.folder import person_key
@@ -134,7 +135,7 @@ async def replicas(
     async with AsyncExitStack() as stack:
         both = []
         for number, each in enumerate(stores):
-            outbox = AuditOutbox(folder / f"audit{number}.db", audit_stub(connection))
+            outbox = AuditOutbox(FileEvents(folder / f"audit{number}.db"), audit_stub(connection))
             audit = await stack.enter_async_context(outbox.sending(CREDENTIALS))
             both.append(OldUploads(each, audit, connection, CREDENTIALS))
         yield both[0], both[1]
@@ -183,7 +184,7 @@ async def test_while_the_assistants_service_does_not_answer_nothing_is_deleted(
 ) -> None:
     old = await upload(stores[0], ANA, 31)
     async with channel(f"127.0.0.1:{free_port()}") as connection:
-        audit = AuditOutbox(tmp_path / "audit.db", audit_stub(connection))
+        audit = AuditOutbox(FileEvents(tmp_path / "audit.db"), audit_stub(connection))
         with pytest.raises(UnavailableError):
             await OldUploads(stores[0], audit, connection, CREDENTIALS).delete()
     assert await ids(stores[0]) == {old}

@@ -24,6 +24,7 @@ from heddle_runtime.server import Binding, bind
 from heddle_runtime.service_credentials import ServiceCredentials
 
 from heddle_knowledge.audit import AUDIT, AuditOutbox, audit_stub
+from heddle_knowledge.audit_events import DatabaseEvents, FileEvents
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders import tracing
 from heddle_knowledge.lamb.client import KNOWLEDGE_STORES, KnowledgeServer
@@ -117,9 +118,14 @@ async def app(
                     tls=settings.tls,
                 )
             )
-        outbox = AuditOutbox(settings.data_dir / "audit.db", audit_stub(accounts))
         credentials = ServiceCredentials("heddle-knowledge")
-        audit = await resources.enter_async_context(outbox.sending(credentials))
+        waiting = FileEvents(settings.data_dir / "audit.db")
+        audit = await resources.enter_async_context(
+            AuditOutbox(waiting, audit_stub(accounts)).sending(credentials)
+        )
+        if stores.database is not None:  # the file may still have events of an earlier version
+            outbox = AuditOutbox(DatabaseEvents(stores.database), audit_stub(accounts))
+            audit = await resources.enter_async_context(outbox.sending(credentials))
         old_uploads = OldUploads(stores, audit, accounts, credentials)
         failure = "old uploads not deleted, will be retried"
         await resources.enter_async_context(repeating(old_uploads.delete, HOUR, failure))

@@ -5,12 +5,9 @@ and again if the assistants service did not answer; it records each once.
 """
 
 import asyncio
-import sqlite3
 import time
-import uuid
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -24,7 +21,7 @@ from heddle_runtime.errors import HeddleError
 from heddle_runtime.organization_settings import Channel
 from heddle_runtime.service_credentials import ServiceCredentials
 
-from heddle_knowledge import sqlite_files
+from heddle_knowledge.audit_events import WaitingEvents
 from heddle_knowledge.records import Collection
 
 if TYPE_CHECKING:  # exists only in the type files
@@ -32,13 +29,10 @@ if TYPE_CHECKING:  # exists only in the type files
 
 log = structlog.get_logger(__name__)
 AUDIT = pb.DESCRIPTOR.services_by_name["AuditService"]
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS recorder (id TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS events (number INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB NOT NULL);
-"""
-_BATCH = 500
 _PAUSE_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
+_ADOPT_SECONDS = 10.0
+"""Between two looks for events of other replicas."""
 
 
 def audit_stub(assistants: Channel | None) -> "AuditServiceAsyncStub | None":
@@ -49,12 +43,12 @@ def audit_stub(assistants: Channel | None) -> "AuditServiceAsyncStub | None":
 class AuditOutbox:
     """Stores events, and sends them."""
 
-    def __init__(self, path: Path, stub: "AuditServiceAsyncStub | None") -> None:
-        """Take the file of the events, and the service that records them.
+    def __init__(self, waiting: WaitingEvents, stub: "AuditServiceAsyncStub | None") -> None:
+        """Take where events wait, and the service that records them.
 
         Without a service, events are only lines of the log.
         """
-        self._path = path
+        self._waiting = waiting
         self._stub = stub
         self._added = asyncio.Event()
         self._failing = False
@@ -97,22 +91,23 @@ class AuditOutbox:
             ],
             request_id=current.request_id,
         )
-        await asyncio.to_thread(self._store, event.SerializeToString())
+        await self._waiting.add(event.SerializeToString())
         self._added.set()
 
     async def sent(self) -> None:
-        """Wait until the assistants service has recorded all events, and leave none in the file."""
+        """Wait until the assistants service has recorded all events, and leave none here."""
         if self._stub is None:
             return
-        while (await asyncio.to_thread(self._stored))[1]:
+        while (await self._waiting.first())[1]:
             self._added.set()
             await asyncio.sleep(_LOOK_SECONDS)
-        if self._path.exists():
-            await asyncio.to_thread(sqlite_files.vacuum, self._path)
+        await self._waiting.tidy()
 
     async def _run(self, credentials: ServiceCredentials) -> None:
         while True:
-            await self._added.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_ADOPT_SECONDS if self._waiting.shared else None):
+                    await self._added.wait()
             self._added.clear()
             try:
                 while await self._send(credentials):
@@ -128,12 +123,12 @@ class AuditOutbox:
     async def _send(self, credentials: ServiceCredentials) -> bool:
         """Send a batch, and return whether there was one."""
         assert self._stub is not None  # noqa: S101 - otherwise nothing is stored
-        recorder, events = await asyncio.to_thread(self._stored)
+        recorder, events = await self._waiting.first()
         if not events:
             return False
         request = pb.RecordAuditEventsRequest(recorder=recorder, events=events)
         await credentials.call(self._stub.RecordAuditEvents, request)
-        await asyncio.to_thread(self._forget, events[-1].number)
+        await self._waiting.forget(events[-1].number)
         if self._failing:
             log.info("events of the audit log sent again")
             self._failing = False
@@ -143,34 +138,6 @@ class AuditOutbox:
         if not self._failing:
             log.warning("events of the audit log not sent, will be retried", cause=cause)
         self._failing = True
-
-    def _store(self, event: bytes) -> None:
-        with sqlite_files.writing(self._path, SCHEMA) as connection:
-            connection.execute("INSERT INTO events (event) VALUES (?)", (event,))
-
-    def _stored(self) -> tuple[str, list[pb.RecordedEvent]]:
-        if not self._path.exists():
-            return "", []
-        with sqlite_files.writing(self._path, SCHEMA) as connection:
-            query = "SELECT number, event FROM events ORDER BY number LIMIT ?"
-            rows = connection.execute(query, (_BATCH,)).fetchall()
-            return _recorder(connection), [
-                pb.RecordedEvent(number=number, event=pb.AuditEvent.FromString(event))
-                for number, event in rows
-            ]
-
-    def _forget(self, number: int) -> None:
-        with sqlite_files.writing(self._path, SCHEMA) as connection:
-            connection.execute("DELETE FROM events WHERE number <= ?", (number,))
-
-
-def _recorder(connection: sqlite3.Connection) -> str:
-    row = connection.execute("SELECT id FROM recorder").fetchone()
-    if row is not None:
-        return str(row[0])
-    identifier = uuid.uuid4().hex
-    connection.execute("INSERT INTO recorder VALUES (?)", (identifier,))
-    return identifier
 
 
 def collection_change(action: str, before: Collection | None, after: Collection | None) -> Change:

@@ -43,7 +43,8 @@ async def parts(stores: Stores, contents: Collection[str]) -> AsyncGenerator[Par
         contents: What is wanted besides: `SECRETS`, `WORKSPACES`.
     """
     # Before the audit log: events that it gets meanwhile may be in both, and are recorded once.
-    yield Part("knowledge/outbox", outbox_rows.rows(stores.knowledge.data_dir / "audit.db"))
+    place, path = str(stores.collections.place), stores.knowledge.data_dir / "audit.db"
+    yield Part("knowledge/outbox", outbox_rows.rows(place, path))
     async with aclosing(_database(stores)) as listed_parts:
         async for part in listed_parts:
             yield part

@@ -104,7 +104,7 @@ async def _clear(stores: Stores) -> None:
         await files.clear()
     async with open_pages(place, folder / "pages", objects) as pages:
         await page_rows.clear(pages)
-    outbox_rows.clear(folder / "audit.db")
+    await outbox_rows.clear(place, folder / "audit.db")
     if images := stores.connector.object_store():
         await folder_rows.clear_objects(images, IMAGES)
     else:
@@ -133,7 +133,8 @@ async def _add_knowledge(stores: Stores, manifest: Manifest, folder: Path) -> No
         await files.add_attached(unpacked_rows(folder, "knowledge/attached"))
     async with open_pages(place, data_dir / "pages", objects) as pages:
         await page_rows.add(pages, unpacked_rows(folder, "knowledge/pages"))
-    await outbox_rows.add(data_dir / "audit.db", unpacked_rows(folder, "knowledge/outbox"))
+    events = unpacked_rows(folder, "knowledge/outbox")
+    await outbox_rows.add(place, data_dir / "audit.db", events)
 
 
 async def _add_files(stores: Stores, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The database of uploaded files, of files of collections, of pages, and of who works on them."""
+"""The database of uploaded files, of files of collections, of pages, and of audit events."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
@@ -54,6 +54,16 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.leases (
   PRIMARY KEY (collection, name)
 );
 ALTER TABLE {SCHEMA}.leases ADD COLUMN IF NOT EXISTS report bytea;
+CREATE TABLE IF NOT EXISTS {SCHEMA}.audit_recorder (
+  is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+  id text NOT NULL,
+  last_number bigint NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS {SCHEMA}.audit_outbox (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  number bigint UNIQUE,
+  event bytea NOT NULL
+);
 """
 ResultT = TypeVar("ResultT")
 Connection = asyncpg.pool.PoolConnectionProxy

@@ -31,7 +31,7 @@ async def open_file_stores(
     database = FilesDatabase(place)
     attachments = DatabaseAttachments(database)
     try:
-        yield FileStores(DatabaseUploads(database, objects), attachments)
+        yield FileStores(DatabaseUploads(database, objects), attachments, database)
     finally:
         await attachments.aclose()
         await database.aclose()

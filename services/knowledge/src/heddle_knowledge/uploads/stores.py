@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from heddle.knowledge.v1 import files_pb2 as pb
 
 from heddle_knowledge.uploads.attachments import Attachments
 from heddle_knowledge.uploads.folder import Uploads
 from heddle_knowledge.uploads.records import Attachment, Batch, Ingestion
+
+if TYPE_CHECKING:  # loads the driver
+    from heddle_knowledge.uploads.files_database import FilesDatabase
 
 
 class UploadStore(Protocol):
@@ -123,6 +126,8 @@ class FileStores:
 
     uploads: UploadStore
     attachments: AttachmentStore
+    database: "FilesDatabase | None" = None
+    """Where they are, unless in a folder."""
 
     @classmethod
     def in_folder(cls, root: Path) -> Self:
