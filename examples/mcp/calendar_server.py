@@ -105,10 +105,10 @@ def event(block: str, calendar_zone: tzinfo) -> Event:
         if name == "EXDATE"
         for each in value.split(",")
     ]
-    told = [
+    texts = [
         plain(values[name]) for name in ("SUMMARY", "LOCATION", "DESCRIPTION") if values.get(name)
     ]
-    return Event(start, end - start, whole_days, ", ".join(told), rule, frozenset(left_out))
+    return Event(start, end - start, whole_days, ", ".join(texts), rule, frozenset(left_out))
 
 
 def plain(text: str) -> str:
@@ -132,11 +132,11 @@ def list_events(
     now = datetime.now(zone)
     first = datetime.combine(first_day or now.date(), datetime.min.time(), zone)
     end = first + timedelta(days=days)
-    wanted = words.casefold().split()
+    folded_words = words.casefold().split()
     listed = [
         (start.astimezone(zone), each)
         for each in events
-        if all(word in each.text.casefold() for word in wanted)
+        if all(word in each.text.casefold() for word in folded_words)
         for start in takewhile(lambda start: start < end, each.starts())
         if start >= first or start + each.length > first
     ]

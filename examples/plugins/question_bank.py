@@ -1,4 +1,4 @@
-"""Finds practice questions in a question bank in Moodle's GIFT format."""
+"""Finds quiz questions in a question bank in Moodle's GIFT format."""
 
 import re
 from typing import Annotated

@@ -114,9 +114,9 @@ async def test_each_reason_why_moodle_tells_nothing_is_the_answer(uni: Universit
     uni.site.answer = 503
     away = await uni.heddle.ask("12", QUESTION, uni.key)
 
-    told = [answer.error["message"].partition(" (request ")[0] for answer in without_user]
-    assert told[0].startswith("The request names no user, so Moodle cannot be asked.")
-    assert told[0] == told[1]
+    messages = [answer.error["message"].partition(" (request ")[0] for answer in without_user]
+    assert messages[0].startswith("The request names no user, so Moodle cannot be asked.")
+    assert messages[0] == messages[1]
     for answer in refused:
         assert "(invalidtoken): Invalid token - token not found" in answer.error["message"]
     for answer in away:

@@ -1,4 +1,4 @@
-"""The tool that finds practice questions, with the question bank of the examples."""
+"""The tool that finds quiz questions, with the question bank of the examples."""
 
 from pathlib import Path
 

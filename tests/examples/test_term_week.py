@@ -30,8 +30,8 @@ async def test_it_counts_weeks_within_a_term_and_says_when_there_is_none(tmp_pat
         later = await heddle.plain("later", "?")
         wrong = await heddle.plain("wrong", "?")
 
-    told = {f"Today is {each:%A %Y-%m-%d}" for each in (today, datetime.now(UTC).date())}
-    weeks = {f"{each}, week 3 of the summer term, which ends on {last}." for each in told}
+    days = {f"Today is {each:%A %Y-%m-%d}" for each in (today, datetime.now(UTC).date())}
+    weeks = {f"{each}, week 3 of the summer term, which ends on {last}." for each in days}
     assert now.text.strip() in weeks
-    assert later.text.strip() in {f"{each}, outside of the terms." for each in told}
+    assert later.text.strip() in {f"{each}, outside of the terms." for each in days}
     assert "The days of the summer term are not like 2026-09-14/2027-01-29." in wrong.text

@@ -40,7 +40,8 @@ async def test_it_searches_for_the_question_and_again_in_words_of_its_own(
     for answer in answers:
         assert (answer.text, answer.error, answer.warnings) == (ANSWER, {}, [])
         assert answer.outcomes == {"web_search": "used"}
-    assert [each.query["q"] for each in sites.asked] == [QUESTION, "shed loom history"] * 2
+    queries = [request.query["q"] for request in sites.asked]
+    assert queries == [QUESTION, "shed loom history"] * 2
     first, second = model.bodies[:2]
     prompt = first["messages"][-1]["content"]
     assert f"[1] Sheds\n{URL}\nThe gap." in prompt
@@ -52,7 +53,7 @@ async def test_it_searches_for_the_question_and_again_in_words_of_its_own(
     assert json.loads(second["messages"][-1]["content"])["results"][0]["url"] == URL
 
 
-async def test_without_a_search_provider_model_and_reader_are_told(
+async def test_model_and_reader_learn_that_the_web_cannot_be_searched(
     tmp_path: Path, model: Upstream
 ) -> None:
     async with example(tmp_path, ASSISTANT) as heddle:
