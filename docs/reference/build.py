@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / ".heddle" / "docs"
 SITE = ROOT / ".heddle" / "site"
 _GENERATORS = (settings, rest, contracts, errors, sdk, commands, tools)
+_FILE = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 _GENERATOR = {
     "zensical": ["zensical", "build", "--strict"],
@@ -113,9 +114,16 @@ def listed(navigation: list[object] | None = None) -> set[str]:
 def _write(folder: Path, name: Path, text: str, origin: Path | None) -> None:
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(
-        text if origin is None else _LINK.sub(lambda link: _inside(link, origin), text)
-    )
+    if origin is not None:
+        text = _FILE.sub(_shown, _LINK.sub(lambda link: _inside(link, origin), text))
+    target.write_text(text)
+
+
+def _shown(comment: re.Match[str]) -> str:
+    """Return the file that a comment names as a block: pages contain no copies of examples."""
+    path = ROOT / comment[1]
+    language = {".py": "python"}.get(path.suffix, path.suffix[1:])
+    return f'```{language} title="{comment[1]}"\n{path.read_text()}```'
 
 
 def _inside(link: re.Match[str], origin: Path) -> str:

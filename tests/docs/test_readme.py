@@ -22,6 +22,7 @@ from heddle_conversion.assistant_json import read_assistant
 from heddle_runtime.egress import SETTING
 from integration.access.deployments import painting
 from integration.browser import browser
+from integration.functions.upstream import says, scripted
 from knowledge.pages.pdfs import pdf
 from migration.lamb.lamb_database import Lamb
 from tools_service.mcp_sites import library
@@ -174,7 +175,7 @@ def test_long_commands_run(command: str, tmp_path: Path) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
-    """Run `make up` with a provider of pictures, a LAMB database and an MCP server."""
+    """Run `make up` with providers of texts and pictures, a LAMB database and an MCP server."""
     folder = checkout(tmp_path_factory.mktemp("checkout"))
     (folder / "docs").mkdir()
     (folder / "docs" / "loom.md").write_text("A loom holds threads.")
@@ -189,7 +190,10 @@ async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
     async with AsyncExitStack() as exits:
         mcp = await exits.enter_async_context(library())
         (folder / "mcp.txt").write_text(mcp.url)
+        provider = await exits.enter_async_context(scripted([[says("An answer.")]]))
         settings = {
+            "HEDDLE_CONNECTOR_OPENAI_API_KEY": "sk-of-the-operator",
+            "HEDDLE_CONNECTOR_OPENAI_BASE_URL": provider.url,
             "HEDDLE_CONNECTOR_BANANA_IMG_API_KEY": "AIza-of-the-operator",
             "HEDDLE_CONNECTOR_BANANA_IMG_BASE_URL": exits.enter_context(painting()),
             "HEDDLE_MIGRATION_LAMB_DATABASE": str(folder / "lamb_v4.db"),
