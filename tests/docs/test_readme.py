@@ -200,6 +200,7 @@ async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
             # Which are left out beside a LAMB database. One process runs all commands of the page.
             "HEDDLE_ASSISTANTS_DIR": "examples/assistants",
             "HEDDLE_TOOLS_PLUGINS_DIR": "examples/plugins",
+            "HEDDLE_TOOLS_RUBRICS_DIR": "examples/rubrics",
             "HEDDLE_DEVSTACK_EXAMPLES": "true",
             SETTING: "127.0.0.0/8",
         }
