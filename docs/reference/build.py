@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / ".heddle" / "docs"
 SITE = ROOT / ".heddle" / "site"
 _GENERATORS = (settings, rest, contracts, errors, sdk, commands, tools)
-_FILE = re.compile(r"^<!-- file: (\S+?\.(\w+)) -->$", re.MULTILINE)
+_FILE = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
 """Where a page shows a file of the repository."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 _GENERATOR = {
@@ -59,8 +59,7 @@ def write_pages(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for page in sorted((ROOT / "docs").rglob("*.md")):
-        text = _FILE.sub(_shown, page.read_text())
-        _write(folder, page.relative_to(ROOT / "docs"), text, page.parent)
+        _write(folder, page.relative_to(ROOT / "docs"), page.read_text(), page.parent)
     shutil.copytree(ROOT / "docs" / "images", folder / "images")
     shutil.copyfile(ROOT / "docs" / "site.css", folder / "site.css")
     _write(folder, Path("changes.md"), (ROOT / "CHANGELOG.md").read_text(), ROOT)
@@ -69,12 +68,6 @@ def write_pages(folder: Path) -> None:
             _write(folder, Path("reference") / name, text, None)
     _list_decisions(folder / "adr")
     (folder / "llms.txt").write_text(_index_for_machines(folder))
-
-
-def _shown(file: re.Match[str]) -> str:
-    """Return a file as a block of code."""
-    language = {"py": "python"}.get(file[2], file[2])
-    return markdown.block((ROOT / file[1]).read_text(), language)
 
 
 def copy_markdown(pages: Path, site: Path) -> None:
@@ -122,9 +115,16 @@ def listed(navigation: list[object] | None = None) -> set[str]:
 def _write(folder: Path, name: Path, text: str, origin: Path | None) -> None:
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(
-        text if origin is None else _LINK.sub(lambda link: _inside(link, origin), text)
-    )
+    if origin is not None:
+        text = _FILE.sub(_shown, _LINK.sub(lambda link: _inside(link, origin), text))
+    target.write_text(text)
+
+
+def _shown(comment: re.Match[str]) -> str:
+    """Return the file that a comment names as a block: pages contain no copies of examples."""
+    path = ROOT / comment[1]
+    language = {".py": "python"}.get(path.suffix, path.suffix[1:])
+    return f'```{language} title="{comment[1]}"\n{path.read_text()}```'
 
 
 def _inside(link: re.Match[str], origin: Path) -> str:

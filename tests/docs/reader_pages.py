@@ -9,4 +9,5 @@ GUIDES = (
     README,
     ROOT / "docs" / "lamb-import.md",  # before the page about the usage of an assistant from LAMB
     *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *sorted((ROOT / "docs" / "examples").glob("*.md")),
 )

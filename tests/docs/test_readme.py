@@ -185,7 +185,7 @@ def test_long_commands_run(command: str, tmp_path: Path) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
-    """Run `make up` with a provider of pictures, a LAMB database and an MCP server."""
+    """Run `make up` with providers of texts and pictures, a LAMB database and an MCP server."""
     folder = checkout(tmp_path_factory.mktemp("checkout"))
     (folder / "docs").mkdir()
     (folder / "docs" / "loom.md").write_text("A loom holds threads.")
@@ -201,6 +201,7 @@ async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
         mcp = await exits.enter_async_context(library())
         (folder / "mcp.txt").write_text(mcp.url)
         settings = {
+            "HEDDLE_CONNECTOR_OPENAI_API_KEY": "sk-of-the-operator",
             "HEDDLE_CONNECTOR_BANANA_IMG_API_KEY": "AIza-of-the-operator",
             "HEDDLE_CONNECTOR_BANANA_IMG_BASE_URL": exits.enter_context(painting()),
             "HEDDLE_MIGRATION_LAMB_DATABASE": str(folder / "lamb_v4.db"),
@@ -212,6 +213,7 @@ async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MakeUp]:
             # Which are left out beside a LAMB database. One process runs all commands of the page.
             "HEDDLE_ASSISTANTS_DIR": "examples/assistants",
             "HEDDLE_TOOLS_PLUGINS_DIR": "examples/plugins",
+            "HEDDLE_TOOLS_RUBRICS_DIR": "examples/rubrics",
             "HEDDLE_DEVSTACK_EXAMPLES": "true",
             SETTING: "127.0.0.0/8",
         }

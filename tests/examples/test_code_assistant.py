@@ -247,7 +247,7 @@ async def test_a_question_about_code_reads_files_and_changes_none(tmp_path: Path
     assert changes(chunks) == []
 
 
-async def test_a_workspace_without_files_is_told_to_the_model(tmp_path: Path) -> None:
+async def test_the_model_learns_that_a_workspace_has_no_files(tmp_path: Path) -> None:
     turns = [[calls("list_files", "{}")], [says("Your workspace is empty.")]]
     async with editing(tmp_path, turns) as editor:
         editor.file.unlink()

@@ -1,4 +1,4 @@
-"""The rubric grader: what its model gets, and when nobody gets a grade."""
+"""The rubric grader: what its model gets, and when there is no grade."""
 
 from pathlib import Path
 

@@ -40,13 +40,19 @@ async def prepare(files: Path, knowledge: str) -> None:
         files: The folder of the tool `single_file`.
         knowledge: The address of the knowledge service.
     """
-    collections = DOCUMENTS_OF_COLLECTIONS if _has_documents() else ()
-    documents = [ingest_documents(collection, knowledge) for collection in collections]
+    documents = [ingest_documents(collection, knowledge) for collection in _collections()]
     await asyncio.gather(ingest_manual(files, knowledge), *documents)
 
 
-def _has_documents() -> bool:
-    return DOCUMENTS.is_dir()
+def _collections() -> list[str]:
+    """Return the collections whose documents are there and can be read."""
+    if not DOCUMENTS.is_dir():
+        return []
+    collections = set(DOCUMENTS_OF_COLLECTIONS)
+    if importlib.util.find_spec("rapidocr") is None:
+        collections.remove("lab-manual")
+        log.warning("the figure reader has no manual", remedy="Install the packages: make install.")
+    return sorted(collections)
 
 
 async def ingest_documents(collection: str, knowledge: str) -> int:
