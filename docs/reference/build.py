@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from docs.reference import commands, contracts, errors, markdown, rest, sdk, settings, tools
+from docs.reference import commands, contracts, errors, rest, sdk, settings, tools
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / ".heddle" / "docs"
