@@ -6,7 +6,7 @@ from pathlib import Path
 from examples.example_heddle import ROOT
 
 PAGES = ROOT / "docs/examples"
-ROW = re.compile(r"^\| ([^|]+) \| [^|]+ \| \[[\w-]+\]\(([\w-]+\.md)\) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\) \| [^|]+ \|$", re.MULTILINE)
 FILE = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
 
 
