@@ -86,9 +86,9 @@ def test_the_assistant_of_the_guide_is_one() -> None:
     known = {each.name for each in discovered(ROOT / "examples" / "plugins")}
 
     for binding in bindings:
-        for tool in yaml.safe_load(binding)["tools"]:
-            assert tool["mode"] == "function"
-            assert tool["type"] in known
+        tools = yaml.safe_load(binding)["tools"]
+        assert {tool["type"] for tool in tools} <= known
+        assert len(read_assistant({**yaml.safe_load(document), "tools": tools}).tools) == len(tools)
     assert read_assistant(yaml.safe_load(document)).tools[0].slot == "context"
 
 
