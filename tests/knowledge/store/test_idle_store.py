@@ -1,4 +1,4 @@
-"""A store that nobody uses gives back memory, and works as before afterwards."""
+"""A store without calls gives back memory, and works as before afterwards."""
 
 import asyncio
 import weakref

@@ -40,6 +40,13 @@ _ADD_BATCH = """
 INSERT INTO file_batches (collection, id, record) VALUES ($1, $2, $3)
 ON CONFLICT (collection, id) DO UPDATE SET record = excluded.record
 """
+_ADD_UPLOAD = """
+INSERT INTO uploads (person, id, record, size, content, object_key)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (person, id) DO UPDATE
+SET record = excluded.record, size = excluded.size, content = excluded.content,
+  object_key = excluded.object_key
+"""
 _PART = 200
 
 
@@ -56,7 +63,7 @@ class FileRows(Protocol):
         """Write files and batches of collections in the place of those with their keys."""
 
     async def add_uploads(self, rows: AsyncIterable[Row]) -> None:
-        """Add files of people."""
+        """Write files of people in the place of those with their keys."""
 
     async def remove_attached(self, keys: Iterable[Key]) -> None:
         """Remove files and batches, if they are there."""
@@ -128,9 +135,10 @@ class FolderRows:
                 attachments.note_attempts(row["collection"], row["id"], row["attempts"])
 
     async def add_uploads(self, rows: AsyncIterable[Row]) -> None:
-        """Add files of people."""
+        """Write files of people."""
         uploads = Uploads(self._root)
         async for row in rows:
+            await self.remove_uploads([(row["person"], row["id"])])
             uploads.put(row["person"], _file(row), base64.b64decode(row["content"]))
 
     async def remove_attached(self, keys: Iterable[Key]) -> None:
@@ -193,11 +201,15 @@ class DatabaseRows:
                 await connection.execute(_ADD_FILE, *place, *columns, record)
 
     async def add_uploads(self, rows: AsyncIterable[Row]) -> None:
-        """Add files of people."""
+        """Write files of people. The objects of former ones are swept by the service."""
         uploads = DatabaseUploads(self._database, self._objects)
-        async for row in rows:
-            content = base64.b64decode(row["content"])
-            await asyncio.to_thread(uploads.keep, row["person"], _file(row), content)
+        async with self._database.transaction() as connection:
+            async for row in rows:
+                place, file = (row["person"], row["id"]), _file(row)
+                content = base64.b64decode(row["content"])
+                key = await asyncio.to_thread(uploads.put, *place, content)
+                columns = file.SerializeToString(), file.size, content if key is None else None
+                await connection.execute(_ADD_UPLOAD, *place, *columns, key)
 
     async def remove_attached(self, keys: Iterable[Key]) -> None:
         """Remove files and batches, if they are there."""

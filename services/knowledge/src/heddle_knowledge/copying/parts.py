@@ -146,7 +146,6 @@ class UploadPart(Part):
 
     async def put(self, items: Items, target: Side) -> None:
         """Write files."""
-        await target.files.remove_uploads(items)
         await target.files.add_uploads(stream(items))
 
     async def delete(self, keys: Iterable[Key], target: Side) -> None:

@@ -38,7 +38,7 @@ class DatabaseUploads:
                 another content.
             ResourceExhaustedError: The person has too many, or too much.
         """
-        key = self._put(person, upload.id, data)
+        key = self.put(person, upload.id, data)
         try:
             is_new = self._database.wait(self._insert(person, upload, data, key))
         except BaseException:
@@ -137,7 +137,7 @@ class DatabaseUploads:
             raise no_file(identifier)
         return data
 
-    def _put(self, person: str, identifier: str, data: bytes) -> str | None:
+    def put(self, person: str, identifier: str, data: bytes) -> str | None:
         """Store bytes as a new object, and return its key; None if they are stored as a row."""
         if self._objects is None:
             return None
