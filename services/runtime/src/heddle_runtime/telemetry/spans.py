@@ -29,6 +29,8 @@ _SPAN_ID = slice(36, 52)
 """Of a `traceparent`."""
 _MAX_CHARACTERS = 256
 _PLAIN = frozenset({bool, int, float})
+_SAFE = frozenset({"heddle.request_id"})
+"""Never text of users, and different in each request: to search it costs as much as the spans."""
 tracer: "Tracer | None" = None
 """Makes spans; None if this process exports none. Set by `use`."""
 _openinference = False
@@ -261,7 +263,9 @@ def cleaned(attributes: Attributes) -> dict[str, Value]:
 
     rules = known_secrets()
     known = {
-        name: _clean(value, rules) for name, value in attributes.items() if value not in ("", None)
+        name: value if name in _SAFE else _clean(value, rules)
+        for name, value in attributes.items()
+        if value not in ("", None)
     }
     return {**known, **openinference.attributes(known)} if _openinference else known
 
