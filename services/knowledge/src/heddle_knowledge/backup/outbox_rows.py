@@ -68,8 +68,8 @@ async def clear(place: str, path: Path) -> None:
     remove(path)
     if is_database(place):
         async with aclosing(FilesDatabase(place)) as database:
-            for table in ("audit_outbox", "audit_recorder"):
-                await database.fetch(f"DELETE FROM {table}")  # noqa: S608 - constants
+            await database.fetch("DELETE FROM audit_outbox")
+            await database.fetch("DELETE FROM audit_recorder")
 
 
 def _file_rows(path: Path) -> Iterator[dict[str, Any]]:
