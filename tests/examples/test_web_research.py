@@ -40,7 +40,7 @@ async def test_it_searches_for_the_question_and_again_in_words_of_its_own(
     for answer in answers:
         assert (answer.text, answer.error, answer.warnings) == (ANSWER, {}, [])
         assert answer.outcomes == {"web_search": "used"}
-    queries = [request.query["q"] for request in sites.asked]
+    queries = [request.query["q"] for request in sites.requests]
     assert queries == [QUESTION, "shed loom history"] * 2
     first, second = model.bodies[:2]
     prompt = first["messages"][-1]["content"]

@@ -213,12 +213,12 @@ async def test_an_organisation_searches_the_web_with_its_own_key(
     (heddle.services.folder / "settings.json").write_text(json.dumps(settings))
     await heddle.operate("heddle organizations set uni settings.json")
     assistant = await own_assistant(heddle, "uni")
-    heddle.sites.asked.clear()
+    heddle.sites.requests.clear()
 
     for answer in await heddle.answers(assistant, "uni"):
         assert ANSWER in answer.text
         assert answer.failures == []
-    authorizations = [request.headers.get("Authorization") for request in heddle.sites.asked]
+    authorizations = [request.headers.get("Authorization") for request in heddle.sites.requests]
     assert authorizations == [f"Bearer {KEY}"] * 2
 
 

@@ -15,7 +15,7 @@ URL = "https://weave.example/sheds"
 
 @dataclass
 class SearchSites:
-    """All four at one address, and what they were asked."""
+    """All four at one address, and the requests that they got."""
 
     url: str = ""
     key: str = "key-of-the-right-organisation"
@@ -24,11 +24,11 @@ class SearchSites:
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
     nothing: bool = False
-    asked: list[web.BaseRequest] = field(default_factory=list)
+    requests: list[web.BaseRequest] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        self.asked.append(request)
+        self.requests.append(request)
         self.bodies.append(await request.json() if request.can_read_body else None)
         await asyncio.sleep(self.delay)
         if isinstance(self.answer, bytes):

@@ -79,7 +79,7 @@ async def test_every_provider_finds_pages_and_what_they_say(
     assert told["answer"].startswith("A shed is a gap") is (provider != "brave")
     assert (result.sources[0].title, result.sources[0].uri) == ("Sheds", URL)
     assert result.metadata["provider"] == provider
-    [asked] = sites.asked
+    [asked] = sites.requests
     sent = asked.query.get("q") or json.dumps(sites.bodies[0])
     assert "sheds" in sent
 
@@ -134,7 +134,7 @@ async def test_a_provider_that_cannot_answer_now_is_told(
     error = await refused(tools)
     assert isinstance(error, UnavailableError)
     assert error.message.endswith(ending)
-    assert len(sites.asked) == 1
+    assert len(sites.requests) == 1
 
 
 async def test_a_refusal_is_told_with_its_reason_without_the_key(
@@ -201,7 +201,7 @@ async def test_a_key_does_not_follow_a_redirect(tools: Calling, sites: SearchSit
         sites.answer, sites.headers = 307, {"Location": f"{thief.url}/search"}
         error = await refused(tools)
         assert "redirects (307)" in error.message
-        assert not thief.asked
+        assert not thief.requests
 
 
 async def offered(tools: Calling, context: str = "uni", **config: Any) -> list[str]:
@@ -233,7 +233,7 @@ async def test_a_provider_that_is_switched_off_or_has_no_key_is_not_set_up(
             error = await refused(calling)
         assert error.metadata["kind"] == "not_configured"
         assert error.message.startswith("Web search is not set up here.")
-    assert not sites.asked
+    assert not sites.requests
 
 
 async def test_the_preferred_provider_is_asked_unless_the_author_says_otherwise(
@@ -252,7 +252,7 @@ async def test_an_organisations_provider_in_a_private_network_is_not_reached(
     async with calling_tools(tmp_path, accounts, **{SETTING: ""}) as calling:
         error = await refused(calling)
     assert "private network" in error.message
-    assert not sites.asked
+    assert not sites.requests
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -282,4 +282,4 @@ async def test_without_a_question_nobody_is_asked(sites: SearchSites, tmp_path: 
     async with calling_tools(tmp_path, organisation(sites, "perplexity")) as calling:
         event = await calling.event(invocation("1", "web_search", {}), said("", organization="uni"))
     assert event.HasField("error")
-    assert not sites.asked
+    assert not sites.requests
