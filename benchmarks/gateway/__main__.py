@@ -80,31 +80,31 @@ def main() -> int:
     """Run the benchmark and return the exit code."""
     for name in (signal.SIGTERM, signal.SIGINT):  # also where a shell has set one to be ignored
         signal.signal(name, lambda number, _: sys.exit(128 + number))
-    asked = options()
-    rounds = QUICK_ROUNDS if asked.quick else asked.rounds
-    scenarios = [one for one in SCENARIOS if one.name in asked.scenarios]
+    arguments = options()
+    rounds = QUICK_ROUNDS if arguments.quick else arguments.rounds
+    scenarios = [one for one in SCENARIOS if one.name in arguments.scenarios]
     where = report.circumstances(
-        {"rounds": rounds, "systems": asked.systems, "scenarios": asked.scenarios}
+        {"rounds": rounds, "systems": arguments.systems, "scenarios": arguments.scenarios}
     )
     try:
         with (
             TemporaryDirectory(prefix="heddle-bench-") as folder,
             load_client() as client,
-            systems.running(asked.systems, Path(folder)) as alive,
+            systems.running(arguments.systems, Path(folder)) as alive,
         ):
-            print(f"starting {', '.join(asked.systems)}", file=sys.stderr)
+            print(f"starting {', '.join(arguments.systems)}", file=sys.stderr)
             wait_until_ready(alive, client)
             measurements = run(alive, scenarios, client, rounds)
     except NotReadyError as error:
         print(error, file=sys.stderr)
         return 2
     summaries = summarize(measurements)
-    verdicts = gate.judge(summaries, asked.systems, asked.scenarios)
+    verdicts = gate.judge(summaries, arguments.systems, arguments.scenarios)
     print(report.tables(summaries))
     print("\n".join(map(str, verdicts)))
-    report.keep(asked.json, where, summaries, verdicts, measurements)
-    print(f"\nkept in {asked.json}")
-    missed = asked.gate and not all(verdict.kept for verdict in verdicts)
+    report.keep(arguments.json, where, summaries, verdicts, measurements)
+    print(f"\nkept in {arguments.json}")
+    missed = arguments.gate and not all(verdict.kept for verdict in verdicts)
     return 1 if missed or any(one.errors for one in summaries) else 0
 
 

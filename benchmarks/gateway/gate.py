@@ -47,10 +47,10 @@ class Verdict:
 
     def __str__(self) -> str:
         sign = ">=" if self.limit.at_least else "<="
-        found = "not measured" if self.measured is None else f"{self.measured:.3f}"
+        measured = "not measured" if self.measured is None else f"{self.measured:.3f}"
         errors = f", {self.errors} errors" if self.errors else ""
         word = "kept  " if self.kept else "MISSED"
-        return f"{word}  {self.limit.says} {sign} {self.limit.bound:g}: {found}{errors}"
+        return f"{word}  {self.limit.says} {sign} {self.limit.bound:g}: {measured}{errors}"
 
 
 LIMITS = (

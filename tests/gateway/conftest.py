@@ -113,7 +113,7 @@ async def _at_replicas(
 ) -> AsyncGenerator[Bench]:
     scripted = installation.scripted
     await scripted.reset()
-    gateways = await installation.gateways(**scripted.settings(), **settings)
+    gateways = await installation.gateways(**{**scripted.settings(), **settings})
     address = gateways.address
     async with gateways.client(KEY, f"http://{address}") as client:
         yield Bench(address, client, scripted.neighbours, gateways=gateways)

@@ -82,7 +82,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         )
 
     def _note(self, body: bytes) -> None:
-        """Note the id of a traced message. The SDK chooses it and tells it to nobody."""
+        """Note the id of a traced message. The SDK chooses it, and returns it nowhere."""
         message = json.loads(body)
         context = message.get("params", {}).get("_meta", {}).get("traceparent", "")
         if message.get("method") == "tools/call":
