@@ -14,9 +14,9 @@ from typing import Any
 import aiohttp
 import httpx
 import pytest
-from gateway.lamb_fronts import front_gateway as gateway
-from gateway.lamb_fronts import gateways_in_use
 from gateway.replicas import server_port
+from gateway.stages import gateways_in_use
+from gateway.stages import staged_gateway as gateway
 from gateway.test_lamb_proxy import Front
 from lamb_stand_in.server import PART, lamb
 from patience import settled, until

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 from gateway.accounts import ANN, Bench, gateway
-from gateway.conftest import KEY, Start
+from gateway.conftest import KEY
+from gateway.stages import staged_gateway
 from heddle.account.v1 import account_pb2 as pb
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS
 from heddle_runtime.identity import Identity
@@ -369,18 +370,18 @@ async def test_who_has_a_key_reads_what_it_stands_for(bench: Bench) -> None:
     assert switch.status_code == 400
 
 
-async def test_development_has_its_own_pages_and_no_session(start: Start) -> None:
-    async with start(development=True) as bench:
+async def test_development_has_its_own_pages_and_no_session() -> None:
+    async with staged_gateway(development=True) as bench:
         me = await bench.client.get("/v1/me", headers={"authorization": ""})
         assert me.json()["authentication"] == "development"
-        own = {"authorization": "", "origin": bench.url}
+        own = {"authorization": "", "origin": str(bench.client.base_url)}
         assert (await bench.chat(own)).status_code == 200
         for origin in ("https://evil.example", "http://127.0.0.1:1", "null"):
             assert (await bench.chat({**own, "origin": origin})).status_code == 403
 
 
-async def test_a_cookie_that_has_ended_leaves_development_as_it_is(start: Start) -> None:
-    async with start(development=True) as bench:
+async def test_a_cookie_that_has_ended_leaves_development_as_it_is() -> None:
+    async with staged_gateway(development=True) as bench:
         sent = {"authorization": "", "cookie": "other=1"}
         assert (await bench.client.get("/v1/me", headers=sent)).status_code == 200
 

@@ -1,4 +1,4 @@
-"""Gateways in front of a LAMB that a test runs: in its process, or two replicas."""
+"""A gateway before scripted services: in the process of a test, or two replicas."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,12 +11,14 @@ from gateway import replicas
 
 
 @asynccontextmanager
-async def front_gateway(**settings: Any) -> AsyncGenerator[Bench]:
-    """Yield a gateway with these settings, or two, to which requests go in turn."""
+async def staged_gateway(**settings: Any) -> AsyncGenerator[Bench]:
+    """Yield a gateway with these settings, or two replicas."""
     if replicas.INSTALLATION is None:
         async with gateway(**settings) as bench:
             yield bench
         return
+    if settings.get("development"):
+        settings["api_key"] = None
     stage = replicas.INSTALLATION.stage
     async with (
         at_replicas(replicas.INSTALLATION, settings) as pair,
