@@ -99,5 +99,5 @@ async def example(folder: Path, *files: str) -> AsyncGenerator[Example]:
         (folder / name).parent.mkdir(exist_ok=True)
         text = (EXAMPLES / name).read_text()
         (folder / name).write_text(text.replace(EMBEDDED, "{connector: openai, model: scripted}"))
-    async with whole(folder, "local") as heddle, browser(heddle.url, timeout=30) as client:
+    async with whole(folder, "local") as heddle, browser(heddle.url, timeout=100) as client:
         yield Example(heddle, client)

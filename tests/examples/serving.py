@@ -1,6 +1,5 @@
 """An example as `make up` serves it, whose provider follows a script."""
 
-import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,14 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
+from examples.example_heddle import example
 from heddle_devstack.examples import ingest_documents
-from integration.browser import browser
 from integration.functions.upstream import Script, Upstream, says, scripted
-from integration.whole import whole
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-_EMBEDDED = "{connector: local, model: smollm2-135m-instruct}"
-_OWN = "{connector: openai, model: gpt-4o-mini}"
 ANSWER: Script = [[says("An answer.")]]
 
 
@@ -60,20 +55,16 @@ async def served(
         collections: Which collections have their documents.
         key: Of the provider; empty if none is set up.
     """
-    for part in ("assistants", "rubrics"):
-        (folder / part).mkdir()
-    text = (EXAMPLES / "assistants" / f"{name}.yaml").read_text()
-    (folder / "assistants" / f"{name}.yaml").write_text(text.replace(_EMBEDDED, _OWN))
-    shutil.copytree(EXAMPLES / "rubrics", folder / "rubrics", dirs_exist_ok=True)
+    files = (f"assistants/{name}.yaml", "rubrics/short-essay.yaml")
     with pytest.MonkeyPatch.context() as environment:
         async with scripted(turns) as upstream:
             if key:
                 environment.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
                 environment.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", key)
-            async with whole(folder) as heddle, browser(heddle.url, timeout=100) as client:
+            async with example(folder, *files) as running:
                 for collection in collections:
-                    assert await ingest_documents(collection, heddle.stack.knowledge) == 0
-                yield Served(client, name.replace("-", "_"), upstream)
+                    assert await ingest_documents(collection, running.heddle.stack.knowledge) == 0
+                yield Served(running.client, name.replace("-", "_"), upstream)
 
 
 def source_names(answer: dict[str, Any]) -> list[str]:
@@ -88,12 +79,10 @@ def source_names(answer: dict[str, Any]) -> list[str]:
 @asynccontextmanager
 async def plugin(folder: Path, name: str) -> AsyncGenerator[Callable[..., Any]]:
     """Serve one of the example tools; yield what runs it with a `question` or `arguments`."""
-    (folder / "plugins").mkdir()
-    shutil.copy(EXAMPLES / "plugins" / f"{name}.py", folder / "plugins")
-    async with whole(folder) as heddle, browser(heddle.url) as client:
+    async with example(folder, f"plugins/{name}.py") as running:
 
         async def run(**body: Any) -> Any:
             path = f"/lamb/v1/completions/tools/{name}/run"
-            return (await client.post(path, json=body)).json()
+            return (await running.client.post(path, json=body)).json()
 
         yield run

@@ -2,11 +2,11 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from examples.example_heddle import EXAMPLES, Answer, example
+from examples.example_heddle import EXAMPLES, example
 from integration.functions.upstream import Body, Delta, Upstream, calls, says, scripted
 
 ASSISTANT = "assistants/mcp-calendar.yaml"
@@ -38,21 +38,12 @@ def allow(monkeypatch: pytest.MonkeyPatch, calendar: Path) -> None:
     monkeypatch.setenv("HEDDLE_TOOLS_MCP_COMMANDS", json.dumps(commands))
 
 
-async def patient(ask: Callable[[str, str], Awaitable[Answer]]) -> Answer:
-    """Ask again where a busy machine starts the server later than a run waits for it."""
-    answer = await ask("14", QUESTION)
-    for _ in range(3):
-        if "did not answer within" in answer.error.get("message", ""):
-            answer = await ask("14", QUESTION)
-    return answer
-
-
 async def test_it_answers_from_the_calendar_over_mcp(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Upstream
 ) -> None:
     allow(monkeypatch, EXAMPLES / "documents/calendar.ics")
     async with example(tmp_path, ASSISTANT) as heddle:
-        answers = [await patient(heddle.plain), await patient(heddle.streamed)]
+        answers = await heddle.ask("14", QUESTION)
 
     for answer in answers:
         assert (answer.text, answer.error, answer.warnings) == (ANSWER, {}, [])
@@ -88,7 +79,7 @@ async def test_model_and_reader_learn_that_a_calendar_cannot_be_read(
 ) -> None:
     allow(monkeypatch, tmp_path / "gone.ics")
     async with example(tmp_path, ASSISTANT) as heddle:
-        answer = await patient(heddle.streamed)
+        answer = await heddle.streamed("14", QUESTION)
 
     assert "The calendar cannot be read." in model.bodies[-1]["messages"][-1]["content"]
     assert answer.outcomes == {"list_events": "failed"}
