@@ -91,6 +91,9 @@ SERVE: dict[str, Call] = {
         caller.accounts.ResolveCollections,
         account_pb2.ResolveCollectionsRequest(ids=[number], owner=ADA.subject, organization="uni"),
     ),
+    "ListUsedFiles": lambda caller, number: caller.ask(
+        caller.assistants.ListUsedFiles, pb.ListUsedFilesRequest(ids=[number])
+    ),
 }
 MISSING = "987654"
 
