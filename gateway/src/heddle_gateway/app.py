@@ -378,7 +378,7 @@ def _measure(request: RawRequest, code: int, seconds: float) -> None:
     method = request.scope["method"]
     if method not in _METHODS:
         method = OTHER
-    table.HTTP_REQUEST.observe(seconds, request.route, method, code)
+    table.HTTP_REQUEST.record(seconds, (request.route, method, code))
     if request.client_gone:
         table.CANCELLED_STREAMS.add(1, "client_gone")
 

@@ -26,16 +26,24 @@ def operation(connector: str) -> str:
     return "generate_content" if connector in _PICTURES else "chat"
 
 
-@lru_cache(1024)
-def _labels(connector: str, model: str) -> tuple[str, str, str]:
-    """Return the provider, the model and the operation of a request."""
-    return provider_name(connector), model[:_MAX_CHARACTERS], operation(connector)
+class _Labels:
+    """The values of the labels of requests to one model."""
+
+    __slots__ = ("first_chunk", "model", "success")
+
+    def __init__(self, connector: str, model: str) -> None:
+        self.model = (provider_name(connector), model[:_MAX_CHARACTERS])
+        self.first_chunk = (*self.model, operation(connector))
+        self.success = (*self.first_chunk, "")
+
+
+_labels = lru_cache(1024)(_Labels)
 
 
 class Inference:
     """One request to a model, or two if the default model answers. Use as `with inference:`."""
 
-    __slots__ = ("_model", "_open", "_started", "usage")
+    __slots__ = ("_labels", "_open", "_started", "usage")
 
     def __init__(self, connector: str, model: str) -> None:
         self.usage: Usage | None = None
@@ -44,13 +52,13 @@ class Inference:
 
     def begin(self, connector: str, model: str) -> None:
         """Measure a request from now on."""
-        self._model = _labels(connector, model)
+        self._labels = _labels(connector, model)
         self._open = True
         self._started = perf_counter()
 
     def first_chunk(self) -> None:
         """Record that the first part of a streamed answer has arrived."""
-        table.FIRST_CHUNK.observe(perf_counter() - self._started, *self._model)
+        table.FIRST_CHUNK.record(perf_counter() - self._started, self._labels.first_chunk)
 
     def end(self, error: BaseException | None) -> None:
         """Record the end of the request. A second end of the same request counts nothing."""
@@ -58,17 +66,20 @@ class Inference:
             return
         self._open = False
         seconds = perf_counter() - self._started
-        provider, name, operation_name = self._model
-        reason = "" if error is None else error_type(error)
-        table.INFERENCE.observe(seconds, provider, name, operation_name, reason)
+        labels = self._labels
+        ended = labels.success
+        if error is not None:
+            ended = (*labels.first_chunk, error_type(error))
+        table.INFERENCE.record(seconds, ended)
         if (usage := self.usage) is not None:
+            model = labels.model
             # At first also nothing: a rate needs the counter before its first token.
-            is_first = table.INPUT_TOKENS.add(usage.prompt_tokens, provider, name)
-            table.OUTPUT_TOKENS.add(usage.completion_tokens, provider, name)
+            is_first = table.INPUT_TOKENS.count(usage.prompt_tokens, model)
+            table.OUTPUT_TOKENS.count(usage.completion_tokens, model)
             if usage.cached_tokens or is_first:
-                table.CACHED_TOKENS.add(usage.cached_tokens, provider, name)
+                table.CACHED_TOKENS.count(usage.cached_tokens, model)
             if usage.reasoning_tokens or is_first:
-                table.REASONING_TOKENS.add(usage.reasoning_tokens, provider, name)
+                table.REASONING_TOKENS.count(usage.reasoning_tokens, model)
 
     def __enter__(self) -> Self:
         return self

@@ -12,9 +12,10 @@ from itertools import accumulate
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.call_metadata import CALLER, NO_CALLER, caller
 from heddle_runtime.identity import home
 from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry.spans import SAMPLED
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -44,30 +45,30 @@ class _Child:
 class Histogram:
     """A histogram. Records nothing before `switch_on`."""
 
-    __slots__ = ("_bounds", "_children", "help", "labels", "name")
+    __slots__ = ("_bounds", "children", "help", "labels", "name")
 
     def __init__(self, name: str, help_: str, *labels: str, buckets: Iterable[float]) -> None:
         self.name, self.help, self.labels = name, help_, labels
-        self._bounds = (*buckets, inf)
-        self._children: dict[Labels, _Child] | None = None
+        self._bounds = (*map(float, buckets), inf)
+        self.children: dict[Labels, _Child] | None = None
+        """By the values of the labels; None: it records nothing."""
 
     def switch_on(self, registry: "CollectorRegistry") -> None:
         """Record values from now on."""
-        self._children = {}
+        self.children = {}
         registry.register(self)
 
     def switch_off(self) -> None:
         """Record nothing any more."""
-        self._children = None
-
-    @property
-    def is_on(self) -> bool:
-        """Whether values are recorded."""
-        return self._children is not None
+        self.children = None
 
     def observe(self, value: float, *labels: str | int) -> None:
         """Record a value; in a request that is traced, with its span as the exemplar."""
-        children = self._children
+        self.record(value, labels)
+
+    def record(self, value: float, labels: Labels) -> None:
+        """Record a value, as `observe`, with the values of the labels in one tuple."""
+        children = self.children
         if children is None:
             return
         child = children.get(labels)
@@ -77,8 +78,8 @@ class Histogram:
         bucket = bisect_left(self._bounds, value)
         child.counts[bucket] += 1
         child.total += value
-        if spans.tracer is not None and (exemplar := spans.exemplar()) is not None:
-            child.exemplars[bucket] = _exemplar(exemplar, value)
+        if spans.tracer is not None and CALLER.get(NO_CALLER).traceparent.endswith(SAMPLED):
+            child.exemplars[bucket] = _exemplar(spans.exemplar(), value)
 
     def collect(self) -> "Iterator[HistogramMetricFamily]":
         """Yield what is rendered. Called in a thread."""
@@ -87,7 +88,7 @@ class Histogram:
 
         names = [floatToGoString(bound) for bound in self._bounds]  # type: ignore[no-untyped-call] # has no annotations
         family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
-        for labels, child in list((self._children or {}).items()):
+        for labels, child in list((self.children or {}).items()):
             counts = accumulate(child.counts.copy())
             buckets: Any = [
                 (name, count, child.exemplars.get(bucket))
@@ -125,10 +126,14 @@ class Counter:
         """Count nothing any more."""
         self._counts = None
 
-    def add(self, amount: float, *labels: str | int) -> bool:
-        """Add to the counter, and return whether it is the first time for these labels.
+    def add(self, amount: float, *labels: str | int) -> None:
+        """Add to the counter. It also appears in a scrape if nothing is added to it."""
+        self.count(amount, labels)
 
-        It also appears in a scrape if nothing is added to it. Negative amounts add nothing.
+    def count(self, amount: float, labels: Labels) -> bool:
+        """Add to the counter, as `add`, and return whether it is the first time for these labels.
+
+        Negative amounts add nothing.
         """
         counts = self._counts
         if counts is None:

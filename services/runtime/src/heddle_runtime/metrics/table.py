@@ -152,7 +152,7 @@ def switch_off() -> None:
 
 def is_on() -> bool:
     """Return whether metrics are recorded."""
-    return HTTP_REQUEST.is_on
+    return HTTP_REQUEST.children is not None
 
 
 class _Duration:
@@ -171,7 +171,7 @@ class _Duration:
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         seconds = perf_counter() - self._started
         reason = "" if error is None else error_type(error)
-        self._histogram.observe(seconds, *self._labels, reason)
+        self._histogram.record(seconds, (*self._labels, reason))
 
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
@@ -179,4 +179,4 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 
 def duration(histogram: Histogram, *labels: str) -> AbstractContextManager[None]:
     """Record the duration of a block; the last label of the histogram is the failure's reason."""
-    return _Duration(histogram, labels) if histogram.is_on else _NOTHING
+    return _Duration(histogram, labels) if histogram.children is not None else _NOTHING

@@ -81,10 +81,8 @@ def current_span_id(traceparent: str) -> str:
     return trace_of_calls(traceparent)[_SPAN_ID]
 
 
-def exemplar() -> dict[str, str] | None:
-    """Return the ids by which metrics refer to the current span; None if it is not exported."""
-    if not is_drawn():
-        return None
+def exemplar() -> dict[str, str]:
+    """Return the ids by which metrics refer to the current span of a drawn request."""
     _, trace_id, span_id, _ = trace_of_calls(caller().traceparent).split("-")
     return {"trace_id": trace_id, "span_id": span_id}
 
