@@ -5,6 +5,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
+import msgspec
 from heddle_runtime.errors import error_type
 from heddle_runtime.metrics import table
 
@@ -40,33 +41,32 @@ class _Labels:
 _labels = lru_cache(1024)(_Labels)
 
 
-class Inference:
+class Inference(msgspec.Struct):
     """One request to a model, or two if the default model answers. Use as `with inference:`."""
 
-    __slots__ = ("_labels", "_open", "_started", "usage")
-
-    def __init__(self, connector: str, model: str) -> None:
-        self.usage: Usage | None = None
-        """What the answer used, if the provider reports it."""
-        self.begin(connector, model)
+    labels: _Labels
+    started: float
+    is_open: bool = True
+    usage: Usage | None = None
+    """What the answer used, if the provider reports it."""
 
     def begin(self, connector: str, model: str) -> None:
         """Measure a request from now on."""
-        self._labels = _labels(connector, model)
-        self._open = True
-        self._started = perf_counter()
+        self.labels = _labels(connector, model)
+        self.is_open = True
+        self.started = perf_counter()
 
     def first_chunk(self) -> None:
         """Record that the first part of a streamed answer has arrived."""
-        table.FIRST_CHUNK.record(perf_counter() - self._started, self._labels.first_chunk)
+        table.FIRST_CHUNK.record(perf_counter() - self.started, self.labels.first_chunk)
 
     def end(self, error: BaseException | None) -> None:
         """Record the end of the request. A second end of the same request counts nothing."""
-        if not self._open:
+        if not self.is_open:
             return
-        self._open = False
-        seconds = perf_counter() - self._started
-        labels = self._labels
+        self.is_open = False
+        seconds = perf_counter() - self.started
+        labels = self.labels
         ended = labels.success
         if error is not None:
             ended = (*labels.first_chunk, error_type(error))
@@ -101,9 +101,11 @@ class _Unmeasured(Inference):
         """Do nothing."""
 
 
-_UNMEASURED = _Unmeasured("", "")
+_UNMEASURED = _Unmeasured(_labels("", ""), 0.0)
 
 
 def inference(connector: str, model: str) -> Inference:
     """Return the measurement of a request that begins now."""
-    return Inference(connector, model) if table.is_on() else _UNMEASURED
+    if table.INFERENCE.children is None:
+        return _UNMEASURED
+    return Inference(_labels(connector, model), perf_counter())

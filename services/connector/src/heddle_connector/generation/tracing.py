@@ -65,7 +65,8 @@ def _attributes(request: pb.GenerateMessageRequest, *, stream: bool) -> spans.At
 
 def describe_answer(call: "Call", usage: Usage | None) -> None:
     """Add to the current span what is known after the answer."""
-    spans.annotate(lambda: _answer(call, usage))
+    if spans.is_drawn():
+        spans.annotate(partial(_answer, call, usage))
 
 
 def _answer(call: "Call", usage: Usage | None) -> spans.Attributes:
@@ -77,6 +78,8 @@ def _answer(call: "Call", usage: Usage | None) -> spans.Attributes:
     if usage is not None:
         known["gen_ai.usage.input_tokens"] = usage.prompt_tokens
         known["gen_ai.usage.output_tokens"] = usage.completion_tokens
-        known["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
-        known["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning_tokens
+        if usage.cached_tokens:
+            known["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
+        if usage.reasoning_tokens:
+            known["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning_tokens
     return known

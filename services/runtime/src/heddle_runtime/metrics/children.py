@@ -12,10 +12,9 @@ from itertools import accumulate
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from heddle_runtime.call_metadata import CALLER, NO_CALLER, caller
+from heddle_runtime.call_metadata import caller
 from heddle_runtime.identity import home
 from heddle_runtime.telemetry import spans
-from heddle_runtime.telemetry.spans import SAMPLED
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -78,7 +77,7 @@ class Histogram:
         bucket = bisect_left(self._bounds, value)
         child.counts[bucket] += 1
         child.total += value
-        if spans.tracer is not None and CALLER.get(NO_CALLER).traceparent.endswith(SAMPLED):
+        if spans.tracer is not None and spans.is_drawn():
             child.exemplars[bucket] = _exemplar(spans.exemplar(), value)
 
     def collect(self) -> "Iterator[HistogramMetricFamily]":

@@ -12,6 +12,8 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from heddle_runtime.errors import error_type
 from heddle_runtime.metrics.children import Counter, Histogram
 
@@ -155,23 +157,20 @@ def is_on() -> bool:
     return HTTP_REQUEST.children is not None
 
 
-class _Duration:
+class _Duration(msgspec.Struct):
     """Records the duration of a block and the reason of its failure."""
 
-    __slots__ = ("_histogram", "_labels", "_started")
-
-    def __init__(self, histogram: Histogram, labels: tuple[str, ...]) -> None:
-        self._histogram = histogram
-        self._labels = labels
-        self._started = perf_counter()
+    histogram: Histogram
+    labels: tuple[str, ...]
+    started: float
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
-        seconds = perf_counter() - self._started
+        seconds = perf_counter() - self.started
         reason = "" if error is None else error_type(error)
-        self._histogram.record(seconds, (*self._labels, reason))
+        self.histogram.record(seconds, (*self.labels, reason))
 
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
@@ -179,4 +178,6 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 
 def duration(histogram: Histogram, *labels: str) -> AbstractContextManager[None]:
     """Record the duration of a block; the last label of the histogram is the failure's reason."""
-    return _Duration(histogram, labels) if histogram.children is not None else _NOTHING
+    if histogram.children is None:
+        return _NOTHING
+    return _Duration(histogram, labels, perf_counter())
