@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 from studio.harness import VIEWS, Studio
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
-SECONDS = 60_000
+MILLISECONDS = 60_000
 
 
 def test_replicas_are_listed_with_versions_and_problems(tmp_path: Path, browser: Browser) -> None:
@@ -20,16 +20,18 @@ def test_replicas_are_listed_with_versions_and_problems(tmp_path: Path, browser:
                 screen.open("health")
                 service = screen.page.get_by_role("listitem").filter(has_text="connector").last
                 item = service.filter(has=screen.page.get_by_role("heading", name="Replicas"))
-                expect(item).to_contain_text(pair.addresses[0], timeout=SECONDS)
-                expect(item).to_contain_text(f"Version {OTHER_VERSION}", timeout=SECONDS)
-                notices = screen.page.locator("main")
-                expect(notices).to_contain_text(f"connector {OTHER_VERSION}")
+                expect(item).to_contain_text(pair.addresses[0], timeout=MILLISECONDS)
+                expect(item).to_contain_text(f"Version {OTHER_VERSION}", timeout=MILLISECONDS)
+                expect(screen.page.locator("main")).to_contain_text(f"connector {OTHER_VERSION}")
                 screen.check(expected=("503",))
+                item.scroll_into_view_if_needed()
                 screen.picture(f"replicas-{theme}-{width}")
         pair.second.kill(CONNECTOR)
         with studio.screen() as screen:
             screen.open("health")
             problems = screen.page.get_by_role("region", name="problem")
-            expect(problems).to_contain_text(f"connector, {pair.addresses[1]}", timeout=SECONDS)
+            expect(problems).to_contain_text(
+                f"connector, {pair.addresses[1]}", timeout=MILLISECONDS
+            )
             screen.check(expected=("503",))
             screen.picture("replicas-killed")
