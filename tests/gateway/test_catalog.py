@@ -62,10 +62,17 @@ async def test_health_names_every_service_and_counts_broken_plugins(bench: Bench
     }
 
 
-async def test_the_details_of_health_name_the_problem_for_operators(bench: Bench) -> None:
+async def test_the_details_of_health_name_the_problem_for_operators(
+    bench: Bench, transport: str
+) -> None:
     services = (await bench.client.get("/health/details")).json()["services"]
     (plugins,) = [each for each in services["tools"]["components"] if each["name"] == "plugins"]
     assert plugins == {"name": "plugins", "ready": True, "problem": "folder:x.py: ?", "summary": ""}
+    replicas = services["tools"]["replicas"]
+    assert {each["problem"] for each in replicas} == {"plugins: folder:x.py: ?"}
+    assert all(each["ready"] and each["version"] for each in replicas)
+    local = transport == "local"
+    assert all(bool(each["address"]) is not local for each in replicas)
     refused = await bench.client.get("/health/details", headers={"authorization": ""})
     assert refused.status_code == 401
 

@@ -1,5 +1,6 @@
 """Clients of the services behind the gateway."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
+from heddle_runtime.client import channel, to_each_replica
 from heddle_runtime.errors import (
     HeddleError,
     ResourceExhaustedError,
@@ -141,6 +142,8 @@ class ServiceClients:
             for name, each in zip(SERVICES, channels, strict=True)
         }
         """By service name, the client of its health."""
+        self.channels = dict(zip(SERVICES, channels, strict=True))
+        """By service name, the way to it."""
 
 
 @asynccontextmanager
@@ -213,3 +216,13 @@ async def component_health(
     except HeddleError as error:
         return ServiceHealth(f"does not answer ({error.reason}). {_UNREACHED}")
     return ServiceHealth("", tuple(response.components), response.version)
+
+
+async def replica_health(
+    to: grpc.aio.Channel, credentials: ServiceCredentials
+) -> dict[str, ServiceHealth]:
+    """Return the health of each replica of a service, by their addresses."""
+    channels = to_each_replica(to)
+    stubs = [health_pb2_grpc.HealthServiceStub(each) for each in channels.values()]
+    reports = await asyncio.gather(*(component_health(stub, credentials) for stub in stubs))
+    return dict(zip(channels, reports, strict=True))

@@ -46,5 +46,6 @@ class State:
     health_reports: TTLCache[str, dict[str, ServiceHealth]] = field(
         default_factory=lambda: TTLCache(HEALTH_SECONDS)
     )
+    """Of all services, under an empty key; of the replicas of a service, under its name."""
     stopping: bool = False
     """Whether new requests should go to another gateway."""

@@ -1,6 +1,7 @@
 """`/health`: whether the gateway and the services behind it are ready."""
 
 import asyncio
+from functools import partial
 from importlib.metadata import version
 from typing import Literal
 
@@ -12,7 +13,7 @@ from pydantic import Field
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.operations import Access
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import ServiceHealth, component_health
+from heddle_gateway.services import ServiceHealth, component_health, replica_health
 
 routes = Routes("service", Access.OPEN)
 LAMB = "lamb"
@@ -53,6 +54,26 @@ class Component(Model):
     )
 
 
+class ReplicaDetails(Model):
+    """The health of one process of a service."""
+
+    address: str = Field(description="Where it is; empty within the gateway's process.")
+    ready: bool = Field(description="Whether it can work.")
+    version: str = Field(description="The version of Heddle that it has; empty if unknown.")
+    problem: str = Field(description="Its problems and their remedies, empty if there are none.")
+
+    @classmethod
+    def at(cls, address: str, report: ServiceHealth) -> "ReplicaDetails":
+        """Return the details of the replica at an address."""
+        problems = [f"{each.name}: {each.problem}" for each in report.components if each.problem]
+        return cls(
+            address=address,
+            ready=report.ready,
+            version=report.version,
+            problem=report.problem or "; ".join(problems),
+        )
+
+
 class ServiceDetails(Model):
     """The health of a service."""
 
@@ -60,6 +81,10 @@ class ServiceDetails(Model):
     problem: str = Field(description="Why nothing is known of its components, else empty.")
     components: list[Component] = Field(description="What the service needs.")
     version: str = Field(description="The version of Heddle that it has; empty if unknown.")
+    replicas: list[ReplicaDetails] = Field(
+        description="The replicas that the gateway knows; the other members are of one of them. "
+        "Empty until the name of the service has been looked up, and for LAMB."
+    )
 
 
 class HealthDetails(Model):
@@ -79,8 +104,11 @@ async def alive(_: Call) -> Alive:
 @routes.get("/health", responses={503: Health})
 async def health(api: Call) -> Health:
     """Report which services behind the gateway are ready: reachable, writable, of one secret."""
+    return _summary(api, await service_reports(api))
+
+
+def _summary(api: Call, reports: dict[str, ServiceHealth]) -> Health:
     state = api.state
-    reports = await service_reports(api)
     missing = {name for name, report in reports.items() if not report.ready}
     api.status = 503 if state.stopping or missing - _UNUSED_BY_CHATS else 200
     status: Literal["ok", "degraded"] = "degraded" if missing else "ok"
@@ -100,10 +128,9 @@ async def details(api: Call) -> HealthDetails:
     """Report the components of all services and their problems. Only for operators."""
     if not may_administer(caller().identity):
         raise PermissionDeniedError("Only operators may see the details of the health.")
-    summary = await health(api)
-    reports = await service_reports(api)
+    reports, replicas = await asyncio.gather(service_reports(api), _replica_reports(api))
     return HealthDetails(
-        status=summary.status,
+        status=_summary(api, reports).status,
         version=version("heddle-gateway"),
         services={
             name: ServiceDetails(
@@ -111,10 +138,24 @@ async def details(api: Call) -> HealthDetails:
                 problem=report.problem,
                 components=[Component.of(each) for each in report.components],
                 version=report.version,
+                replicas=[ReplicaDetails.at(*each) for each in replicas.get(name, {}).items()],
             )
             for name, report in reports.items()
         },
     )
+
+
+async def _replica_reports(api: Call) -> dict[str, dict[str, ServiceHealth]]:
+    """Return the health of all replicas, by service and address. Asked at most once a second."""
+    state = api.state
+    channels = state.services.channels
+    reports = await asyncio.gather(
+        *(
+            state.health_reports.get(name, partial(replica_health, to, state.credentials))
+            for name, to in channels.items()
+        )
+    )
+    return dict(zip(channels, reports, strict=True))
 
 
 async def service_reports(api: Call) -> dict[str, ServiceHealth]:

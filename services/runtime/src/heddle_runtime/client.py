@@ -126,6 +126,14 @@ def channel(
     )
 
 
+def to_each_replica(to: grpc.aio.Channel) -> dict[str, grpc.aio.Channel]:
+    """Return channels for unary calls to one replica of a service each, by their addresses.
+
+    A service of this process is one replica without an address.
+    """
+    return to.to_each_replica() if isinstance(to, MultiplexedChannel) else {"": to}
+
+
 def service_config(*services: ServiceDescriptor, checks_health: bool = False) -> dict[str, object]:
     """Derive the gRPC service config from the methods' `idempotency_level`.
 

@@ -25,6 +25,10 @@ class Location:
     authority: str = ""
     """The host and port that its certificate names; empty for those of the target."""
 
+    def __str__(self) -> str:
+        scheme = next((each for each in _LISTS if self.target.startswith(each)), "")
+        return self.target.removeprefix(scheme)
+
 
 @dataclass(frozen=True, slots=True)
 class Host:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -16,9 +16,11 @@ from heddle_runtime.multiplex.call import MultiplexedCall
 from heddle_runtime.multiplex.client import ClientStream, Metadata, can_carry
 from heddle_runtime.multiplex.methods import service_of
 from heddle_runtime.multiplex.plain import HANGS, PlainStream, response_of
+from heddle_runtime.multiplex.replica import Replica
 from heddle_runtime.multiplex.replica_set import Connect, ReplicaSet
 from heddle_runtime.service_address import ServiceAddress
 
+Authorize = Callable[[Metadata], Metadata]
 _OURS = "/heddle."
 MAX_REQUEST_BYTES = 64 * 1024
 _RETRY_SECONDS = 1.0
@@ -159,6 +161,16 @@ class MultiplexedChannel(grpc.aio.Channel):
         """Wait until there is a connection, and streams if the server offers multiplexing."""
         await self._replicas.attempt()
 
+    def to_each_replica(self) -> dict[str, grpc.aio.Channel]:
+        """Return channels for unary calls to one replica each, by their addresses.
+
+        There are none until the names of the service have been looked up.
+        """
+        return {
+            address: cast("grpc.aio.Channel", _ReplicaChannel(replica, self._authorizer))
+            for address, replica in self._replicas.by_address().items()
+        }
+
     async def close(self, grace: float | None = None) -> None:
         """End all calls and the connections, after `grace` seconds at the latest."""
         self._closed = True
@@ -170,7 +182,7 @@ class MultiplexedChannel(grpc.aio.Channel):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _authorizer(self, method: str) -> Callable[[Metadata], Metadata]:
+    def _authorizer(self, method: str) -> Authorize:
         """Return a function that adds the authorization to the metadata of a call."""
         signer = self._signer
         if signer is None or not method.startswith(_OURS):
@@ -221,6 +233,26 @@ class MultiplexedChannel(grpc.aio.Channel):
         """Raise UNAVAILABLE at once, where a call would wait for servers that hang."""
         if stream is None and self._replicas.silent:
             raise to_rpc(UnavailableError(HANGS, retry_after=_RETRY_SECONDS))
+
+
+class _ReplicaChannel:
+    """Sends plain unary calls to one replica, also if it hangs. Generated code uses it."""
+
+    def __init__(self, replica: Replica, authorizer: Callable[[str], Authorize]) -> None:
+        self._replica = replica
+        self._authorizer = authorizer
+
+    def unary_unary(self, method: str, *coders: Any, **options: Any) -> Callable[..., Any]:  # noqa: ANN401 - grpc's own
+        """Return a callable for the unary method at `method`."""
+        authorized = self._authorizer(method)
+
+        def call(
+            request: Message, timeout: float | None = None, metadata: Metadata = ()
+        ) -> Awaitable[Any]:
+            direct = self._replica.connection.unary_unary(method, *coders, **options)
+            return response_of(direct(request, timeout=timeout, metadata=authorized(metadata)))
+
+        return call
 
 
 async def _only(call: MultiplexedCall) -> Any:  # noqa: ANN401 - the method's own response

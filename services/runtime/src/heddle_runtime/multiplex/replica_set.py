@@ -63,6 +63,11 @@ class ReplicaSet:
     def __iter__(self) -> Iterator[Replica]:
         return iter(self._replicas.values())
 
+    def by_address(self) -> dict[str, Replica]:
+        """Return the replicas by their addresses. None, until their names are looked up."""
+        self._watch()
+        return {str(location): replica for location, replica in self._replicas.items()}
+
     def pick(self) -> ClientStream | None:
         """Return a stream to the replica whose turn it is, of those that have streams.
 
