@@ -34,6 +34,8 @@ class Shelves:
     store: KnowledgeStore
     people: dict[str, httpx.AsyncClient]
     openai: dict[str, AsyncOpenAI]
+    database: str
+    """The URL of the database of the assistants service, if there is one."""
 
     def __getitem__(self, person: str) -> httpx.AsyncClient:
         return self.people[person]
@@ -74,7 +76,8 @@ async def _at_replicas(
             )
             for person in people_of_all
         }
-        yield Shelves(f"http://{gateways.address}", store, people, clients)
+        url = f"http://{gateways.address}"
+        yield Shelves(url, store, people, clients, installation.database)
 
 
 @asynccontextmanager
@@ -105,10 +108,10 @@ async def shelves(
         services = knowledge_and_files(store, folder / "uploads", web=web)
         behind = (await exits.enter_async_context(running(services, theirs))).local
         accounts = behind
+        database = f"sqlite:///{folder}/heddle.db"
         if more_people is not None:
-            url = f"sqlite:///{folder}/heddle.db"
             own_accounts = AssistantsSettings.model_validate(
-                {**quick, "listen": "127.0.0.1:0", "database": url, "assistants_dir": folder}
+                {**quick, "listen": "127.0.0.1:0", "database": database, "assistants_dir": folder}
             )
             real = await exits.enter_async_context(
                 running(both_services(own_accounts), own_accounts)
@@ -128,4 +131,4 @@ async def shelves(
                     _strict_response_validation=True,
                 )
             )
-        yield Shelves(url, store, people, clients)
+        yield Shelves(url, store, people, clients, database)

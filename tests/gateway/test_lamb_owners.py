@@ -33,7 +33,7 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
         yield running
 
 
-async def numbers(shelf: Shelves, folder: Path) -> dict[str, str]:
+async def numbers(shelf: Shelves) -> dict[str, str]:
     """Create Ana, Zoe, who is disabled, and Eve of another organisation; return their numbers."""
     for slug, email, disabled in (
         ("uni", "ana@example.org", False),
@@ -45,7 +45,7 @@ async def numbers(shelf: Shelves, folder: Path) -> dict[str, str]:
             f"/organizations/{slug}/users/{email}", json={"disabled": disabled}
         )
         assert response.status_code in {200, 201}, response.text
-    async with open_database(f"sqlite:///{folder}/heddle.db") as database, database.reading() as it:
+    async with open_database(shelf.database) as database, database.reading() as it:
         rows = (await it.execute(select(users.c.email, users.c.id))).all()
     return {email.partition("@")[0]: str(number) for email, number in rows}
 
@@ -61,18 +61,18 @@ async def owner(shelf: Shelves, key: str, number: str) -> tuple[str, str]:
 
 
 async def test_a_collection_belongs_to_the_user_with_lambs_number(
-    shelf: Shelves, tmp_path: Path
+    shelf: Shelves,
 ) -> None:
-    of = await numbers(shelf, tmp_path)
+    of = await numbers(shelf)
     assert await owner(shelf, "lamb", of["ana"]) == ("ana@example.org", "uni")
     assert await owner(shelf, "everywhere", of["ana"]) == ("ana@example.org", "uni")
     assert await owner(shelf, "everywhere", of["eve"]) == ("eve@example.com", "college")
 
 
 async def test_only_a_trusted_key_of_an_administrator_creates_for_others(
-    shelf: Shelves, tmp_path: Path
+    shelf: Shelves,
 ) -> None:
-    of = await numbers(shelf, tmp_path)
+    of = await numbers(shelf)
     for key, number in (
         *(("untrusted", of["ana"]), ("plain", of["ana"]), ("lamb", of["eve"])),
         *(("lamb", "999999999999999999"), ("lamb", "9" * 40), ("lamb", "ana@example.org")),
@@ -88,9 +88,9 @@ async def test_only_a_trusted_key_of_an_administrator_creates_for_others(
 
 
 async def test_the_assistants_of_its_owner_search_a_collection_that_lamb_fills(
-    shelf: Shelves, tmp_path: Path
+    shelf: Shelves,
 ) -> None:
-    of = await numbers(shelf, tmp_path)
+    of = await numbers(shelf)
     response = await shelf["lamb"].post("/collections", json={**LAMBS, "owner": of["ana"]})
     identifier = response.json()["id"]
     file = await ingested(shelf, f"/collections/{identifier}", "sheds.md", "A shed.", key="lamb")
@@ -110,9 +110,9 @@ async def test_the_assistants_of_its_owner_search_a_collection_that_lamb_fills(
 
 
 async def test_lamb_goes_on_using_the_number_of_a_copied_collection(
-    shelf: Shelves, tmp_path: Path
+    shelf: Shelves,
 ) -> None:
-    await numbers(shelf, tmp_path)
+    await numbers(shelf)
     await shelf.store.collections.create(
         "optics-1",
         title="optics",
