@@ -10,6 +10,7 @@ from http import HTTPStatus
 import httpx
 import httpx2
 from heddle_runtime.egress import SETTING, ForbiddenAddressError
+from heddle_runtime.telemetry import spans
 
 from heddle_tools_service.providers.remote import refuse_compressed, request_uncompressed
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
@@ -43,7 +44,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         self.session_id = ""
         """What the server calls the session, if it does."""
         self.request_ids: dict[str, str] = {}
-        """The ids of traced messages by their trace contexts; who sent one takes its id out."""
+        """The ids of traced messages by their spans; who sent one takes its id out."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. The answer's body is read later."""
@@ -86,7 +87,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         message = json.loads(body)
         context = message.get("params", {}).get("_meta", {}).get("traceparent", "")
         if message.get("method") == "tools/call":
-            self.request_ids[str(context)] = str(message.get("id", ""))
+            self.request_ids[spans.without_flags(str(context))] = str(message.get("id", ""))
 
     def renew(self) -> None:
         """Let the server answer as much again as at the beginning."""

@@ -147,7 +147,8 @@ class Session:
     def _request_id(self) -> spans.Attributes:
         """Return the id of the message of the current span; of a program it is not known."""
         sent = spans.trace_of_calls(caller().traceparent)
-        return {"jsonrpc.request.id": self.bridge.request_ids.pop(sent, "")}
+        identifier = self.bridge.request_ids.pop(spans.without_flags(sent), "")
+        return {"jsonrpc.request.id": identifier}
 
     def _tool(self, tool: types.Tool) -> RemoteTool:
         clean = self.reach.without_secret
