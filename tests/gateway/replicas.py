@@ -42,6 +42,7 @@ SELECT setval(format('public.%I', sequencename), 1, false) FROM pg_sequences
 WHERE schemaname = 'public'
 """
 _PATIENCE = 60
+_ATTEMPTS = 5
 ASSISTANTS = "heddle_assistants"
 _NEEDED = ("assistants", "connector", "orchestrator", "tools")
 """Services that every gateway reaches before a test begins."""
@@ -226,10 +227,15 @@ async def remember_rows(database: str) -> None:
 
 
 async def _run(database: str, *statements: str) -> None:
+    """Run statements at once, again if the services' own work in the background is in the way."""
     connection = await asyncpg.connect(database)
     try:
-        async with connection.transaction():
-            await connection.execute(";".join(statements))
+        for _ in range(_ATTEMPTS):
+            with contextlib.suppress(asyncpg.DeadlockDetectedError):
+                async with connection.transaction():
+                    await connection.execute(";".join(statements))
+                return
+        raise AssertionError("each attempt ended in a deadlock")
     finally:
         await connection.close()
 
