@@ -283,3 +283,8 @@ INSTALLATION: Installation | None = None
 def server_port() -> int:
     """Return where a test runs its server: before two replicas, where their settings say."""
     return INSTALLATION.server_port if INSTALLATION else 0
+
+
+def gateways_in_use() -> int:
+    """Return how many gateways the requests of a test reach."""
+    return 2 if INSTALLATION and INSTALLATION.which == "turns" else 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gateway.accounts import ANN, gateway
 from gateway.conftest import KEY
-from gateway.stages import staged_gateway
+from gateway.conftest import gateway as scripted_gateway
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.identity import Identity
@@ -168,7 +168,7 @@ EMAIL = b"X-OpenWebUI-User-Email"
 async def test_a_wrong_header_of_a_trusted_key_is_refused(tmp_path: Path, headers: Any) -> None:
     keys = tmp_path / "keys.yaml"
     keys.write_text(f"'{KEY}': {{subject: webui, trusted: true}}\n")
-    async with staged_gateway(api_key=None, api_keys=keys) as bench:
+    async with scripted_gateway(api_key=None, api_keys=keys) as bench:
         asked = {"model": "lamb_assistant.1", "messages": [{"role": "user", "content": "hi"}]}
         response = await bench.client.post("/v1/chat/completions", json=asked, headers=headers)
     assert response.status_code == 400
@@ -179,6 +179,6 @@ async def test_a_wrong_header_of_a_trusted_key_is_refused(tmp_path: Path, header
 async def test_a_header_that_looks_alike_names_nobody(tmp_path: Path, name: str) -> None:
     keys = tmp_path / "keys.yaml"
     keys.write_text(f"'{KEY}': {{subject: webui, trusted: true}}\n")
-    async with staged_gateway(api_key=None, api_keys=keys) as bench:
+    async with scripted_gateway(api_key=None, api_keys=keys) as bench:
         assert (await bench.chat({name: BEN})).status_code == 200
     assert bench.orchestrator.callers[0].identity.subject == "webui"

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 from gateway.bare_sockets import ask
-from gateway.conftest import Bench
+from gateway.conftest import Bench, gateway
 from gateway.replicas import server_port
-from gateway.stages import staged_gateway as gateway
 from lamb_stand_in.recorder import Recorder, recorder
 
 HOST = b"host: lamb.example\r\n"

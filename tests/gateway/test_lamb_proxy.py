@@ -8,9 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from gateway.conftest import KEY, Bench
+from gateway.conftest import KEY, Bench, gateway
 from gateway.replicas import server_port
-from gateway.stages import staged_gateway as gateway
 from heddle_gateway.settings import GatewaySettings
 from lamb_stand_in.server import PASSWORD, Lamb, lamb
 from lamb_stand_in.tokens import SECRET

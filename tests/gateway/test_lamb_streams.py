@@ -14,9 +14,8 @@ from typing import Any
 import aiohttp
 import httpx
 import pytest
-from gateway.replicas import server_port
-from gateway.stages import gateways_in_use
-from gateway.stages import staged_gateway as gateway
+from gateway.conftest import gateway
+from gateway.replicas import gateways_in_use, server_port
 from gateway.test_lamb_proxy import Front
 from lamb_stand_in.server import PART, lamb
 from patience import settled, until

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from gateway.accounts import ANN, Bench, gateway
 from gateway.conftest import KEY
-from gateway.stages import staged_gateway
+from gateway.conftest import gateway as scripted_gateway
 from heddle.account.v1 import account_pb2 as pb
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS
 from heddle_runtime.identity import Identity
@@ -371,7 +371,7 @@ async def test_who_has_a_key_reads_what_it_stands_for(bench: Bench) -> None:
 
 
 async def test_development_has_its_own_pages_and_no_session() -> None:
-    async with staged_gateway(development=True) as bench:
+    async with scripted_gateway(development=True) as bench:
         me = await bench.client.get("/v1/me", headers={"authorization": ""})
         assert me.json()["authentication"] == "development"
         own = {"authorization": "", "origin": str(bench.client.base_url)}
@@ -381,7 +381,7 @@ async def test_development_has_its_own_pages_and_no_session() -> None:
 
 
 async def test_a_cookie_that_has_ended_leaves_development_as_it_is() -> None:
-    async with staged_gateway(development=True) as bench:
+    async with scripted_gateway(development=True) as bench:
         sent = {"authorization": "", "cookie": "other=1"}
         assert (await bench.client.get("/v1/me", headers=sent)).status_code == 200
 
