@@ -15,6 +15,7 @@ from pathlib import Path
 
 from heddle.chat.v1.chat_pb2 import GeneratedImage
 from heddle_runtime import durable_files
+from heddle_runtime.background import DAY
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError
 from heddle_runtime.identity import Identity, home
 
@@ -29,7 +30,6 @@ _SIGNATURES = (
     (re.compile(rb"RIFF....WEBP", re.DOTALL), "webp"),
     (re.compile(rb"GIF8[79]a"), "gif"),
 )
-_DAY_SECONDS = 86_400
 _TEMPORARY_SECONDS = 3600.0
 """The age at which a temporary file is left over from a killed process."""
 
@@ -76,7 +76,7 @@ class GeneratedImages:
 
     async def expire(self, organization: str, days: float) -> int:
         """Delete the images of an organisation that are older, and return their number."""
-        oldest = time.time() - days * _DAY_SECONDS
+        oldest = time.time() - days * DAY
         folder = self.root / _folder_name(organization)
         return await asyncio.to_thread(self._expire, folder, oldest)
 

@@ -10,6 +10,7 @@ import structlog
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle_runtime.audit import Change
+from heddle_runtime.background import DAY
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.organization_settings import Channel, account_stub
 from heddle_runtime.service_credentials import ServiceCredentials
@@ -19,7 +20,6 @@ from heddle_knowledge.uploads.stores import FileStores
 
 log = structlog.get_logger(__name__)
 ASSISTANTS = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
-_DAY_SECONDS = 86_400
 _BATCH = 500
 
 
@@ -73,7 +73,7 @@ class OldUploads:
             # A person is of one organisation, which files of earlier versions do not name.
             organization = next((it.organization for it in uploads if it.organization), "")
             if days := limits.get(organization):
-                latest = now - days * _DAY_SECONDS
+                latest = now - days * DAY
                 old += [
                     _File(person, it.id, organization)
                     for it in uploads
