@@ -8,11 +8,13 @@ _M_MMAP_THRESHOLD = -3
 _LARGE_BYTES = 128 * 1024
 
 
-def map_large_blocks() -> None:
-    """Let the C library return large blocks as soon as they are freed.
+def use_returnable_memory() -> None:
+    """Let Arrow and LanceDB take their memory where `release_memory` and freeing can return it.
 
-    By itself it takes ever larger ones from its heap, where freed ones leave holes.
+    Arrow's own allocator keeps freed memory for each thread that took it. The C library takes ever
+    larger blocks from its heap, where freed ones leave holes, unless a limit is set.
     """
+    pa.set_memory_pool(pa.system_memory_pool())
     # Only glibc has it.
     option = getattr(ctypes.CDLL(None), "mallopt", None)
     if option is not None:
@@ -20,9 +22,5 @@ def map_large_blocks() -> None:
 
 
 def release_memory() -> None:
-    """Return what the C library and Arrow hold for later. Takes milliseconds; for quiet moments."""
-    pa.default_memory_pool().release_unused()
-    # Only glibc has it.
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    """Return what the C library holds for later. Takes milliseconds; for quiet moments."""
+    pa.system_memory_pool().release_unused()

@@ -18,6 +18,8 @@ from heddle_knowledge.engines.postgres_types import records, table
 # pgvector gives at most as many rows as it looks at, and looks at most at 1,000.
 _EF = 200
 _MOST_EF = 1_000
+_INDEX_MEMORY = "512MB"
+"""While an index of vectors is made: what does not fit is added row by row, many times slower."""
 
 
 class PostgresTable:
@@ -141,12 +143,7 @@ class PostgresTable:
         if await self._language() != language:
             await self._index_words(language)
         if await self.count() >= ann_rows and not await self.has_vector_index():
-            # There may be one that was interrupted.
-            await self._pool.execute(f"DROP INDEX IF EXISTS {self._index}")
-            await self._pool.execute(
-                f"CREATE INDEX CONCURRENTLY {self._index} ON {self._name} "
-                f"USING hnsw ({self._layout.vector} vector_cosine_ops)"
-            )
+            await self._index_vectors()
         await self._pool.execute(f"ANALYZE {self._name}")
 
     async def purge(self) -> None:
@@ -164,6 +161,18 @@ class PostgresTable:
 
     def close(self) -> None:
         """Do nothing: its connections are the engine's."""
+
+    async def _index_vectors(self) -> None:
+        async with self._pool.acquire() as connection:  # which resets the settings afterwards
+            await connection.execute(f"SET maintenance_work_mem = '{_INDEX_MEMORY}'")
+            # Several workers would need that much in /dev/shm, and a container has 64 MB of it.
+            await connection.execute("SET max_parallel_maintenance_workers = 0")
+            # There may be one that was interrupted.
+            await connection.execute(f"DROP INDEX IF EXISTS {self._index}")
+            await connection.execute(
+                f"CREATE INDEX CONCURRENTLY {self._index} ON {self._name} "
+                f"USING hnsw ({self._layout.vector} vector_cosine_ops)"
+            )
 
     async def _index_words(self, language: str) -> None:
         """Cut its words as another language does; who reads or writes the table waits."""
