@@ -1,0 +1,240 @@
+"""The gateway as an ASGI application: raw chat completions, and all other routes with Starlette."""
+
+from http import HTTPStatus
+from typing import cast
+
+import structlog
+from heddle_runtime import log_fields, logs
+from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
+from heddle_runtime.errors import HeddleError, ResourceExhaustedError
+from heddle_runtime.metrics import table
+from heddle_runtime.metrics.children import OTHER
+from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry.export import draw
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from heddle_gateway.auth.trace_flag import flag_counts
+from heddle_gateway.http.body import ClientGoneError
+from heddle_gateway.http.error_responses import (
+    ErrorResponse,
+    RejectedRequestError,
+    add_failure,
+    from_exception,
+)
+from heddle_gateway.http.operations import Operation
+from heddle_gateway.http.raw import RawRequest
+from heddle_gateway.http.tracing import describe_request, server_span
+from heddle_gateway.lamb.proxy.forward import LambProxy
+from heddle_gateway.openai.chat.completions import LAMB_PATH
+from heddle_gateway.operations import OPERATIONS
+from heddle_gateway.routing import ChatHandler, PathEndpoint
+from heddle_gateway.state import State
+
+log = structlog.get_logger(__name__)
+LAMB_PATHS = (
+    *("/creator/assistant", f"{LAMB_PATH}/"),
+    *("/collections", "/organizations", "/query", "/ingestion"),
+    *("/api/collections", "/config", "/database"),
+)
+"""Paths whose errors repeat the message under `detail`, where LAMB's clients read it."""
+_UNEXPECTED = from_exception(Exception()).response()
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_CLIENT_GONE = 499  # nginx logs this status for a client that disconnected
+_EXPOSED_HEADERS = (
+    *("x-request-id", "retry-after", "x-should-retry", "etag", "location"),
+    *("content-disposition", "x-heddle-warning"),
+)
+
+
+class Gateway:
+    """The gateway as an ASGI application."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._chat: dict[str, Operation] = {
+            operation.path: operation
+            for operation in OPERATIONS
+            if operation.raw and "{" not in operation.path
+        }
+        settings = state.settings
+        self._lamb = (
+            LambProxy(settings, state.running, {each.path for each in OPERATIONS})
+            if settings.lamb_url
+            else None
+        )
+        self._rest = Starlette(
+            routes=_routes(state),
+            exception_handlers={
+                HeddleError: _error,
+                RejectedRequestError: _error,
+                HTTPException: _http_error,
+                Exception: _error,
+            },
+        )
+        self._rest.router.redirect_slashes = False
+        self.application: ASGIApp = self
+        """The application with its middleware."""
+        self._with_cors: ASGIApp | None = None
+        if settings.cors_origins:
+            self.application = self._by_owner
+            self._with_cors = CORSMiddleware(
+                self,
+                allow_origins=settings.cors_origins,
+                allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+                allow_headers=["*"],
+                expose_headers=_EXPOSED_HEADERS,
+            )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. A slash at the end of a path makes no difference."""
+        watch = Stopwatch()
+        request = RawRequest(scope, receive, send, direct=self._with_cors is None)
+        CALLER.set(Caller(request.request_id))
+        log_fields.begin()
+        if spans.tracer is None:
+            await self._answer(request, scope, receive, watch)
+        elif draw(self._state.settings.traces_sample) or (
+            request.trace and await flag_counts(request, self._state.authenticator, request.trace)
+        ):
+            await self._traced(request, scope, receive, watch)
+        else:
+            if request.trace:
+                request.trace = spans.undrawn(request.trace)
+            await self._answer(request, scope, receive, watch)
+
+    async def _traced(
+        self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch
+    ) -> None:
+        """Answer one request that was drawn, within a span."""
+        with server_span(request):
+            await self._answer(request, scope, receive, watch)
+            describe_request(request, _code(request), with_user=self._state.settings.traces_users)
+
+    async def _answer(
+        self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch
+    ) -> None:
+        """Answer one request and write its line."""
+        try:
+            await self._serve(request, scope, receive)
+        except ClientGoneError:
+            request.client_gone = True
+        except ResourceExhaustedError as error:  # of the limit: handlers report their own failures
+            log_fields.add_failure(error.reason, error.metadata)
+            await request.respond(from_exception(error).response())
+        except Exception:
+            log.exception("unexpected failure", method=request.name)
+            log_fields.add_failure("INTERNAL", {})
+            if request.status == 0:
+                await request.respond(_UNEXPECTED)
+            elif not request.connection.response_complete:
+                raise  # the server closes the connection: the client notices the missing part
+        finally:
+            for admission in request.admissions:
+                admission.end()
+            code, seconds = _code(request), watch.seconds()
+            logs.ended("request", request.name, code, seconds, log_fields.current())
+            _measure(request, code, seconds)
+
+    async def _serve(self, request: RawRequest, scope: Scope, receive: Receive) -> None:
+        """Answer one request by its path, and name its route."""
+        path = scope["path"].rstrip("/") or "/"
+        chat = self._chat.get(path)
+        raw_path = scope["raw_path"]
+        if self._lamb is not None and self._lamb.includes(scope):
+            request.name = request.route = "LAMB"
+            await self._lamb.serve(request)
+        elif b"%2F" in raw_path or b"%2f" in raw_path:
+            # A proxy in front that permits paths sees one segment where the server decodes two.
+            await request.respond(_nothing_at(raw_path.decode("latin-1")).response())
+        elif chat is not None and scope["method"] == chat.method:
+            request.name, request.route = chat.name, chat.path
+            with self._state.running:
+                await cast("ChatHandler", chat.function)(self._state, request)
+        else:
+            scope["path"] = path
+            scope["state"]["raw"] = request
+            try:
+                await self._rest(scope, receive, request.forward)
+            finally:
+                scope["state"].pop("raw", None)
+
+    async def _by_owner(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; LAMB has rules of its own for web pages of other origins."""
+        is_lambs = self._lamb is not None and self._lamb.includes(scope)
+        application = self if is_lambs or self._with_cors is None else self._with_cors
+        await application(scope, receive, send)
+
+    def drain(self) -> None:
+        """Report on `/health` that new requests should go to another gateway."""
+        self._state.stopping = True
+        if self._lamb is not None:
+            self._lamb.close()
+
+    def end_streams(self) -> None:
+        """End the running responses with an error that gives the reason."""
+        self._state.running.stop_all()
+
+
+def _routes(state: State) -> list[Route]:
+    """Return the routes; those without parameters first."""
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in OPERATIONS:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    return [
+        Route(path, PathEndpoint(state, methods), methods=list(methods))
+        for path, methods in sorted(by_path.items(), key=lambda item: "{" in item[0])
+    ]
+
+
+def _measure(request: RawRequest, code: int, seconds: float) -> None:
+    method = request.scope["method"]
+    if method not in _METHODS:
+        method = OTHER
+    table.HTTP_REQUEST.record(seconds, (request.route, method, code))
+    if request.client_gone:
+        table.CANCELLED_STREAMS.add(1, "client_gone")
+
+
+def _code(request: RawRequest) -> int:
+    """Return the status of a request for its log line.
+
+    A response that failed after its head was sent has the status that the failure would have had.
+    """
+    if request.client_gone:
+        return _CLIENT_GONE
+    if request.failed_status or request.status >= HTTPStatus.BAD_REQUEST:
+        return request.failed_status or request.status
+    return 500 if log_fields.current().error == "INTERNAL" else request.status
+
+
+async def _error(request: Request, error: Exception) -> Response:
+    add_failure(error)
+    return _to_starlette(from_exception(error), request)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Return the response for a path or a method that does not exist."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - the application registers it for these
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return _to_starlette(_nothing_at(request.scope["path"]), request)
+    allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
+    message = f"{request.method[:20]} is not allowed here, only {allowed}."
+    response = _to_starlette(ErrorResponse(405, message, code="method_not_allowed"), request)
+    response.headers["allow"] = allowed
+    return response
+
+
+def _nothing_at(path: str) -> ErrorResponse:
+    return ErrorResponse(404, f"There is nothing at {path[:200]!r}.", code="unknown_url")
+
+
+def _to_starlette(error: ErrorResponse, request: Request) -> Response:
+    detail = request.scope["path"].startswith(LAMB_PATHS)
+    raw = error.response(detail=detail)
+    return Response(raw.body, raw.status, {name.decode(): it.decode() for name, it in raw.headers})
