@@ -7,9 +7,9 @@ from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.audit import content_change
 from heddle_knowledge.uploads import checks
-from heddle_knowledge.uploads.calls import FileCalls, now, page_of
+from heddle_knowledge.uploads.calls import FileCalls, page_of
 from heddle_knowledge.uploads.messages import attached_message, batch_message
-from heddle_knowledge.uploads.records import BATCH, Batch, new_id
+from heddle_knowledge.uploads.records import BATCH, Batch, new_id, now_microseconds
 
 
 class FileBatchCalls(FileCalls):
@@ -23,7 +23,7 @@ class FileBatchCalls(FileCalls):
         _, collection = await self._changeable(request.collection)
         async with self._naming(collection):
             attachments = await self._new_attachments(collection, attributes)
-            batch = Batch(new_id(BATCH), collection.id, list(attributes), now())
+            batch = Batch(new_id(BATCH), collection.id, list(attributes), now_microseconds())
             await self._ingestion_queue.attach_all(batch, attachments)
         change = content_change("file.attach", collection, files=" ".join(attributes))
         await self._audit.add(change)

@@ -1,7 +1,6 @@
 """What the RPCs about files have in common."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -25,6 +24,7 @@ from heddle_knowledge.uploads.records import (
     Attachment,
     Attributes,
     Reading,
+    now_microseconds,
 )
 
 if TYPE_CHECKING:  # loads the engine
@@ -102,7 +102,7 @@ class FileCalls(CollectionAccess):
         taken = await documents.present(collection.id, filenames)
         taken.update(names.values())
         attachments = []
-        for created_at, upload in enumerate(uploads, now()):
+        for created_at, upload in enumerate(uploads, now_microseconds()):
             name = names.get(upload.id) or upload.filename
             if upload.id not in names and name in taken:
                 name = f"{upload.id}/{name}"
@@ -146,8 +146,3 @@ def _place(file: pb.File | Attachment) -> str:
 def person() -> str:
     """Return the key of the caller in the folder of files."""
     return person_key(caller_of(caller().identity))
-
-
-def now() -> int:
-    """Return microseconds since 1970."""
-    return time.time_ns() // 1_000

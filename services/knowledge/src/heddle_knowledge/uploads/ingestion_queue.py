@@ -1,10 +1,9 @@
 """Brings files into collections in the background; what a stop interrupts begins again after it."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -17,20 +16,20 @@ from heddle_runtime.errors import (
     StorageError,
 )
 from heddle_runtime.fair_slots import FairSlots, Tenant
-from heddle_runtime.redaction import redact
-from heddle_runtime.storage import storage_problem
 
 from heddle_knowledge.errors import (
     DocumentNotFoundError,
-    KnowledgeError,
-    UnreadableDocumentError,
 )
-from heddle_knowledge.measuring import counted_ingestion
-from heddle_knowledge.records import IngestProgress
-from heddle_knowledge.uploads.records import Attachment, Attributes, Batch, Ingestion, State
+from heddle_knowledge.uploads.file_ingestion import NOT_STORED, FileIngestion, failed
+from heddle_knowledge.uploads.records import (
+    Attachment,
+    Attributes,
+    Batch,
+    State,
+    now_microseconds,
+)
 from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.uploads.stores import FileStores
-from heddle_knowledge.web.fetching import FetchedDocument
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -39,11 +38,7 @@ log = structlog.get_logger(__name__)
 AT_ONCE = 10
 """Files that are brought in at a time: those that are ready together share a commit."""
 _AT_ONCE_PER_ORGANIZATION = 8
-_MAX_ATTEMPTS = 2
-"""Attempts to read a file that the death of the service may break off."""
 _RETRY_SECONDS = 30.0
-_FETCHING = IngestProgress("fetching", 0, 1)
-_READING, _READ = IngestProgress("parsing", 0, 1), IngestProgress("parsing", 1, 1)
 _ADOPT_SECONDS = 2.0
 """Seconds between looks for files that a replica which died has left."""
 _MAX_LOCKS = 32
@@ -52,11 +47,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 """Seconds between attempts to store the state of a file."""
 _NOT_STORABLE = (OSError, StorageError, ConflictError)
 """Failures of a disk, of a database, and of a lease that another replica has."""
-_NOT_STORED = "The service cannot store data at the moment. Attach the file again later."
-_INTERRUPTED = (
-    "The service stopped twice while it read the file. Convert it to plain text and attach that."
-)
-_BROKEN = "It could not be read. The cause is in the log of the knowledge service."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +85,11 @@ class IngestionQueue:
         self.uploads = stores.uploads
         self.attachments = stores.attachments
         self._store = store
-        self._sources = sources
+        self._ingestion = FileIngestion(stores, store, sources)
         self._limits = limits
         self._slots = FairSlots(AT_ONCE, per_organization=_AT_ONCE_PER_ORGANIZATION)
         self._locking = asyncio.Semaphore(_MAX_LOCKS)
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._started: dict[tuple[str, str], int] = {}
-        """When ingestions began that have not ended, in microseconds since 1970."""
         self._queued: Counter[str] = Counter()
         """Files on their way, by organisation."""
         self._adopting: asyncio.Task[None] | None = None
@@ -199,7 +187,7 @@ class IngestionQueue:
             existing = await asyncio.to_thread(self._settled, collection, identifier)
             changed = msgspec.structs.replace(existing, attributes=attributes)
             if existing.state == "completed":
-                await self._ingest(changed)
+                await self._ingestion.ingest(changed)
             await asyncio.to_thread(self.attachments.keep, changed)
         return changed
 
@@ -239,7 +227,7 @@ class IngestionQueue:
                 now = await asyncio.to_thread(self.attachments.find, collection, identifier)
                 if now is not None and now.state == "in_progress":
                     state: State = "completed" if await self._is_in(now) else "cancelled"
-                    ended = msgspec.structs.replace(now, state=state, ended_at=_now())
+                    ended = msgspec.structs.replace(now, state=state, ended_at=now_microseconds())
                     await asyncio.to_thread(self.attachments.keep, ended)
 
     async def _is_in(self, attachment: Attachment) -> bool:
@@ -326,7 +314,7 @@ class IngestionQueue:
     def _show_failure(self, collection: str, identifier: str) -> None:
         stored = self.attachments.find(collection, identifier)
         if stored is not None and stored.state == "in_progress":
-            self.attachments.show(_failed(stored, _NOT_STORED))
+            self.attachments.show(failed(stored, NOT_STORED))
 
     async def _bring_once(self, collection: str, identifier: str, tenant: Tenant) -> None:
         unstored = self.attachments.shown(collection, identifier)
@@ -341,99 +329,9 @@ class IngestionQueue:
                 return
             now = await asyncio.to_thread(self.attachments.find, collection, identifier)
             if now is not None and now.state == "in_progress":
-                ended = await self._timed(now)
+                ended = await self._ingestion.ended(now)
                 try:
                     await asyncio.to_thread(self.attachments.keep, ended)
                 except _NOT_STORABLE:
                     self.attachments.show(ended)
                     raise
-
-    async def _timed(self, attachment: Attachment) -> Attachment:
-        """Ingest a file, and return it as it is then, with the times of the ingestion."""
-        key = attachment.collection, attachment.file_id
-        started_at = self._started[key] = _now()
-        self.attachments.report(*key, Ingestion(started_at))
-        try:
-            ended = await self._ended(attachment)
-        finally:
-            self._started.pop(key, None)
-            self.attachments.report(*key, None)
-        return msgspec.structs.replace(ended, started_at=started_at, ended_at=_now())
-
-    async def _ended(self, attachment: Attachment) -> Attachment:
-        collection, identifier = attachment.collection, attachment.file_id
-        attempts = await asyncio.to_thread(self.attachments.attempts, collection, identifier)
-        if attempts >= _MAX_ATTEMPTS:
-            await asyncio.to_thread(self.attachments.note_attempts, collection, identifier, 0)
-            return _failed(attachment, _INTERRUPTED, unreadable=True)
-        try:
-            await self._ingest(attachment, attempts)
-        except UnreadableDocumentError as error:
-            return _failed(attachment, str(error), unreadable=True)
-        except Exception as error:  # noqa: BLE001 - no file may stay in progress
-            return _failed(attachment, _explained(attachment, error))
-        return msgspec.structs.replace(attachment, state="completed")
-
-    async def _ingest(self, attachment: Attachment, attempts: int = 0) -> None:
-        """Bring a file in; `attempts` to read it have been broken off before."""
-        store = await self._store()
-        collection, identifier = attachment.collection, attachment.file_id
-        document = await self._document(attachment)
-        events = store.documents.ingest(
-            collection,
-            attachment.document,
-            document.data,
-            media_type=document.media_type,
-            uri=attachment.reading.uri,
-            metadata=attachment.labels(),
-            chunking=attachment.reading.chunking,
-        )
-        ended = attempts  # if this process is stopped in an orderly way
-        try:
-            async with aclosing(counted_ingestion(events)) as counted:
-                async for event in counted:
-                    if isinstance(event, IngestProgress):
-                        self._report(attachment, event)
-                    if event == _READING:
-                        self.attachments.note_attempts(collection, identifier, attempts + 1)
-                    elif event == _READ:
-                        self.attachments.note_attempts(collection, identifier, 0)
-            ended = 0
-        except KnowledgeError:
-            ended = 0
-            raise
-        finally:
-            self.attachments.note_attempts(collection, identifier, ended)
-
-    async def _document(self, attachment: Attachment) -> FetchedDocument:
-        if attachment.reading.source != "content":
-            self._report(attachment, _FETCHING)
-        return await self._sources.read(attachment, self.uploads)
-
-    def _report(self, attachment: Attachment, progress: IngestProgress) -> None:
-        key = attachment.collection, attachment.file_id
-        if started_at := self._started.get(key):  # otherwise it only gets other attributes
-            self.attachments.report(*key, Ingestion(started_at, progress))
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000
-
-
-def _explained(attachment: Attachment, error: Exception) -> str:
-    """Return why a file was not ingested, for its owner. Logs what operators must know."""
-    problem = storage_problem(error) or storage_problem(error.__cause__)
-    if problem is not None or isinstance(error, StorageError):
-        diagnosis = getattr(problem or error, "diagnosis", "")
-        log.warning("attached file not stored", file=attachment.file_id, diagnosis=diagnosis)
-        return _NOT_STORED
-    if isinstance(error, KnowledgeError | NotFoundError):
-        return str(error)
-    log.error("attached file not brought in", file=attachment.file_id, exc_info=error)
-    return _BROKEN
-
-
-def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
-    return msgspec.structs.replace(
-        attachment, state="failed", error=redact(error), unreadable=unreadable
-    )

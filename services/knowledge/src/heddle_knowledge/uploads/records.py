@@ -1,6 +1,7 @@
 """What the service stores of a file in a collection and of a batch."""
 
 import re
+import time
 import uuid
 from typing import Any, Literal
 
@@ -95,6 +96,11 @@ class Batch(msgspec.Struct, frozen=True):
 def new_id(prefix: str = FILE) -> str:
     """Return an identifier that nothing else has."""
     return f"{prefix}{uuid.uuid4().hex}"
+
+
+def now_microseconds() -> int:
+    """Return the time in microseconds since 1970."""
+    return time.time_ns() // 1_000
 
 
 def is_id(text: str, prefix: str = FILE) -> bool:

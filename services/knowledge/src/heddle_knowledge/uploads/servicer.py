@@ -13,12 +13,12 @@ from heddle_knowledge.access import caller_of
 from heddle_knowledge.audit import content_change
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
-from heddle_knowledge.uploads.calls import now, page_of, person
+from heddle_knowledge.uploads.calls import page_of, person
 from heddle_knowledge.uploads.file_texts import length_of
 from heddle_knowledge.uploads.listing import counts, list_attachments
 from heddle_knowledge.uploads.messages import attached_message, timestamp
 from heddle_knowledge.uploads.readings import reading_of
-from heddle_knowledge.uploads.records import Attachment
+from heddle_knowledge.uploads.records import Attachment, now_microseconds
 from heddle_knowledge.uploads.retry_calls import RetryCalls
 
 
@@ -48,7 +48,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
             purpose=request.purpose,
             media_type=request.media_type,
             size=len(request.data),
-            create_time=timestamp(now()),
+            create_time=timestamp(now_microseconds()),
             organization=caller_of(caller().identity).organization,
         )
         await asyncio.to_thread(self._uploads.keep, owner, upload, request.data)
