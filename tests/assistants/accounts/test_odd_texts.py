@@ -30,6 +30,17 @@ async def test_a_text_with_nul_is_nobodys_or_the_callers_fault(accounts: Account
             assert not response.ListFields() or method == "ResolveSettings"
 
 
+async def test_a_text_that_is_too_long_to_be_searched_for_is_refused(accounts: Accounts) -> None:
+    for method, request in (
+        ("ListOrganizations", pb.ListOrganizationsRequest(text="%" * 70_000)),
+        ("ListUsers", pb.ListUsersRequest(text="x" * 70_000, organization="uni")),
+        ("ListKeys", pb.ListKeysRequest(text="\u5e83" * 70_000)),
+    ):
+        with pytest.raises(InvalidRequestError) as refused:
+            await accounts.call(method, request)
+        assert [each.field for each in refused.value.violations] == ["text"]
+
+
 async def test_a_token_with_a_time_beyond_all_times_is_refused(accounts: Accounts) -> None:
     request = pb.ListKeysRequest(page_token=write_token("9" * 30 + " x"))
     with pytest.raises(InvalidRequestError) as refused:

@@ -18,8 +18,9 @@ from heddle.audit.v1 import audit_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, retention, settings_text
 from heddle_assistants.accounts.sign_in import limits, password_hashes, password_rules
-from heddle_assistants.assistants import checking, servicer, used_files
+from heddle_assistants.assistants import checking, used_files
 from heddle_assistants.audit import recorded
+from heddle_assistants.database.search import check_length
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.following import servicer as following
 from heddle_assistants.imports import conflict_resolution
@@ -138,7 +139,7 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.accounts.settings_text._LARGEST": lambda n: (
         settings_text.parsed("{}".ljust(n)) and None
     ),
-    f"{_ASSISTANTS}.assistants.servicer._LONGEST_TEXT": lambda n: servicer._check_text("x" * n),
+    f"{_ASSISTANTS}.database.search.LONGEST_TEXT": lambda n: check_length("x" * n),
     f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
     f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,

@@ -305,7 +305,9 @@ class ListKeysRequest(_message.Message):
     organization: _builtins.str
     """Only those of this organisation."""
     text: _builtins.str
-    """Only those whose name, user or id contains this text, in upper or lower case."""
+    """Only those whose name, user or id contains this text, in upper or lower case. At most 200
+    characters.
+    """
     usable: _builtins.bool
     """Only those that are neither revoked nor expired."""
     def __init__(
@@ -463,7 +465,9 @@ class ListOrganizationsRequest(_message.Message):
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     text: _builtins.str
-    """Only those whose slug or name contains this text, in upper or lower case."""
+    """Only those whose slug or name contains this text, in upper or lower case. At most 200
+    characters.
+    """
     def __init__(
         self,
         *,
@@ -771,7 +775,9 @@ class ListUsersRequest(_message.Message):
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     text: _builtins.str
-    """Only those whose address or name contains this text, in upper or lower case."""
+    """Only those whose address or name contains this text, in upper or lower case. At most 200
+    characters.
+    """
     role: _builtins.str
     """Only those with this role."""
     def __init__(

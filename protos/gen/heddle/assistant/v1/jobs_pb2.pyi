@@ -419,7 +419,9 @@ class ListJobFindingsRequest(_message.Message):
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
     text: _builtins.str
-    """Only those whose row, name, notes or refusal contain this text, in upper or lower case."""
+    """Only those whose row, name, notes or refusal contain this text, in upper or lower case. At
+    most 200 characters.
+    """
     table: _builtins.str
     """Only those of this table."""
     refused: _builtins.bool

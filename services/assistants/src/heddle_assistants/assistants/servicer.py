@@ -17,6 +17,7 @@ from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.assistants.checking import document_of
 from heddle_assistants.assistants.output_hosts import OutputHosts
 from heddle_assistants.assistants.summaries import malformed, outline
+from heddle_assistants.database.search import check_length
 from heddle_assistants.field_checks import deprecated_connector, name_violations, refuse_nul
 from heddle_assistants.repository.deleting import Deletions, delete
 from heddle_assistants.repository.migrating import Stored
@@ -26,8 +27,6 @@ from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.writer import Columns, Writer
 from heddle_assistants.usage.budgets import Budgets
 from heddle_assistants.validation import Findings, Validation, messages
-
-_LONGEST_TEXT = 200
 
 
 class AssistantServicer(pb_grpc.AssistantServiceServicer):
@@ -94,7 +93,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self, request: pb.ListAssistantsRequest, context: Context
     ) -> pb.ListAssistantsResponse:
         """List assistants, as they are kept."""
-        _check_text(request.text)
+        check_length(request.text)
         size = page_size(request.page_size)
         after = read_token(request.page_token)
         summaries = await self._catalog.listed(
@@ -231,9 +230,3 @@ def _group(request: pb.PublishAssistantRequest) -> dict[str, str]:
     values = {name: value for name in names if (value := getattr(request, name))}
     refuse_nul(values, "")
     return values
-
-
-def _check_text(text: str) -> None:
-    if len(text) > _LONGEST_TEXT:
-        violation = Violation("text", f"must be at most {_LONGEST_TEXT} characters")
-        raise InvalidRequestError("The text is too long.", [violation])
