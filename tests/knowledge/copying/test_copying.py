@@ -25,7 +25,7 @@ from s3_server import BUCKET, S3Server
 
 PREFIX = "uni/copied"
 FILES, PICTURES = 6, 3
-EVENTS = 38
+EVENTS = 36
 """Of a copy of the store: progress and results."""
 
 

@@ -136,12 +136,12 @@ class Run:
             await self.follow()
 
     async def edit_in_lamb(self, model: Model) -> None:
+        if not model.lamb["there"]:  # Heddle would read what a deleted row had before
+            return
         names = self.dice.sample([*COLUMNS, *MEMBERS, "collections", "top_k"], 2)
         for name in names:
             model.lamb[name] = changed(self.dice, name, model.lamb[name])
-        row = row_of(model.id, model.lamb)
-        if model.lamb["there"]:
-            self.sides.edit("assistants", model.id, **row)
+        self.sides.edit("assistants", model.id, **row_of(model.id, model.lamb))
 
     async def edit_in_heddle(self, model: Model) -> None:
         if not self.is_usable(model):
