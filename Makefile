@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# What `make demo` and `make up` use unless the environment says otherwise: see README.md, "Running it".
+# What `make demo` and `make up` use unless the environment says otherwise: see docs/guides/run.md.
 # Both keep their data in the default folders under .heddle, so `make up` answers from the demo's collection.
 demo up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
 demo: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants

@@ -135,7 +135,11 @@ def _kind(field: FieldInfo) -> str:
         text = re.sub(rf"\b{python}\b", shown, text)
     text = re.sub(r"Optional\[(.*)\]$", r"\1", text).replace(" | None", "")
     text = re.sub(r"Literal\[([^]]*)\]", lambda values: _choices(values[1]), text)
+    text = re.sub(r"Annotated\[([^],]+), [^]]*\]", r"\1", text)  # checks of one value
     text = re.sub(r"tuple\[(.*), \.\.\.\]", r"list of \1", text)
+    text = re.sub(r"(?:frozenset|list)\[(\w+)\]", r"list of \1", text)
+    text = re.sub(r"dict\[text, (.*)\]", r"JSON object of \1", text)
+    text = re.sub(r"dict\[(`.*`), (\w+)\]", r"JSON object of \2 by \1", text)
     return ", ".join([text, *_bounds(field)])
 
 
@@ -159,6 +163,6 @@ def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     if value is None or value == "" or isinstance(value, SecretStr):
         return ""
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | frozenset):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -25,7 +25,8 @@ SETTING = re.compile(r"\bHEDDLE_[A-Z0-9_]*[A-Z0-9]\b")
 SOURCES = ("gateway/src", "tools-service/src", "migration-service/src", "services")
 GENERATORS = ("zensical",) if PROFILE == "reduced" else ("mkdocs", "zensical")
 CONTAINERS_ONLY = {
-    *("HEDDLE_MEMORY_LIMIT", "HEDDLE_KNOWLEDGE_EXTRA", "HEDDLE_CONNECTOR_EXTRA"),
+    *("HEDDLE_KNOWLEDGE_EXTRA", "HEDDLE_CONNECTOR_EXTRA", "HEDDLE_ORCHESTRATOR_EXTRA"),
+    "HEDDLE_MEMORY_LIMIT",
     *("HEDDLE_SECRETS_DIR", "HEDDLE_OPENWEBUI_IMAGE", "HEDDLE_OLLAMA_IMAGE"),
     *("HEDDLE_PROMETHEUS_IMAGE", "HEDDLE_GRAFANA_IMAGE"),
 }

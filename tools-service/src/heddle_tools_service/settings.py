@@ -150,7 +150,7 @@ class ToolsSettings(EgressSettings):
     )
     assistants_address: addresses.AssistantsAddress = Field(
         default=addresses.ASSISTANTS,
-        description="Address of the assistants service: host:port. "
+        description=f"{addresses.description('the assistants service')} "
         f"{NO_SERVICE!r} if there is none: everything then belongs to the operator.",
     )
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR

@@ -9,7 +9,8 @@ def _address(service: str, name: str = "") -> Any:  # noqa: ANN401 - as `typer.O
     return typer.Option(
         f"--{service}-address",
         envvar=f"HEDDLE_{service.upper()}_ADDRESS",
-        help=f"The address of the {name or f'{service} service'}: host:port.",
+        help=f"The address of the {name or f'{service} service'}: host:port, unix:/path, or "
+        "several addresses of replicas, separated by commas.",
     )
 
 

@@ -97,7 +97,8 @@ async def print_answer(address: str) -> int:
             console.print(f"- {metadata.get('name', source['source']['name'])}", markup=False)
     console.print(
         "\n[dim]The embedded model is small and often wrong: it shows that the parts work together."
-        " README.md says how to use another model. `make up` serves this collection.[/]"
+        " docs/guides/providers.md shows how to use another model. `make up` serves this "
+        "collection.[/]"
     )
     return 0 if has_text and sources else 1
 

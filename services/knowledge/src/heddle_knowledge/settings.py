@@ -67,7 +67,7 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     )
     assistants_address: addresses.AssistantsAddress = Field(
         default=addresses.ASSISTANTS,
-        description="Address of the assistants service: host:port. "
+        description=f"{addresses.description('the assistants service')} "
         f"{NOWHERE!r} if there is none: everything then belongs to the operator.",
     )
     vectordb: Place | None = Field(

@@ -27,13 +27,17 @@ def _checked(address: str) -> str:
 _VALID = AfterValidator(_checked)
 
 
+def description(title: str) -> str:
+    """Return what the address of a service may be."""
+    return (
+        f"Address of {title}: host:port, unix:/path, or host:port,host:port for replicas. "
+        "All addresses of a name are replicas; names are looked up every two seconds."
+    )
+
+
 def _address(service: str, title: str) -> Any:  # noqa: ANN401 - as `Field` itself
     alias = f"HEDDLE_{service}_ADDRESS"
-    return Field(
-        validation_alias=alias,
-        description=f"Address of {title}: host:port, unix:/path, or host:port,host:port for "
-        "replicas. All addresses of a name are replicas; names are looked up every two seconds.",
-    )
+    return Field(validation_alias=alias, description=description(title))
 
 
 OrchestratorAddress = Annotated[str, _address("ORCHESTRATOR", "the orchestrator"), _VALID]
