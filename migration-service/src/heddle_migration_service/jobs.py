@@ -153,7 +153,8 @@ class _Run:
             return pb.JOB_STATE_STOPPED
         async for table, progress, findings in steps:
             if progress is not None:
-                self._tables[table] = self._merged(table, progress)
+                earlier = self._earlier.get(table) or pb.JobTable(name=table)
+                self._tables[table] = merged(earlier, progress)
             messages = [_finding(table, each) for each in findings]
             if await self._report_all(messages):
                 return pb.JOB_STATE_STOPPED
@@ -191,19 +192,25 @@ class _Run:
             await asyncio.sleep(_RENEWAL_SECONDS)
             await self.report()
 
-    def _merged(self, table: str, progress: Progress) -> pb.JobTable:
-        """Return the progress of a table, counting what was changed before an interruption.
 
-        These rows are among the first that are read again, and need no change.
-        """
-        earlier = self._earlier.get(table, pb.JobTable())
-        return pb.JobTable(
-            name=table,
-            total=progress.total,
-            changed=progress.changed + earlier.changed,
-            unchanged=max(0, progress.unchanged - earlier.changed),
-            refused=progress.refused,
-        )
+def merged(earlier: pb.JobTable, progress: Progress) -> pb.JobTable:
+    """Return the progress of a table, counting what was changed before an interruption.
+
+    These rows are among the first that are read again, and need no change, unless something else
+    has changed them meanwhile.
+
+    Args:
+        earlier: The progress before the interruption.
+        progress: The progress since then.
+    """
+    changed = progress.changed + earlier.changed
+    return pb.JobTable(
+        name=earlier.name,
+        total=progress.total,
+        changed=min(changed, progress.total - progress.refused),
+        unchanged=max(0, progress.unchanged - earlier.changed),
+        refused=progress.refused,
+    )
 
 
 async def _patiently(
