@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import msgspec
-from heddle_gateway.operations import document
+from heddle_gateway.app.operations import document
 
 
 def main(path: Path) -> None:

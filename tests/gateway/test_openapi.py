@@ -16,9 +16,9 @@ from heddle_connector.app import ConnectorSettings
 from heddle_devstack import StackSettings, stack
 from heddle_devstack.settings import DevstackSettings
 from heddle_gateway.app import GatewaySettings
+from heddle_gateway.app.operations import OPERATIONS, document
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.http.server import serving
-from heddle_gateway.operations import OPERATIONS, document
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from heddle_gateway.app.operations import OPERATIONS
 from heddle_gateway.auth.trace_flag import flag_counts
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.error_responses import (
@@ -32,7 +33,6 @@ from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
 from heddle_gateway.lamb.proxy.forward import LambProxy
 from heddle_gateway.openai.chat.completions import LAMB_PATH
-from heddle_gateway.operations import OPERATIONS
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
 

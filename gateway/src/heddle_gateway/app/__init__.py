@@ -8,6 +8,7 @@ from heddle_runtime.local_secret import LocalSecret
 from heddle_runtime.organization_settings import OrganizationSettings
 from heddle_runtime.service_credentials import ServiceCredentials
 
+from heddle_gateway.app.gateway import Gateway
 from heddle_gateway.auth.authenticator import FRONT_END, Authenticator
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.fair_turns import FairTurns
@@ -19,7 +20,6 @@ from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.rate_limits import Limits, RateLimits
 from heddle_gateway.auth.sessions import Sessions
-from heddle_gateway.gateway import Gateway
 from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.lamb.lamb_server import LambServer
 from heddle_gateway.lamb.user_tokens import LambTokens
