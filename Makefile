@@ -162,8 +162,10 @@ QUICK := tests/runtime tests/connector tests/orchestrator $(wildcard tests/*/con
 quick: $(SYNCED) ## Run the unit tests
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive" $(QUICK) --ignore tests/connector/test_local.py
 
+# This test measures memory, of which libraries that other processes use, too, count in part only.
+IDLE := tests/integration/test_idle.py
 # Files with tests that nothing may run beside. To collect only these saves ten seconds.
-ALONE = $(shell grep -rl --include='*.py' --exclude-dir=studio 'mark\.alone' tests)
+ALONE = $(filter-out $(IDLE),$(shell grep -rl --include='*.py' --exclude-dir=studio 'mark\.alone' tests))
 
 test: $(SYNCED) ## Run all tests with reduced counts
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive and not chaos" --ignore tests/chaos
@@ -176,6 +178,7 @@ test-all: chromium promtool $(SYNCED) $(STUDIO)/shell.html ## Run all tests with
 	$(BIN)/pytest -n 2 --dist loadfile -m "not alone" tests/studio
 	$(BIN)/pytest -m alone tests/studio
 	$(BIN)/pytest -m alone $(ALONE)
+	$(BIN)/pytest -m alone $(IDLE)
 	$(MAKE) test-replicas
 	$(BIN)/pytest -m exhaustive tests/chaos
 

@@ -3,3 +3,9 @@
 A library of its own: it knows neither gRPC nor the contracts. `store.open_store` is the way in,
 `embedding.MiniLmEmbedder` the vectors it uses by default, `errors` what can go wrong.
 """
+
+import os
+
+# Arrow reads it when it is loaded. Its own allocator keeps what each thread has freed; the C
+# library returns it (see `released_memory`).
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

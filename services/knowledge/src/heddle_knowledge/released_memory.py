@@ -8,13 +8,11 @@ _M_MMAP_THRESHOLD = -3
 _LARGE_BYTES = 128 * 1024
 
 
-def use_returnable_memory() -> None:
-    """Let Arrow and LanceDB take their memory where `release_memory` and freeing can return it.
+def map_large_blocks() -> None:
+    """Let the C library return large blocks as soon as they are freed.
 
-    Arrow's own allocator keeps freed memory for each thread that took it. The C library takes ever
-    larger blocks from its heap, where freed ones leave holes, unless a limit is set.
+    By itself it takes ever larger ones from its heap, where freed ones leave holes.
     """
-    pa.set_memory_pool(pa.system_memory_pool())
     # Only glibc has it.
     option = getattr(ctypes.CDLL(None), "mallopt", None)
     if option is not None:

@@ -24,7 +24,7 @@ from heddle_knowledge.engines.lance_full_text import words_index
 from heddle_knowledge.engines.lance_table import LanceTable
 from heddle_knowledge.engines.locks import Locks
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.released_memory import use_returnable_memory
+from heddle_knowledge.released_memory import map_large_blocks
 
 # Descriptions of files, of each version of a table: they would fill a gigabyte. LanceDB counts a
 # third of what it stores, and reads from the disk what is not there.
@@ -71,7 +71,7 @@ async def open_bucket(url: str, options: Mapping[str, str]) -> AsyncGenerator["L
 async def _connected(
     uri: str, options: Mapping[str, str], locks: Locks
 ) -> AsyncGenerator["LanceEngine"]:
-    use_returnable_memory()
+    map_large_blocks()
 
     async def connect() -> AsyncConnection:
         return await lancedb.connect_async(
