@@ -1,11 +1,12 @@
 """An installation in use, its backup, and a server to restore it into."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from assistants.postgres import Postgres, postgres
 from backup.filled import environment, fill, run
+from shared_servers import object_server, vector_server
+
+__all__ = ["object_server", "vector_server"]
 
 
 @pytest.fixture(scope="session")
@@ -25,10 +26,3 @@ def archive(first: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         run(f"backup {path} --workspaces", environment(first), patch)
     return path
-
-
-@pytest.fixture(scope="session")
-def vector_server() -> Iterator[Postgres]:
-    """A PostgreSQL with pgvector."""
-    with postgres(wheel="pgserver") as server:
-        yield server

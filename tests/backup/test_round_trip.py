@@ -1,6 +1,7 @@
 """A backup, restored into an empty installation, holds all that the first one held."""
 
 import asyncio
+import json
 import stat
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from assistants.postgres import Postgres
 from backup.filled import add_assistant, counts, environment, run
 from integration.browser import browser
 from integration.whole import whole
+from s3_server import BUCKET, S3Server
 
 
 def test_a_backup_has_something_of_everything(archive: Path) -> None:
@@ -45,17 +47,43 @@ async def _answers(folder: Path) -> None:
         await add_assistant(client, "weaver-3")  # its id is new, and the audit log goes on
 
 
+@pytest.mark.parametrize("has_objects", [False, True], ids=["database", "objects"])
 def test_sqlite_and_a_folder_move_to_postgresql_and_back(
-    archive: Path, vector_server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    archive: Path,
+    vector_server: Postgres,
+    object_server: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    has_objects: bool,
 ) -> None:
     run(f"restore {archive} --secrets {tmp_path}/secrets", environment(tmp_path), monkeypatch)
     for name in ("HEDDLE_ASSISTANTS_KEY_PEPPER", "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"):
         monkeypatch.setenv(f"{name}_FILE", f"{tmp_path}/secrets/{name}")
+    objects = object_server.settings("moved") if has_objects else {}
     with vector_server.database() as url:
-        served = environment(tmp_path / "served", database=url, store=url)
+        served = environment(tmp_path / "served", database=url, store=url) | objects
         run(f"restore {archive}", served, monkeypatch)
         back = tmp_path / "back.tar"
         run(f"backup {back} --workspaces", served, monkeypatch)
+    kinds = {key.split("/")[1] for key in object_server.keys("moved/")}
+    assert kinds == ({"images", "pages", "uploads"} if has_objects else set())
+    for name in objects:
+        monkeypatch.delenv(name)
+    third = environment(tmp_path / "third")
+    run(f"restore {back}", third, monkeypatch)
+    run(f"restore {archive} --compare", third, monkeypatch)
+
+
+def test_collections_move_to_an_object_store_and_back(
+    archive: Path, object_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = environment(tmp_path / "served", store=f"s3://{BUCKET}/collections")
+    served["HEDDLE_KNOWLEDGE_STORE_OPTIONS"] = json.dumps(object_server.options)
+    run(f"restore {archive}", served, monkeypatch)
+    assert object_server.keys("collections/")
+    back = tmp_path / "back.tar"
+    run(f"backup {back} --workspaces", served, monkeypatch)
+    run(f"restore {archive} --compare", served, monkeypatch)
     third = environment(tmp_path / "third")
     run(f"restore {back}", third, monkeypatch)
     run(f"restore {archive} --compare", third, monkeypatch)

@@ -45,12 +45,17 @@ class CollectionRegistry:
     @classmethod
     async def opened(cls, engine: Engine) -> "CollectionRegistry":
         """Open the table of a store, and create it in a new one. The store's lock must be held."""
-        if TABLE in await engine.names():
-            return cls(engine, await engine.open(TABLE, _LAYOUT))
+        known = TABLE in await engine.names()
+        first, second = (engine.open, engine.make) if known else (engine.make, engine.open)
         try:
-            return cls(engine, await engine.make(TABLE, _LAYOUT))
-        except engine.failures:  # an engine without locks, and another process was faster
-            return cls(engine, await engine.open(TABLE, _LAYOUT))
+            return cls(engine, await first(TABLE, _LAYOUT))
+        except engine.failures as error:
+            # Without locks, another process may be faster. And SeaweedFS lists a table whose
+            # objects are all deleted.
+            try:
+                return cls(engine, await second(TABLE, _LAYOUT))
+            except engine.failures:
+                raise error from None
 
     async def reopen(self) -> None:
         """Let go of what the engine had in memory for the table."""
