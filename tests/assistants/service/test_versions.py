@@ -11,7 +11,7 @@ from heddle.assistant.v1 import assistant_pb2, rows_pb2, versions_pb2_grpc
 from heddle.assistant.v1 import versions_pb2 as pb
 from heddle.assistant.v1.rows_pb2_grpc import RowBatchServiceStub
 from heddle_assistants.database.engine import Database
-from heddle_assistants.database.schema import assistant_versions, assistants
+from heddle_assistants.database.schema import assistant_versions, assistants, originals
 from heddle_assistants.versions.retention import Retention, expire
 from heddle_assistants.versions.text_pieces import text_pieces
 from heddle_runtime.errors import (
@@ -330,6 +330,26 @@ async def test_old_versions_are_deleted_and_the_newest_stays(
         query = select(assistants).where(assistants.c.id == int(assistant.id))
         row = (await connection.execute(query)).mappings().one()
     assert (row["name"], row["metadata"]) == (f"deleted_{assistant.id}", None)
+
+
+async def test_no_migration_gives_contents_to_an_assistant_that_has_lost_them(
+    service: Service, database: Database
+) -> None:
+    number = await keep(database)
+    admin = service.as_(ADMIN)
+    await admin.migrate()
+    await deleted(service.as_(ADA), number)
+    async with database.writing() as connection:
+        await connection.execute(update(assistants).values(deleted_at=1))
+    await expire(database, Retention(3, 9, 9))
+
+    await admin.roll_back()
+    last = (await admin.migrate())[-1].progress
+    assert (last.changed, last.unchanged) == (0, 1)
+    async with database.reading() as connection:
+        assert await connection.scalar(select(assistants.c.metadata)) is None
+        assert await connection.scalar(select(func.count()).select_from(originals)) == 0
+    assert await count(database) == 0
 
 
 def test_pieces_are_both_texts() -> None:

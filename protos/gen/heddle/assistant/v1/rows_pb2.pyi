@@ -559,8 +559,9 @@ class StoredRow(_message.Message):
     version: _builtins.str
     """Changes whenever the row or its metadata does, by whatever means."""
     is_current: _builtins.bool
-    """Whether the metadata is what a migration to the newest format made. Only set in
-    `ROW_VIEW_CONVERSION`, which leaves everything else but the id out then.
+    """Whether the metadata is what a migration to the newest format made, or the assistant is deleted
+    and has no metadata. Only set in `ROW_VIEW_CONVERSION`, which leaves everything else but the id
+    out then.
     """
     @_builtins.property
     def row(self) -> Global___AssistantRow:

@@ -9,14 +9,14 @@ from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.audit import Change
 from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError, Violation
 from heddle_runtime.people import Erasure, place
-from sqlalchemy import Table, bindparam, delete, select, update
+from sqlalchemy import Table, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.sign_in.sessions import end_of_address
 from heddle_assistants.database import schema
 from heddle_assistants.people.places import Subject, TablePlace, places_of
 from heddle_assistants.people.snapshots import Snapshot, without_person
-from heddle_assistants.repository.deleting import without_contents
+from heddle_assistants.repository.deleting import remove_contents
 from heddle_assistants.repository.organizations import is_user_of
 from heddle_assistants.repository.row import LIVING, ROWS, Row, Shares
 from heddle_assistants.repository.saving import save
@@ -25,13 +25,6 @@ from heddle_assistants.sharing.store import write_users
 
 ACCESS = ("users", "passwords", "sessions", "api_keys")
 """The tables that let a person in."""
-_OF_ASSISTANTS: tuple[Table, ...] = (
-    schema.saved_questions,
-    schema.originals,
-    schema.assistant_versions,
-    schema.assistant_users,
-    schema.usage_reservations,
-)
 _OWNED: tuple[Table, ...] = (schema.rubrics, schema.knowledge_bases, schema.knowledge_stores)
 
 
@@ -100,24 +93,15 @@ class Erasing:
             if self.erasure.new_owner and not row.deleted:
                 await self._hand_over(row)
         gone = [each.id for each in rows if each.deleted or not self.erasure.new_owner]
-        for table in _OF_ASSISTANTS:
-            await self.connection.execute(delete(table).where(table.c.assistant_id.in_(gone)))
         now = int(time.time())
-        emptied = without_contents() | {
-            "owner": DELETED_OWNER,
-            "name": bindparam("free_name"),
-            "published": False,
-            "deleted_at": now,
-            "updated_at": now,
-        }
-        query_rows = (
-            update(schema.assistants)
-            .where(schema.assistants.c.id == bindparam("number"))
-            .values(**emptied)
+        await remove_contents(
+            self.connection,
+            {number: f"erased_{number}" for number in gone},
+            owner=DELETED_OWNER,
+            published=False,
+            deleted_at=now,
+            updated_at=now,
         )
-        if gone:
-            names = [{"number": number, "free_name": f"erased_{number}"} for number in gone]
-            await self.connection.execute(query_rows, names)
 
     async def _hand_over(self, before: Row) -> None:
         new_owner = self.erasure.new_owner

@@ -53,6 +53,7 @@ _ROWS = select(
     assistants.c.revision,
     originals.c.to_version,
     assistants.c.metadata.is_distinct_from(originals.c.migrated),
+    assistants.c.deleted_at,
 ).outerjoin(originals, originals.c.assistant_id == assistants.c.id)
 
 

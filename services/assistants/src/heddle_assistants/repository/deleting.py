@@ -4,16 +4,18 @@ The row stays, under another owner and name. The version of the deletion has the
 """
 
 import time
-from typing import Any
+from collections.abc import Mapping
 
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import AlreadyExistsError
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import may_change
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Table, bindparam, or_, select, update
+from sqlalchemy import delete as delete_from
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database import schema
 from heddle_assistants.database.schema import assistant_versions, assistants
 from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import locked_or_deleted
@@ -33,6 +35,18 @@ _SAME_COLUMNS = frozenset(
         *("id", "organization_id", "name", "owner", "published", "revision"),
         *("created_at", "updated_at", "deleted_at"),
     }
+)
+_EMPTY = {
+    column.name: None if column.nullable else ""
+    for column in assistants.c
+    if column.name not in _SAME_COLUMNS
+}
+_OF_ASSISTANTS: tuple[Table, ...] = (
+    schema.saved_questions,
+    schema.originals,
+    schema.assistant_versions,
+    schema.assistant_users,
+    schema.usage_reservations,
 )
 
 
@@ -92,16 +106,32 @@ class Deletions:
         return None if document is None else row_of_snapshot(row, document)
 
 
-def without_contents() -> dict[str, Any]:
-    """Return the columns of an assistant that cannot be brought back: its texts and its users.
+async def remove_contents(
+    connection: AsyncConnection, names: Mapping[int, str], **columns: str | int
+) -> None:
+    """Remove the texts and users of assistants, and what other tables have of them.
 
-    The row stays, as usage and events refer to its number.
+    The rows stay, as usage and events refer to their numbers. Nothing brings the assistants back.
+
+    Args:
+        connection: The transaction to use.
+        names: The new names by the numbers of the assistants.
+        columns: Further columns to set in all of them.
     """
-    return {
-        column.name: None if column.nullable else ""
-        for column in assistants.c
-        if column.name not in _SAME_COLUMNS
-    }
+    if not names:
+        return
+    for table in _OF_ASSISTANTS:
+        await connection.execute(delete_from(table).where(table.c.assistant_id.in_(names)))
+    values = _EMPTY | columns | {"name": bindparam("new_name")}
+    query = update(assistants).where(assistants.c.id == bindparam("number")).values(values)
+    rows = [{"number": number, "new_name": name} for number, name in names.items()]
+    await connection.execute(query, rows)
+
+
+def has_contents() -> ColumnElement[bool]:
+    """Return the condition of assistants of which there is anything to remove."""
+    columns = (assistants.c[name] for name in _EMPTY)
+    return or_(*(each.is_not(None) if each.nullable else each != "" for each in columns))
 
 
 def _out_of_use(name: str, now: int) -> Columns:

@@ -105,10 +105,17 @@ class BatchRow(NamedTuple):
     """The version that the migration wrote; None if no original is stored."""
     edited: bool
     """Whether the metadata differs from what the migration wrote."""
+    deleted_at: int | None
+    """When it was deleted, in seconds since 1970."""
 
     @property
     def is_current(self) -> bool:
-        """Whether the metadata is what a migration to the newest version wrote."""
+        """Whether the metadata is what a migration to the newest version wrote.
+
+        So is a deleted assistant without metadata: its contents were deleted, too.
+        """
+        if self.metadata is None and self.deleted_at is not None:
+            return True
         return self.migrated_to == newest() and not self.edited
 
     @property

@@ -4,12 +4,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Row, and_, case, delete, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, tuple_
 
 from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistant_versions as versions
 from heddle_assistants.database.schema import assistants
-from heddle_assistants.repository.deleting import without_contents
+from heddle_assistants.repository.deleting import has_contents, remove_contents
 
 _DAY = 86_400
 _BATCH = 500
@@ -62,19 +62,14 @@ async def _expired(database: Database, retention: Retention) -> Sequence[Row[int
 
 async def _empty(database: Database, retention: Retention) -> None:
     old = assistants.c.deleted_at < int(time.time()) - retention.undelete_days * _DAY
-    contents = without_contents()
-    columns = (assistants.c[name] for name in contents)
-    is_full = or_(*(each.is_not(None) if each.nullable else each != "" for each in columns))
-    ids = select(assistants.c.id).where(old, is_full).limit(_BATCH)
+    ids = select(assistants.c.id).where(old, has_contents()).limit(_BATCH)
     while True:
         async with database.reading() as connection:
-            numbers = [*await connection.scalars(ids)]
-        if not numbers:
+            names = {each: f"deleted_{each}" for each in await connection.scalars(ids)}
+        if not names:
             return
-        names = case(*((assistants.c.id == each, f"deleted_{each}") for each in numbers))
-        query = update(assistants).where(assistants.c.id.in_(numbers))
         async with database.writing() as connection:
-            await connection.execute(query.values(**contents, name=names))
+            await remove_contents(connection, names)
 
 
 async def _delete(database: Database, keys: Sequence[Row[int, int]]) -> None:
