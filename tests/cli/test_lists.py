@@ -123,3 +123,20 @@ def test_health_lists_the_services_and_fails_if_one_does_not_answer(
     code, out, _ = heddle("health")
     assert code == 1
     assert "Nothing answers at" in out.splitlines()[1]
+
+
+def test_health_asks_each_replica_and_fails_if_one_does_not_answer(
+    services: Services, heddle: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering, silent = services.address, f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("HEDDLE_TOOLS_ADDRESS", f"{answering},{silent}")
+    monkeypatch.setenv("HEDDLE_KNOWLEDGE_ADDRESS", "no address")
+
+    code, out, _ = heddle("health")
+
+    assert code == 1
+    rows = [line for line in out.splitlines() if line.startswith(("tools", "knowledge"))]
+    assert rows[0].split() == ["tools", answering, "ready"]
+    assert rows[1].startswith(f"tools {silent}")
+    assert f"Nothing answers at {silent}" in rows[1]
+    assert "'no address' is no address: write HOST:PORT" in rows[2]

@@ -13,6 +13,7 @@ from heddle_runtime.client import OPTIONS, contract_of, service_config
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity import OPERATOR, Identity
 from heddle_runtime.mutual_tls import channel_from_environment
+from heddle_runtime.service_address import Location, replica_locations
 
 from heddle_cli.failures import failure
 from heddle_cli.secret import authorized
@@ -37,12 +38,14 @@ class Connection(Generic[StubT]):
 
 @contextmanager
 def connected(
-    address: str, stub: Callable[[grpc.Channel], StubT], identity: Identity = OPERATOR
+    address: str | Location,
+    stub: Callable[[grpc.Channel], StubT],
+    identity: Identity = OPERATOR,
 ) -> Iterator[Connection[StubT]]:
     """Yield the service at `address`. A failed call leaves the block as a `HeddleError`.
 
     Args:
-        address: Of the service, as HOST:PORT or unix:/PATH.
+        address: Of the service, as HOST:PORT or unix:/PATH, or of one of its `replicas`.
         stub: The generated stub class of the service.
         identity: Who calls.
 
@@ -50,11 +53,11 @@ def connected(
         InvalidRequestError: The address is empty, which gRPC would not report, or the files of
             mutual TLS are not usable.
     """
-    if not address.strip():
+    if not str(address).strip():
         raise InvalidRequestError("The address of the service is empty. Write it as HOST:PORT.")
     options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(contract_of(stub))))]
     channel = channel_from_environment(address, options)
-    connection = Connection(stub(authorized(channel, identity)), channel, address)
+    connection = Connection(stub(authorized(channel, identity)), channel, str(address))
     try:
         yield connection
     except grpc.RpcError as error:
@@ -63,6 +66,18 @@ def connected(
         # Not after Ctrl-C: gRPC may wait forever for the interrupted call.
         if not isinstance(sys.exception(), KeyboardInterrupt):
             channel.close()
+
+
+def replicas(address: str) -> list[Location]:
+    """Return where each replica of a service is.
+
+    Raises:
+        InvalidRequestError: It is no address.
+    """
+    try:
+        return replica_locations(address)
+    except ValueError as error:
+        raise InvalidRequestError(f"{error}.") from error
 
 
 def new_call_options(timeout: float = SOON) -> CallOptions:

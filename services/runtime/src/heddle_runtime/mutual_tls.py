@@ -10,7 +10,7 @@ from pydantic_settings import SettingsConfigDict
 
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.secret_settings import SecretFileSettings
-from heddle_runtime.service_address import single_location
+from heddle_runtime.service_address import Location, single_location
 
 _CERTIFICATE = "HEDDLE_TLS_CERTIFICATE"
 _KEY = "HEDDLE_TLS_KEY"
@@ -88,8 +88,12 @@ def uses_tls(address: str) -> bool:
     return not address.startswith("unix:")
 
 
-def channel_from_environment(address: str, options: list[Any]) -> grpc.Channel:
+def channel_from_environment(address: str | Location, options: list[Any]) -> grpc.Channel:
     """Return a synchronous channel to a service, with the TLS files of the environment.
+
+    Args:
+        address: Of the service, or of one of its replicas.
+        options: Of the channel.
 
     Raises:
         InvalidRequestError: The files are not complete or not usable, or the address is none.
@@ -100,7 +104,7 @@ def channel_from_environment(address: str, options: list[Any]) -> grpc.Channel:
         problem = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise InvalidRequestError(f"{problem}.") from error
     try:
-        location = single_location(address)
+        location = single_location(address) if isinstance(address, str) else address
     except ValueError as error:
         raise InvalidRequestError(f"{error}.") from error
     if tls and uses_tls(location.target):

@@ -125,6 +125,21 @@ def list_target(locations: Iterable[Location]) -> str:
     return targets[0]
 
 
+def replica_locations(address: str) -> list[Location]:
+    """Return where each replica of `address` is, for a short-lived synchronous client.
+
+    A name that cannot be looked up is left to gRPC, which reports why.
+
+    Raises:
+        ValueError: The address is of no form that `parse` knows.
+    """
+    parsed = parse(address)
+    try:
+        return asyncio.run(parsed.resolve()) if parsed.changes else parsed.locations
+    except OSError:
+        return [Location(f"dns:///{parsed.hosts[0]}")]
+
+
 def single_location(address: str) -> Location:
     """Return what a short-lived synchronous client connects to: all replicas of `address`.
 
@@ -134,10 +149,7 @@ def single_location(address: str) -> Location:
     parsed = parse(address)
     if parsed.single or (parsed.changes and len(parsed.hosts) == 1):
         return Location(parsed.single or f"dns:///{parsed.hosts[0]}")
-    try:
-        locations = asyncio.run(parsed.resolve()) if parsed.changes else parsed.locations
-    except OSError:
-        return Location(f"dns:///{parsed.hosts[0]}")  # gRPC reports why
+    locations = replica_locations(address)
     return Location(list_target(locations), locations[0].authority)
 
 

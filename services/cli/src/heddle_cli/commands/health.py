@@ -14,8 +14,9 @@ from heddle_runtime.addresses import (
     TOOLS,
 )
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.service_address import Location
 
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected, new_call_options, replicas
 from heddle_cli.failures import sentence
 from heddle_cli.options import (
     AssistantsAddress,
@@ -28,6 +29,7 @@ from heddle_cli.options import (
 from heddle_cli.terminal import columns
 
 _TIMEOUT = 5.0
+Row = tuple[str, str, str, str, str]
 
 
 def health(
@@ -41,7 +43,7 @@ def health(
 ) -> None:
     """List what the services need: service, component, state, summary, problem.
 
-    The exit code is 1 if a service is not ready.
+    Each replica of a service is asked. The exit code is 1 if one of them is not ready.
     """
     addresses = {
         "orchestrator": orchestrator_address,
@@ -57,17 +59,27 @@ def health(
         raise typer.Exit(1)
 
 
-def _rows(service: str, address: str) -> Iterator[tuple[str, ...]]:
+def _rows(service: str, address: str) -> Iterator[Row]:
     try:
-        with connected(address, HealthServiceStub) as connection:
+        locations = replicas(address)
+    except HeddleError as error:
+        yield service, "", "not ready", "", sentence(error)
+        return
+    for each in locations:
+        yield from _replica_rows(service if len(locations) == 1 else f"{service} {each}", each)
+
+
+def _replica_rows(replica: str, location: Location) -> Iterator[Row]:
+    try:
+        with connected(location, HealthServiceStub) as connection:
             response = connection.stub.GetHealth(
                 health_pb2.GetHealthRequest(), **new_call_options(_TIMEOUT)
             )
     except HeddleError as error:
-        yield service, "", "not ready", "", sentence(error)
+        yield replica, "", "not ready", "", sentence(error)
         return
     ready = all(each.ready for each in response.components)
-    yield service, "", "ready" if ready else "not ready", "", ""
+    yield replica, "", "ready" if ready else "not ready", "", ""
     for each in response.components:
         state = "ready" if each.ready else "not ready"
-        yield service, each.name, state, each.summary, each.problem
+        yield replica, each.name, state, each.summary, each.problem
