@@ -86,8 +86,12 @@ async def knowledge_and_files(
     limits: QueueLimits = DEFAULT_LIMITS,
     shares: SharesOfLamb = none_shared,
     web: Web = NOWHERE,
+    **more: Any,
 ) -> AsyncIterator[list[Binding]]:
-    """Yield the knowledge service and the file service over a store, in their order."""
+    """Yield the knowledge service and the file service over a store, in their order.
+
+    `more` are backends, as `backends_of` takes them.
+    """
     opened = opening(store)
     async with (
         new_client(5.0, Egress(web.networks)) as guarded,
@@ -98,7 +102,9 @@ async def knowledge_and_files(
         aclosing(QueryWorkers()) as queries,
     ):
         servers = KnowledgeServers(OwnerServers(None, None), http, http)
-        backends = backends_of(servers, queries, forget_files=queue.forget_all, shares=shares)
+        backends = backends_of(
+            servers, queries, forget_files=queue.forget_all, shares=shares, **more
+        )
         yield [
             bind(
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,

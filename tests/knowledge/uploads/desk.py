@@ -102,7 +102,7 @@ class Desk:
 
 @asynccontextmanager
 async def serving(
-    root: Path, limits: QueueLimits = DEFAULT_LIMITS, web: Web = NOWHERE
+    root: Path, limits: QueueLimits = DEFAULT_LIMITS, web: Web = NOWHERE, **backends: Any
 ) -> AsyncIterator[Desk]:
     embedder = SlowEmbedder()
 
@@ -110,7 +110,7 @@ async def serving(
     async def app() -> AsyncIterator[list[Binding]]:
         async with (
             open_store(root, embedder) as store,
-            knowledge_and_files(store, root / "uploads", limits, web=web) as services,
+            knowledge_and_files(store, root / "uploads", limits, web=web, **backends) as services,
         ):
             yield services
 

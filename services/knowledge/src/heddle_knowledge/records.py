@@ -20,6 +20,8 @@ LAMBS = "lamb"
 
 Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["fetching", "parsing", "drawing", "recognising", "embedding", "relating", "saving"]
+SAVING: Stage = "saving"
+"""After this one, a change may be in force, whatever becomes of the ingestion."""
 Fusion = Literal["convex", "reciprocal_rank"]
 Reranking = Literal["none", "late_interaction", "model"]
 Sharing = Literal["private", "organization", "everyone"]

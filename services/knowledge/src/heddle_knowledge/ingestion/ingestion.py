@@ -25,7 +25,7 @@ from heddle_knowledge.ingestion.reuse import known_texts
 from heddle_knowledge.names import check_document_name
 from heddle_knowledge.reading.admission import MARKDOWN, check_size, media_type_of
 from heddle_knowledge.reading.parsing import Parser
-from heddle_knowledge.records import Document, Ingested, IngestProgress
+from heddle_knowledge.records import SAVING, Document, Ingested, IngestProgress
 from heddle_knowledge.tables import indexed_text
 
 _LARGEST_METADATA = 512 * 1024
@@ -151,6 +151,7 @@ async def ingest(
         if same or source.is_markdown:  # whose fingerprint covers both
             yield Ingested(source.name, present.chunks, replaced=False, unchanged=True)
             return
+        yield IngestProgress(SAVING, 0, 1)
         if await shared.commits.relabel(handle, document):
             yield Ingested(source.name, present.chunks, replaced=True, unchanged=False)
             return
@@ -182,7 +183,7 @@ async def ingest(
         async with aclosing(graph.draw(source.name, sha256, chunks)) as drawing:
             async for done in drawing:
                 yield IngestProgress("relating", done, len(chunks))
-    yield IngestProgress("saving", 0, 1)
+    yield IngestProgress(SAVING, 0, 1)
     document = replace(
         document,
         title=parsed.title,

@@ -20,6 +20,7 @@ from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import collection_violations, update_violations
 from heddle_knowledge.service.messages import collection_message
 from heddle_knowledge.service.requests import changes, sharing_of, treatment
+from heddle_knowledge.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -46,6 +47,7 @@ class CollectionCalls(Calls):
             ),
         )
 
+    @uninterrupted
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
     ) -> pb.CreateCollectionResponse:
@@ -90,6 +92,7 @@ class CollectionCalls(Calls):
         counted = await asyncio.gather(*(_if_there(store, item) for item in items))
         return pb.ListCollectionsResponse(collections=filter(None, counted), next_page_token=token)
 
+    @uninterrupted
     async def UpdateCollection(
         self, request: pb.UpdateCollectionRequest, context: Context
     ) -> pb.UpdateCollectionResponse:
@@ -125,6 +128,7 @@ class CollectionCalls(Calls):
             response.last_ingest_time.FromDatetime(max(each.ingested_at for each in documents))
         return response
 
+    @uninterrupted
     async def DeleteCollection(
         self, request: pb.DeleteCollectionRequest, context: Context
     ) -> pb.DeleteCollectionResponse:

@@ -1,7 +1,7 @@
 """Calls about documents."""
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
@@ -12,11 +12,12 @@ from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_knowledge.audit import content_change
 from heddle_knowledge.measuring import counted_ingestion
-from heddle_knowledge.records import IngestProgress
+from heddle_knowledge.records import SAVING, Collection, Ingested, IngestProgress
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
 from heddle_knowledge.service.requests import document_time
+from heddle_knowledge.uninterrupted import completed, uninterrupted
 
 _ORDINAL = re.compile(r"[0-9]{1,9}")
 
@@ -39,27 +40,36 @@ class DocumentCalls(Calls):
             metadata=dict(request.metadata),
             document_time=document_time(request),
         )
+        is_saving = False
         async with aclosing(counted_ingestion(events)) as counted:
-            async for event in counted:
-                if not isinstance(event, IngestProgress):
-                    stored = await store.documents.get(collection.id, request.name)
-                    if not event.unchanged:
-                        change = content_change(
-                            "document.ingest", collection, document=request.name
-                        )
-                        await self._backends.audit.add(change)
-                    ingested = pb.Ingested(
-                        document=document_message(collection, stored),
-                        replaced=event.replaced,
-                        unchanged=event.unchanged,
-                    )
-                    yield pb.IngestDocumentResponse(ingested=ingested)
-                else:
-                    yield pb.IngestDocumentResponse(
-                        progress=pb.IngestProgress(
-                            stage=event.stage, done=event.done, total=event.total
-                        )
-                    )
+            while True:
+                responding = self._next_response(collection, counted)
+                response = await (completed(responding) if is_saving else responding)
+                if response is None:
+                    return
+                yield response
+                is_saving = response.progress.stage == SAVING
+
+    async def _next_response(
+        self, collection: Collection, events: AsyncIterator[IngestProgress | Ingested]
+    ) -> pb.IngestDocumentResponse | None:
+        """Return the next response, None after the last one; store the event of a change."""
+        event = await anext(events, None)
+        if event is None:
+            return None
+        if isinstance(event, IngestProgress):
+            progress = pb.IngestProgress(stage=event.stage, done=event.done, total=event.total)
+            return pb.IngestDocumentResponse(progress=progress)
+        stored = await (await self._store()).documents.get(collection.id, event.document)
+        if not event.unchanged:
+            change = content_change("document.ingest", collection, document=event.document)
+            await self._backends.audit.add(change)
+        ingested = pb.Ingested(
+            document=document_message(collection, stored),
+            replaced=event.replaced,
+            unchanged=event.unchanged,
+        )
+        return pb.IngestDocumentResponse(ingested=ingested)
 
     async def GetDocument(
         self, request: pb.GetDocumentRequest, context: Context
@@ -107,6 +117,7 @@ class DocumentCalls(Calls):
             next_page_token=write_token(items[size - 1].name) if more else "",
         )
 
+    @uninterrupted
     async def DeleteDocument(
         self, request: pb.DeleteDocumentRequest, context: Context
     ) -> pb.DeleteDocumentResponse:

@@ -6,6 +6,7 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.audit import content_change
+from heddle_knowledge.uninterrupted import uninterrupted
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.calls import FileCalls, page_of
 from heddle_knowledge.uploads.messages import attached_message, batch_message
@@ -15,6 +16,7 @@ from heddle_knowledge.uploads.records import BATCH, Batch, new_id, now_microseco
 class FileBatchCalls(FileCalls):
     """The part of the contract about batches of files."""
 
+    @uninterrupted
     async def CreateFileBatch(
         self, request: pb.CreateFileBatchRequest, context: Context
     ) -> pb.CreateFileBatchResponse:
@@ -37,6 +39,7 @@ class FileBatchCalls(FileCalls):
         batch = await self._batch(collection.id, request.batch_id)
         return pb.GetFileBatchResponse(batch=await self._message(batch))
 
+    @uninterrupted
     async def CancelFileBatch(
         self, request: pb.CancelFileBatchRequest, context: Context
     ) -> pb.CancelFileBatchResponse:
@@ -44,6 +47,9 @@ class FileBatchCalls(FileCalls):
         _, collection = await self._changeable(request.collection)
         batch = await self._batch(collection.id, request.batch_id)
         cancelled = await self._ingestion_queue.cancel(batch)
+        if cancelled is not batch:
+            change = content_change("file.cancel", collection, files=" ".join(batch.files))
+            await self._audit.add(change)
         return pb.CancelFileBatchResponse(batch=await self._message(cancelled))
 
     async def ListFileBatchFiles(

@@ -7,6 +7,7 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.call_metadata import Context
 
 from heddle_knowledge.audit import content_change
+from heddle_knowledge.uninterrupted import uninterrupted
 from heddle_knowledge.uploads.calls import FileCalls
 from heddle_knowledge.uploads.messages import attached_message
 
@@ -14,6 +15,7 @@ from heddle_knowledge.uploads.messages import attached_message
 class RetryCalls(FileCalls):
     """The part of the service about ingestions that did not succeed."""
 
+    @uninterrupted
     async def RetryAttachedFile(
         self, request: pb.RetryAttachedFileRequest, context: Context
     ) -> pb.RetryAttachedFileResponse:

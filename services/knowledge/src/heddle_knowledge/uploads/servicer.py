@@ -11,6 +11,7 @@ from heddle_runtime.identity import home
 
 from heddle_knowledge.access import caller_of
 from heddle_knowledge.audit import content_change
+from heddle_knowledge.uninterrupted import uninterrupted
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
 from heddle_knowledge.uploads.calls import page_of, person
@@ -25,6 +26,7 @@ from heddle_knowledge.uploads.retry_calls import RetryCalls
 class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     """Translates between the contract and the folders, each caller in his own."""
 
+    @uninterrupted
     async def CreateFile(
         self, request: pb.CreateFileRequest, context: Context
     ) -> pb.CreateFileResponse:
@@ -85,6 +87,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         """Get the beginning of the text of a file."""
         return await self._texts.get(request.id, length_of(request))
 
+    @uninterrupted
     async def DeleteFile(
         self, request: pb.DeleteFileRequest, context: Context
     ) -> pb.DeleteFileResponse:
@@ -97,6 +100,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         await self._audit.add(_file_change("delete", request.id))
         return pb.DeleteFileResponse()
 
+    @uninterrupted
     async def AttachFile(
         self, request: pb.AttachFileRequest, context: Context
     ) -> pb.AttachFileResponse:
@@ -127,6 +131,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         _, collection = await self._readable(request.collection)
         return await asyncio.to_thread(self._listed, collection.id, request)
 
+    @uninterrupted
     async def UpdateAttachedFile(
         self, request: pb.UpdateAttachedFileRequest, context: Context
     ) -> pb.UpdateAttachedFileResponse:
@@ -134,8 +139,11 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         attributes = checks.attributes(request.attributes)
         _, collection = await self._changeable(request.collection)
         file = await self._ingestion_queue.relabel(collection.id, request.file_id, attributes)
+        change = content_change("file.update", collection, file=request.file_id)
+        await self._audit.add(change)
         return pb.UpdateAttachedFileResponse(file=attached_message(file))
 
+    @uninterrupted
     async def CancelAttachedFile(
         self, request: pb.CancelAttachedFileRequest, context: Context
     ) -> pb.CancelAttachedFileResponse:
@@ -147,6 +155,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         await self._audit.add(change)
         return pb.CancelAttachedFileResponse(file=attached_message(cancelled))
 
+    @uninterrupted
     async def DetachFile(
         self, request: pb.DetachFileRequest, context: Context
     ) -> pb.DetachFileResponse:

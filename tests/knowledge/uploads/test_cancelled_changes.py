@@ -1,0 +1,91 @@
+"""A change whose caller goes away has its event in the audit log if it is in force."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
+from heddle.knowledge.v1 import knowledge_pb2
+from heddle_knowledge.audit import AuditOutbox
+from heddle_knowledge.audit_events import FileEvents
+from heddle_runtime.call_metadata import CALLER, Caller
+from knowledge.uploads.desk import PEOPLE, Desk, serving
+
+COUNT = 40
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> FileEvents:
+    """Where events wait for the assistants service, which does not run."""
+    return FileEvents(tmp_path / "audit.db")
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, waiting: FileEvents) -> AsyncIterator[Desk]:
+    async with grpc.aio.insecure_channel("127.0.0.1:1") as nowhere:
+        outbox = AuditOutbox(waiting, AuditServiceStub(nowhere))
+        async with serving(tmp_path, audit=outbox) as running_desk:
+            yield running_desk
+
+
+async def cancelled(
+    work: Coroutine[Any, Any, Any], seconds: float, begun: asyncio.Event | None = None
+) -> None:
+    """Begin a call, and cancel it after a time, or if that is given, so long after an event."""
+    call = asyncio.create_task(work)
+    if begun:
+        await begun.wait()
+    await asyncio.sleep(seconds)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+
+
+async def actions(waiting: FileEvents) -> Counter[str]:
+    _, events = await waiting.first()
+    return Counter(each.event.action for each in events)
+
+
+async def test_each_deleted_file_has_an_event(desk: Desk, waiting: FileEvents) -> None:
+    files = [await desk.upload("ana", f"{number}.md") for number in range(COUNT)]
+
+    for number, file in enumerate(files):
+        await cancelled(desk("ana", "DeleteFile", id=file), number * 0.00005)
+
+    left = (await desk("ana", "ListFiles")).files
+    assert (await actions(waiting))["file.delete"] == COUNT - len(left)
+    assert len(left) < COUNT
+
+
+async def test_each_new_file_and_collection_has_an_event(desk: Desk, waiting: FileEvents) -> None:
+    for number in range(COUNT):
+        await cancelled(desk.upload("ana", f"{number}.md"), number * 0.0002)
+        made = knowledge_pb2.Collection(name=f"c{number}")
+        await cancelled(desk("ana", "CreateCollection", collection=made), number * 0.001)
+
+    recorded = await actions(waiting)
+    assert recorded["file.create"] == len((await desk("ana", "ListFiles")).files) > 0
+    collections = (await desk("ana", "ListCollections", page_size=100)).collections
+    assert recorded["collection.create"] == len(collections) > 0
+
+
+async def test_each_ingested_document_has_an_event(desk: Desk, waiting: FileEvents) -> None:
+    await desk.collection("ana")
+
+    async def ingest(number: int) -> None:
+        CALLER.set(Caller("req", PEOPLE["ana"]))
+        request = knowledge_pb2.IngestDocumentRequest(
+            collection="looms", name=f"{number}.md", data=f"Thread {number}.".encode()
+        )
+        async for _ in desk.knowledge.IngestDocument(request, timeout=30):
+            pass
+
+    for number in range(COUNT):
+        desk.embedder.asked.clear()
+        await cancelled(ingest(number), number * 0.002, desk.embedder.asked)
+
+    documents = (await desk("ana", "ListDocuments", collection="looms", page_size=100)).documents
+    assert (await actions(waiting))["document.ingest"] == len(documents) > 0
