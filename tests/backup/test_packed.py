@@ -53,8 +53,8 @@ def _changed(content: bytearray) -> bytearray:
 
 def _age(folder: Path) -> tuple[list[str], list[str]]:
     key = folder / "key.txt"
-    made = _output(["age-keygen", "-o", str(key)])
-    recipient = made.stderr.decode().rpartition(" ")[2].strip()
+    generated = _output(["age-keygen", "-o", str(key)])
+    recipient = generated.stderr.decode().rpartition(" ")[2].strip()
     return ["age", "--recipient", recipient], ["age", "--decrypt", "--identity", str(key)]
 
 

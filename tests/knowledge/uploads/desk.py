@@ -38,10 +38,10 @@ class SlowEmbedder(HashingEmbedder):
         super().__init__()
         self.may = asyncio.Event()
         self.may.set()
-        self.asked = asyncio.Event()
+        self.has_begun = asyncio.Event()
 
     async def embed(self, texts: Any, kind: Kind) -> Vectors:
-        self.asked.set()
+        self.has_begun.set()
         await self.may.wait()
         return await super().embed(texts, kind)
 
@@ -81,7 +81,7 @@ class Desk:
         fields = {"collection": "looms", "file_id": await self.upload("ana")}
         self.embedder.may.clear()
         await self("ana", "AttachFile", **fields)
-        await self.embedder.asked.wait()
+        await self.embedder.has_begun.wait()
         return fields
 
     async def done(self, collection: str, identifier: str) -> Any:

@@ -63,8 +63,8 @@ async def test_each_deleted_file_has_an_event(desk: Desk, waiting: FileEvents) -
 async def test_each_new_file_and_collection_has_an_event(desk: Desk, waiting: FileEvents) -> None:
     for number in range(COUNT):
         await cancelled(desk.upload("ana", f"{number}.md"), number * 0.0002)
-        made = knowledge_pb2.Collection(name=f"c{number}")
-        await cancelled(desk("ana", "CreateCollection", collection=made), number * 0.001)
+        collection = knowledge_pb2.Collection(name=f"c{number}")
+        await cancelled(desk("ana", "CreateCollection", collection=collection), number * 0.001)
 
     recorded = await actions(waiting)
     assert recorded["file.create"] == len((await desk("ana", "ListFiles")).files) > 0
@@ -84,8 +84,8 @@ async def test_each_ingested_document_has_an_event(desk: Desk, waiting: FileEven
             pass
 
     for number in range(COUNT):
-        desk.embedder.asked.clear()
-        await cancelled(ingest(number), number * 0.002, desk.embedder.asked)
+        desk.embedder.has_begun.clear()
+        await cancelled(ingest(number), number * 0.002, desk.embedder.has_begun)
 
     documents = (await desk("ana", "ListDocuments", collection="looms", page_size=100)).documents
     assert (await actions(waiting))["document.ingest"] == len(documents) > 0

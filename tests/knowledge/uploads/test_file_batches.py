@@ -31,7 +31,7 @@ async def test_a_batch_goes_on_after_a_stop_and_its_files_keep_their_order(
         files = [await desk.upload("ana", f"{n}.md", f"Threads {n}.") for n in range(5)]
         desk.embedder.may.clear()
         made = await batch_of(desk, *files)
-        await desk.embedder.asked.wait()
+        await desk.embedder.has_begun.wait()
         assert (await batch(desk, made)).status == pb.FILE_BATCH_STATUS_IN_PROGRESS
     async with serving(tmp_path) as desk:
         for each in files:
@@ -57,10 +57,10 @@ async def test_a_cancelled_batch_leaves_what_is_in_and_brings_in_no_more(desk: D
     await desk("ana", "AttachFile", collection="looms", file_id=files[0])
     await desk.done("looms", files[0])
     desk.embedder.may.clear()
-    desk.embedder.asked.clear()
+    desk.embedder.has_begun.clear()
     # The first file is there already, with the same content and no attributes.
     made = await batch_of(desk, *files)
-    await desk.embedder.asked.wait()
+    await desk.embedder.has_begun.wait()
     told = await batch(desk, made, "CancelFileBatch")
     assert told.status == pb.FILE_BATCH_STATUS_CANCELLED
     assert (told.in_progress_count, told.completed_count, told.cancelled_count) == (0, 1, 3)
