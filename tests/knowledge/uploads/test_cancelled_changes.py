@@ -8,14 +8,18 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.descriptor_pb2 import MethodOptions
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
-from heddle.knowledge.v1 import knowledge_pb2
+from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_knowledge.audit import AuditOutbox
 from heddle_knowledge.audit_events import FileEvents
+from heddle_knowledge.service.servicer import KnowledgeServicer
+from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime.call_metadata import CALLER, Caller
 from knowledge.uploads.desk import PEOPLE, Desk, serving
 
 COUNT = 40
+NO_SIDE_EFFECTS = MethodOptions.NO_SIDE_EFFECTS
 
 
 @pytest.fixture
@@ -30,6 +34,20 @@ async def desk(tmp_path: Path, waiting: FileEvents) -> AsyncIterator[Desk]:
         outbox = AuditOutbox(waiting, AuditServiceStub(nowhere))
         async with serving(tmp_path, audit=outbox) as running_desk:
             yield running_desk
+
+
+@pytest.mark.parametrize("servicer", [FileServicer, KnowledgeServicer])
+def test_every_call_that_changes_something_is_completed(servicer: type[Any]) -> None:
+    module = files_pb2 if servicer is FileServicer else knowledge_pb2
+    (contract,) = module.DESCRIPTOR.services_by_name.values()
+    # The tests below cancel the ingestion of documents, which is a stream.
+    changing = {
+        method.name
+        for method in contract.methods
+        if method.GetOptions().idempotency_level != NO_SIDE_EFFECTS and not method.server_streaming
+    }
+    uninterrupted = {name for name in changing if hasattr(getattr(servicer, name), "__wrapped__")}
+    assert changing == uninterrupted != set()
 
 
 async def cancelled(

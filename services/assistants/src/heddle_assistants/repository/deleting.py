@@ -5,6 +5,7 @@ The row stays, under another owner and name. The version of the deletion has the
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import AlreadyExistsError
@@ -122,7 +123,7 @@ async def remove_contents(
         return
     for table in _OF_ASSISTANTS:
         await connection.execute(delete_from(table).where(table.c.assistant_id.in_(names)))
-    values = _EMPTY | columns | {"name": bindparam("new_name")}
+    values: dict[str, Any] = _EMPTY | columns | {"name": bindparam("new_name")}
     query = update(assistants).where(assistants.c.id == bindparam("number")).values(values)
     rows = [{"number": number, "new_name": name} for number, name in names.items()]
     await connection.execute(query, rows)
