@@ -14,6 +14,7 @@ from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_knowledge.audit import AuditOutbox
 from heddle_knowledge.audit_events import FileEvents
 from heddle_knowledge.service.servicer import KnowledgeServicer
+from heddle_knowledge.uninterrupted import uninterrupted
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_runtime.call_metadata import CALLER, Caller
 from knowledge.uploads.desk import PEOPLE, Desk, serving
@@ -107,3 +108,22 @@ async def test_each_ingested_document_has_an_event(desk: Desk, waiting: FileEven
 
     documents = (await desk("ana", "ListDocuments", collection="looms", page_size=100)).documents
     assert (await actions(waiting))["document.ingest"] == len(documents) > 0
+
+
+async def test_a_call_does_not_wait_for_a_change_that_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ending, ended = asyncio.Event(), asyncio.Event()
+
+    @uninterrupted
+    async def change() -> None:
+        await ending.wait()
+        ended.set()
+        raise ValueError
+
+    monkeypatch.setattr("heddle_knowledge.uninterrupted._PATIENCE_SECONDS", 0.01)
+    await cancelled(change(), 0.01)
+    assert not ended.is_set()
+    ending.set()
+    async with asyncio.timeout(10):
+        await ended.wait()

@@ -9,8 +9,14 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import structlog
+
+log = structlog.get_logger(__name__)
 ResultT = TypeVar("ResultT")
 Parameters = ParamSpec("Parameters")
+_PATIENCE_SECONDS = 5.0
+_left: set[asyncio.Task[Any]] = set()
+"""Changes whose calls have ended. asyncio itself does not hold its tasks."""
 
 
 def uninterrupted(
@@ -20,16 +26,32 @@ def uninterrupted(
 
     @wraps(method)
     async def whole(*args: Parameters.args, **kwargs: Parameters.kwargs) -> ResultT:
-        return await completed(method(*args, **kwargs))
+        return await completed(method(*args, **kwargs), _PATIENCE_SECONDS)
 
     return whole
 
 
-async def completed(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Return the result of `work`. If the caller is cancelled, that takes effect after `work`."""
+async def completed(work: Coroutine[Any, Any, ResultT], patience: float | None) -> ResultT:
+    """Return the result of `work`, which goes on to its end if the caller is cancelled.
+
+    Args:
+        work: What to do.
+        patience: The seconds that a cancelled caller waits for the end, so that changes under way
+            count as calls. None: without a limit.
+    """
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.gather(task, return_exceptions=True)  # its error has nobody to be told to
+        await asyncio.wait([task], timeout=patience)
+        if not task.done():
+            log.warning("a change goes on after its call", seconds=patience)
+        _left.add(task)
+        task.add_done_callback(_end)
         raise
+
+
+def _end(task: asyncio.Task[Any]) -> None:
+    _left.discard(task)
+    if not task.cancelled() and (error := task.exception()):
+        log.warning("a change failed after its call", error=type(error).__name__)

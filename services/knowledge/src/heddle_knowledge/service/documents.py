@@ -44,7 +44,7 @@ class DocumentCalls(Calls):
         async with aclosing(counted_ingestion(events)) as counted:
             while True:
                 responding = self._next_response(collection, counted)
-                response = await (completed(responding) if is_saving else responding)
+                response = await (completed(responding, None) if is_saving else responding)
                 if response is None:
                     return
                 yield response
