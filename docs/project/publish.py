@@ -11,11 +11,13 @@ Debian's skopeo and gnupg as well.
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+from docs.project import bare_images
 from docs.project.bare_images import buildah, image, mounted
 from docs.project.images import ROOT, read_compose, uv
 
@@ -26,7 +28,10 @@ _SECONDS = 600
 
 
 def main(names: list[str], folder: Path, key: str, registry: str) -> int:
-    """Write the images, and print their digests."""
+    """Write the images, print their digests, and return the exit code."""
+    if missing := missing_tools():
+        sys.stdout.write(f"{missing}\n")
+        return 1
     version: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     services = read_compose()["services"]
     folder.mkdir(parents=True, exist_ok=True)
@@ -39,6 +44,14 @@ def main(names: list[str], folder: Path, key: str, registry: str) -> int:
         sign(manifest, reference, key, folder / f"heddle-{name}.signature", digest)
         sys.stdout.write(f"{reference}@{digest}: signed, {parts} packages\n")
     return 0
+
+
+def missing_tools() -> str:
+    """Return what is missing to publish images, or an empty text."""
+    for program, package in (("skopeo", "skopeo"), ("gpg", "gnupg")):
+        if shutil.which(program) is None:
+            return f"{program} is missing: apt-get install {package}"
+    return bare_images.missing_tools()
 
 
 def manifest_of(layout: Path) -> tuple[str, Path]:

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.project import bare_images
+from docs.project import bare_images, publish
 from docs.project.images import read_compose
-from docs.project.publish import main as publish
 from docs.project.publish import manifest_of, packages_in
 
 pytestmark = pytest.mark.timeout(bare_images.BUILD_SECONDS + bare_images.RUN_SECONDS)
@@ -23,7 +22,7 @@ REFERENCE = "registry.example.org/heddle/heddle-gateway:0.1.0"
 
 @pytest.fixture(scope="module", autouse=True)
 def base() -> None:
-    assert bare_images.missing_tools() == ""
+    assert publish.missing_tools() == ""
     bare_images.build_base()
 
 
@@ -70,7 +69,7 @@ def test_a_published_image_has_its_packages_and_a_signature_of_its_content(
 ) -> None:
     bare_images.build("gateway")
 
-    assert publish(["gateway"], tmp_path, key, REFERENCE.rpartition("/")[0]) == 0
+    assert publish.main(["gateway"], tmp_path, key, REFERENCE.rpartition("/")[0]) == 0
 
     kinds = Counter(url.split("/")[0] for url in packages_in(tmp_path / "heddle-gateway.cdx.json"))
     assert kinds["pkg:deb"] > 50
