@@ -110,6 +110,22 @@ async def test_each_ingested_document_has_an_event(desk: Desk, waiting: FileEven
     assert (await actions(waiting))["document.ingest"] == len(documents) > 0
 
 
+async def test_each_attached_file_is_ingested(desk: Desk, waiting: FileEvents) -> None:
+    await desk.collection("ana")
+    files = [await desk.upload("ana", f"{number}.md") for number in range(COUNT)]
+
+    for number, file in enumerate(files):
+        call = desk("ana", "AttachFile", collection="looms", file_id=file)
+        await cancelled(call, number * 0.0002)
+
+    fields = {"collection": "looms", "page_size": 100}
+    attached = (await desk("ana", "ListAttachedFiles", **fields)).files
+    for each in attached:
+        done = await desk.done("looms", each.file_id)
+        assert done.status == files_pb2.ATTACHMENT_STATUS_COMPLETED
+    assert (await actions(waiting))["file.attach"] == len(attached) > 0
+
+
 async def test_a_call_does_not_wait_for_a_change_that_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -148,9 +148,10 @@ class TableParts:
             try:
                 if self._name not in await self._engine.names():
                     return None
+                # It may be of another replica, which has made it meanwhile.
+                return await self._engine.open(self._name, _LAYOUT)
             except self._engine.failures:
-                pass
-            raise _not_read() from error
+                raise _not_read() from error
 
     async def _new_table(self) -> Table:
         try:
