@@ -122,7 +122,7 @@ class Import:
                 ROOT, "ListAttachedFiles", files_pb2.ListAttachedFilesRequest(collection=reference)
             )
             attached = sorted(
-                (str(from_struct(it.attributes)), it.filename, it.document, it.status)
+                (sorted(from_struct(it.attributes).items()), it.filename, it.document, it.status)
                 for it in files.files
             )
             documents = sorted(
