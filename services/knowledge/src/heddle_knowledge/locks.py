@@ -1,14 +1,11 @@
-"""Exclusive locks between processes, which the kernel drops when their holder dies; commits."""
+"""Exclusive locks between processes, which the kernel drops when their holder dies."""
 
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
-
-ResultT = TypeVar("ResultT")
 
 _SHORTEST_WAIT = 0.005
 _LONGEST_WAIT = 0.05
@@ -44,20 +41,6 @@ async def exclusive_if_free(path: Path) -> AsyncGenerator[bool]:
         yield _taken(descriptor) and _stands(descriptor, path)
     finally:
         os.close(descriptor)
-
-
-async def unbroken(commit: Awaitable[ResultT]) -> ResultT:
-    """Await a commit to its end, even when the caller is cancelled meanwhile.
-
-    The engine works on threads of its own: cancelled, it might still be writing when the lock is
-    free again.
-    """
-    task = asyncio.ensure_future(commit)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
 
 
 def _opened(path: Path) -> int:

@@ -1,11 +1,11 @@
-"""Changes that are completed although their caller goes away, so that each has its event.
+"""Changes that are completed although their caller goes away.
 
 The event of a change is stored after the change. A call that is cancelled in between, for example
 because its client closes the connection, would leave a change that the audit log does not have.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 ResultT = TypeVar("ResultT")
 Parameters = ParamSpec("Parameters")
 _PATIENCE_SECONDS = 5.0
-_left: set[asyncio.Task[Any]] = set()
+_left: set[asyncio.Future[Any]] = set()
 """Changes whose calls have ended. asyncio itself does not hold its tasks."""
 
 
@@ -31,7 +31,7 @@ def uninterrupted(
     return whole
 
 
-async def completed(work: Coroutine[Any, Any, ResultT], patience: float | None) -> ResultT:
+async def completed(work: Awaitable[ResultT], patience: float | None) -> ResultT:
     """Return the result of `work`, which goes on to its end if the caller is cancelled.
 
     Args:
@@ -39,7 +39,7 @@ async def completed(work: Coroutine[Any, Any, ResultT], patience: float | None) 
         patience: The seconds that a cancelled caller waits for the end, so that changes under way
             count as calls. None: without a limit.
     """
-    task = asyncio.create_task(work)
+    task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -51,7 +51,7 @@ async def completed(work: Coroutine[Any, Any, ResultT], patience: float | None) 
         raise
 
 
-def _end(task: asyncio.Task[Any]) -> None:
+def _end(task: asyncio.Future[Any]) -> None:
     _left.discard(task)
     if not task.cancelled() and (error := task.exception()):
         log.warning("a change failed after its call", error=type(error).__name__)

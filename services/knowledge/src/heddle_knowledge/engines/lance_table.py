@@ -20,7 +20,7 @@ from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, VERSION_SECONDS, Layout
 from heddle_knowledge.engines.lance_full_text import is_of, words_index
 from heddle_knowledge.engines.lance_sql import where_sql
-from heddle_knowledge.locks import unbroken
+from heddle_knowledge.uninterrupted import completed
 
 ResultT = TypeVar("ResultT")
 
@@ -202,17 +202,20 @@ class LanceTable:
         await self._commit(lambda: make(column, config=config, replace=True))
 
     async def _commit(self, act: Callable[[], Awaitable[ResultT]]) -> ResultT:
-        """Commit; whoever loses a race that no lock has settled tries again."""
+        """Commit; whoever loses a race that no lock has settled tries again.
+
+        LanceDB works on threads of its own: cancelled, it might still write when a lock is free.
+        """
         pause = 0.01
         for _ in range(_ATTEMPTS - 1):
             try:
-                return await unbroken(act())
+                return await completed(act(), None)
             except (RuntimeError, ValueError, OSError) as error:
                 if "conflict" not in str(error).lower():
                     raise
             await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
             pause = min(pause * 2, _LONGEST_PAUSE)
-        return await unbroken(act())
+        return await completed(act(), None)
 
 
 def _chosen(query: Any, columns: Sequence[str], where: Condition) -> Any:  # noqa: ANN401 - LanceDB's builders share no type
