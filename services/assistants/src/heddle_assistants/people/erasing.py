@@ -96,7 +96,8 @@ class Erasing:
         now = int(time.time())
         await remove_contents(
             self.connection,
-            {number: f"erased_{number}" for number in gone},
+            gone,
+            "erased",
             owner=DELETED_OWNER,
             published=False,
             deleted_at=now,

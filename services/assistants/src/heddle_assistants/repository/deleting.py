@@ -4,14 +4,14 @@ The row stays, under another owner and name. The version of the deletion has the
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import AlreadyExistsError
 from heddle_runtime.identity import Identity
 from heddle_runtime.permissions import may_change
-from sqlalchemy import ColumnElement, Table, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Table, Text, cast, literal, or_, select, update
 from sqlalchemy import delete as delete_from
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -37,7 +37,7 @@ _SAME_COLUMNS = frozenset(
         *("created_at", "updated_at", "deleted_at"),
     }
 )
-_EMPTY = {
+_EMPTY: dict[str, Any] = {
     column.name: None if column.nullable else ""
     for column in assistants.c
     if column.name not in _SAME_COLUMNS
@@ -108,7 +108,7 @@ class Deletions:
 
 
 async def remove_contents(
-    connection: AsyncConnection, names: Mapping[int, str], **columns: str | int
+    connection: AsyncConnection, numbers: Sequence[int], prefix: str, **columns: str | int
 ) -> None:
     """Remove the texts and users of assistants, and what other tables have of them.
 
@@ -116,17 +116,15 @@ async def remove_contents(
 
     Args:
         connection: The transaction to use.
-        names: The new names by the numbers of the assistants.
+        numbers: Of the assistants.
+        prefix: Of their new names, before `_` and the number.
         columns: Further columns to set in all of them.
     """
-    if not names:
-        return
     for table in _OF_ASSISTANTS:
-        await connection.execute(delete_from(table).where(table.c.assistant_id.in_(names)))
-    values: dict[str, Any] = _EMPTY | columns | {"name": bindparam("new_name")}
-    query = update(assistants).where(assistants.c.id == bindparam("number")).values(values)
-    rows = [{"number": number, "new_name": name} for number, name in names.items()]
-    await connection.execute(query, rows)
+        await connection.execute(delete_from(table).where(table.c.assistant_id.in_(numbers)))
+    name = literal(f"{prefix}_") + cast(assistants.c.id, Text)
+    query = update(assistants).where(assistants.c.id.in_(numbers))
+    await connection.execute(query.values(_EMPTY | columns | {"name": name}))
 
 
 def has_contents() -> ColumnElement[bool]:

@@ -65,11 +65,11 @@ async def _empty(database: Database, retention: Retention) -> None:
     ids = select(assistants.c.id).where(old, has_contents()).limit(_BATCH)
     while True:
         async with database.reading() as connection:
-            names = {each: f"deleted_{each}" for each in await connection.scalars(ids)}
-        if not names:
+            numbers = [*await connection.scalars(ids)]
+        if not numbers:
             return
         async with database.writing() as connection:
-            await remove_contents(connection, names)
+            await remove_contents(connection, numbers, "deleted")
 
 
 async def _delete(database: Database, keys: Sequence[Row[int, int]]) -> None:
