@@ -118,7 +118,7 @@ class PluginProcess:
             return
         writer, self._writer = self._writer, None
         self._kill(self._forked.process)
-        writer.close()
+        writer.transport.abort()  # closing would wait until the ended process reads what is left
         error = ToolFailedError(_ENDED, diagnosis=f"{self._origin}: its process has ended")
         if not self._loaded.done():
             self._loaded.set_exception(error)

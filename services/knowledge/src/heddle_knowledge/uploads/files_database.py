@@ -145,10 +145,16 @@ class FilesDatabase:
                         "application_name": SCHEMA,
                     },
                 )
-                async with pool.acquire() as connection, connection.transaction():
-                    # Two that do the same at once would fail.
-                    lock = "SELECT pg_advisory_xact_lock(hashtext($1))"
-                    await connection.execute(lock, SCHEMA)
-                    await connection.execute(self._tables)
+                try:
+                    await self._set_up(pool)
+                except BaseException:
+                    pool.terminate()
+                    raise
                 self._pool = pool
         return self._pool
+
+    async def _set_up(self, pool: asyncpg.Pool) -> None:
+        async with pool.acquire() as connection, connection.transaction():
+            # Two that do the same at once would fail.
+            await connection.execute("SELECT pg_advisory_xact_lock(hashtext($1))", SCHEMA)
+            await connection.execute(self._tables)
