@@ -37,8 +37,12 @@ for line in sys.stdin:
         answer = {"result": {"content": [{"type": "text", "text": str(counted)}]}}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """
+STUBBORN = (
+    f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN){COUNTING}time.sleep(60)"
+)
 COMMANDS = {
     "counting": [sys.executable, "-c", COUNTING],
+    "stubborn": [sys.executable, "-c", STUBBORN],
     "time": [sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"],
     "absent": ["/nonexistent/program"],
     "silent": [sys.executable, "-c", "import time; time.sleep(60)"],
@@ -141,6 +145,16 @@ async def test_no_process_outlives_its_call(tools: Calling, cancelled: bool) -> 
     await asyncio.wait([waiting])
 
     await until(lambda: not processes("silent"))
+
+
+async def test_a_server_that_does_not_end_is_killed_when_the_service_stops(tmp_path: Path) -> None:
+    server = {"command": "stubborn"}
+    async with calling_tools(tmp_path, mcp_commands=COMMANDS) as tools:
+        config = {**server, "tools": ["count"], "pins": await pins(tools, server)}
+        assert await answer(tools, config, "count") == "1"
+        assert processes("stubborn")
+
+    assert not processes("stubborn")
 
 
 def processes(command: str) -> list[psutil.Process]:

@@ -25,8 +25,9 @@ MAX_PROCESSES = 16
 """Commands that run concurrently; more wait."""
 IDLE = 30.0
 """Seconds after which an unused session ends."""
-_CLOSING_SECONDS = 5.0
-"""Seconds for servers to end when the service stops."""
+_CLOSING_SECONDS = 8.0
+"""Seconds for servers to end when the service stops. The SDK kills one that does not end by itself
+after 4.5 seconds and then waits for two; cancelled before that, it leaves the process."""
 _SESSION = "heddle_tools_service.providers.mcp.session"
 
 
