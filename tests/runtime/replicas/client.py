@@ -18,13 +18,13 @@ from runtime.greeting import CONTRACT, ask, ask_whole
 from runtime.replicas.replica import MESSAGES
 
 TASKS = 3
-"""The calls of each kind that are open at once."""
+"""The calls of each kind that are open at once, if a test does not say otherwise."""
 _SECONDS = 20.0
 _LARGE = "x" * (MAX_REQUEST_BYTES + 1)
 
 
-async def main(address: str) -> None:
-    """Call the service at `address`."""
+async def main(address: str, tasks: int) -> None:
+    """Call the service at `address`, with so many calls of each kind at once."""
     logs.configure("client", "WARNING")
     async with channel(address, CONTRACT) as to:
         stub = pb_grpc.OrchestratorServiceStub(to)
@@ -50,7 +50,7 @@ async def main(address: str) -> None:
         kinds = {"safe": safe, "large": large, "unsafe": unsafe, "stream": stream}
         async with asyncio.TaskGroup() as group:
             for kind, call in kinds.items():
-                for _ in range(TASKS):
+                for _ in range(tasks):
                     group.create_task(_repeat(kind, call))
 
 
@@ -68,4 +68,4 @@ async def _repeat(kind: str, call: Callable[[], Awaitable[str]]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

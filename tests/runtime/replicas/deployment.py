@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from patience import until
 from runtime.ports import free_port
+from runtime.replicas.client import TASKS
 
 TESTS = Path(__file__).parents[2]
 NAME = "replicas.heddle.test"
@@ -92,14 +93,14 @@ class Deployment:
         # In place: the file is mounted in the clients' namespaces.
         self.hosts.write_text("".join(lines))
 
-    async def client(self, address: str) -> Calls:
+    async def client(self, address: str, tasks: int = TASKS) -> Calls:
         """Start a client of the service at `address`; return its calls."""
         mounting = f'mount --bind {self.hosts} /etc/hosts && exec "$@"'
         log = self.folder / "client.log"
         errors = self._stack.enter_context(log.open("wb"))
         client = await asyncio.create_subprocess_exec(
             *(*OWN_MOUNTS, "sh", "-c", mounting, "client"),
-            *(sys.executable, "-m", "runtime.replicas.client", address),
+            *(sys.executable, "-m", "runtime.replicas.client", address, str(tasks)),
             env=self.environment,
             stdout=PIPE,
             stderr=errors,

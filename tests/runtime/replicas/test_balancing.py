@@ -15,6 +15,8 @@ SHARE_OF_A_KIND = 0.3
 """Replicas take turns for calls of all kinds together."""
 SOON = 5.0
 """Seconds in which a change is noticed."""
+MANY = 30
+"""Calls of each kind that are open when a replica is killed."""
 UNAVAILABLE = "UNAVAILABLE"
 
 
@@ -82,6 +84,20 @@ async def test_a_replica_that_is_killed_gets_no_calls_until_it_is_back(
     processes = {staying, await deployed.start(1)}
     assert await shared_soon(calls, processes) < SOON
     assert set(calls.since(after)) == processes
+
+
+async def test_no_safe_call_of_many_fails_when_a_replica_is_killed(deployed: Deployment) -> None:
+    processes = {await deployed.start(number) for number in (1, 2)}
+    deployed.name(1, 2)
+    calls = await deployed.client(f"{NAME}:{deployed.port}", tasks=MANY)
+    await shared_soon(calls, processes)
+
+    start = len(calls.outcomes)
+    await deployed.kill(1)
+    await calls.more(2 * MANY)
+    for kind in ("safe", "large"):
+        outcomes = calls.since(start, kind)
+        assert set(outcomes) <= processes, (kind, outcomes)
 
 
 async def test_a_replica_that_is_added_gets_its_share_and_one_that_is_removed_gets_no_calls(

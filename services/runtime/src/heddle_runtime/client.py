@@ -144,7 +144,9 @@ def service_config(*services: ServiceDescriptor, checks_health: bool = False) ->
     return {
         "loadBalancingConfig": [{"round_robin": {}}],
         "methodConfig": [{"name": safe, "retryPolicy": RETRY_POLICY}] if safe else [],
-        "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+        # gRPC repeats calls until half of the tokens are used up. A replica that is killed takes
+        # one for each of its calls, so that few tokens would let the calls beyond them fail.
+        "retryThrottling": {"maxTokens": 1000, "tokenRatio": 0.1},
         **({"healthCheckConfig": {"serviceName": ""}} if checks_health else {}),
     }
 
