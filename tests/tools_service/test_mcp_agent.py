@@ -17,7 +17,8 @@ from tools_service.mcp_calling import pins
 from tools_service.serving import granted, said
 
 COMMANDS = {"time": [sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"]}
-SERVER = {"command": "time"}
+SERVER = {"command": "time", "timeout": 30}
+"""A busy machine takes longer to start the command than the 5 seconds of the default."""
 BOTH = ("get_current_time", "convert_time")
 
 
@@ -48,6 +49,8 @@ async def assessed(tools: Calling, config: dict[str, Any]) -> list[pb.Assessment
 async def run(tools: Calling, config: dict[str, Any], function: str, **arguments: Any) -> Any:
     call = pb.FunctionCall(name=function, arguments_json=json.dumps(arguments))
     invocation = pb.ToolInvocation(id="1", name="mcp", config=to_struct(config), function_call=call)
+    # A busy machine takes longer to start the command than tools have by default.
+    invocation.timeout.FromSeconds(30)
     return await tools.event(invocation, in_agent_run())
 
 
