@@ -1,7 +1,9 @@
 """Opens the engine that a setting names; the libraries of the others stay unread."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,17 +35,20 @@ async def open_engine(place: str, options: Mapping[str, str]) -> "AsyncGenerator
     scheme, separator, _ = place.partition("://")
     if not separator:
         defer_messages()
+        await _load("lance")
         from heddle_knowledge.engines.lance import open_folder  # noqa: PLC0415
 
         async with open_folder(Path(place).resolve()) as folder:  # noqa: ASYNC240 (once)
             yield folder
     elif scheme == "s3":
         defer_messages()
+        await _load("lance")
         from heddle_knowledge.engines.lance import open_bucket  # noqa: PLC0415
 
         async with open_bucket(place, options) as bucket:
             yield bucket
     elif is_database(place):
+        await _load("postgres")
         from heddle_knowledge.engines.postgres import open_database  # noqa: PLC0415
 
         async with open_database(place) as database:
@@ -53,3 +58,8 @@ async def open_engine(place: str, options: Mapping[str, str]) -> "AsyncGenerator
             f"The knowledge store cannot be kept at an address of {scheme!r}. Name a folder, "
             "'s3://BUCKET/PREFIX' or 'postgresql://…'."
         )
+
+
+async def _load(engine: str) -> None:
+    """Import an engine in a thread: other calls of this process go on during the half second."""
+    await asyncio.to_thread(import_module, f"heddle_knowledge.engines.{engine}")
