@@ -104,6 +104,9 @@ async def test_a_blocked_event_loop_is_noticed_by_all_open_calls(server: Server)
         assert await unavailable(asyncio.ensure_future(_all_of(stream))) < NOTICED_WITHIN
         assert await unavailable(blocking) < 1
         assert await unavailable(strategies(stub)) < 1
+        refused = stub.RunCompletion(ask("hang"), timeout=30)
+        assert await unavailable(asyncio.ensure_future(_all_of(refused))) < 1
+        assert not refused.cancel()
         await _answered_within(stub, 7)
 
 

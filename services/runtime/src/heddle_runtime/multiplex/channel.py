@@ -15,7 +15,7 @@ from heddle_runtime.identity import ANONYMOUS, Identity, TokenSigner
 from heddle_runtime.multiplex.call import MultiplexedCall
 from heddle_runtime.multiplex.client import ClientStream, Metadata, can_carry
 from heddle_runtime.multiplex.methods import service_of
-from heddle_runtime.multiplex.plain import HANGS, PlainStream, response_of
+from heddle_runtime.multiplex.plain import HANGS, PlainStream, RefusedStream, response_of
 from heddle_runtime.multiplex.replica import Replica
 from heddle_runtime.multiplex.replica_set import Connect, ReplicaSet
 from heddle_runtime.service_address import ServiceAddress
@@ -74,7 +74,8 @@ class MultiplexedChannel(grpc.aio.Channel):
         def plain(
             stream: ClientStream | None, request: Message, timeout: float | None, metadata: Metadata
         ) -> Awaitable[Any]:
-            self._refuse_if_silent(stream)
+            if error := self._refusal(stream):
+                raise error
             direct = self._replicas.connection(stream).unary_unary(
                 method, request_serializer, response_deserializer, **options
             )
@@ -118,12 +119,13 @@ class MultiplexedChannel(grpc.aio.Channel):
 
         def call(
             request: Message, timeout: float | None = None, metadata: Metadata = ()
-        ) -> MultiplexedCall | PlainStream:
+        ) -> MultiplexedCall | PlainStream | RefusedStream:
             metadata = authorized(metadata)
             stream = self._replicas.pick()
             if opened := open_call(stream, request, timeout, metadata):
                 return opened
-            self._refuse_if_silent(stream)
+            if error := self._refusal(stream):
+                return RefusedStream(error)
             direct: Callable[..., Any] = self._replicas.connection(stream).unary_stream(
                 method, request_serializer, response_deserializer, **options
             )
@@ -229,10 +231,11 @@ class MultiplexedChannel(grpc.aio.Channel):
             return ()
         return ((AUTHORIZATION, f"Bearer {self._signer.token(_STREAM_IDENTITY, _STREAMS)}"),)
 
-    def _refuse_if_silent(self, stream: ClientStream | None) -> None:
-        """Raise UNAVAILABLE at once, where a call would wait for servers that hang."""
+    def _refusal(self, stream: ClientStream | None) -> grpc.aio.AioRpcError | None:
+        """Return UNAVAILABLE for a call that would wait for servers that hang; None for others."""
         if stream is None and self._replicas.silent:
-            raise to_rpc(UnavailableError(HANGS, retry_after=_RETRY_SECONDS))
+            return to_rpc(UnavailableError(HANGS, retry_after=_RETRY_SECONDS))
+        return None
 
 
 class _ReplicaChannel:

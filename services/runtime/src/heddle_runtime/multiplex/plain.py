@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, Self
 
+import grpc
+
 from heddle_runtime.errors import UnavailableError, to_rpc
 
 HANGS = "Another service does not respond. Try again later."
@@ -48,6 +50,25 @@ class PlainStream:
         """Cancel the call at the server. Return whether it was open."""
         self._cancelled = True
         return bool(self._call.cancel())
+
+
+class RefusedStream:
+    """A call that was not made because its servers hang. Reading from it raises `UNAVAILABLE`."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: grpc.aio.AioRpcError) -> None:
+        self._error = error
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:  # noqa: ANN401 - as above
+        raise self._error
+
+    def cancel(self) -> bool:
+        """Return False: no call is open at the server."""
+        return False
 
 
 def _is_cancelled() -> bool:
