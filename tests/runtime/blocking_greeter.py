@@ -11,6 +11,9 @@ from heddle_runtime.multiplex.server import loading
 from heddle_runtime.settings import ServiceSettings
 from runtime.greeting import Greeter, greeting
 
+LOADING_BEGINS = 1.0
+"""Seconds between the announcement that a library is loaded and the block of the event loop."""
+
 
 class BlockingGreeter(Greeter):
     """Sleeps in the event loop for the seconds in the page token; says which process it is."""
@@ -21,6 +24,7 @@ class BlockingGreeter(Greeter):
         match request.page_token.split():
             case ["load", seconds]:
                 async with loading():
+                    await asyncio.sleep(LOADING_BEGINS)
                     time.sleep(float(seconds))  # noqa: ASYNC251 - as the import of a large library
             case [seconds] if seconds.isdecimal():
                 time.sleep(float(seconds))  # noqa: ASYNC251 - a fault to notice

@@ -17,6 +17,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError, from_rpc
 from heddle_runtime.multiplex.channel import MAX_REQUEST_BYTES
+from runtime.blocking_greeter import LOADING_BEGINS
 from runtime.greeting import CONTRACT, ask
 
 TESTS = Path(__file__).parents[2]
@@ -127,6 +128,17 @@ async def test_a_server_that_loads_a_library_is_not_taken_for_a_hung_one(server:
         stub = pb_grpc.OrchestratorServiceStub(to)
         await strategies(stub, "load 5")
         assert await unavailable(strategies(stub, "7")) < NOTICED_WITHIN
+
+
+async def test_a_client_that_connects_during_the_load_waits_for_its_end(server: Server) -> None:
+    async with channel(server.address, CONTRACT) as first, channel(server.address, CONTRACT) as to:
+        await first.channel_ready()
+        loading = strategies(pb_grpc.OrchestratorServiceStub(first), "load 5")
+        await asyncio.sleep(LOADING_BEGINS / 4)
+        await to.channel_ready()
+        await asyncio.sleep(1.5 * LOADING_BEGINS)
+        assert await strategies(pb_grpc.OrchestratorServiceStub(to))
+        await loading
 
 
 @pytest.mark.parametrize("token", [LARGE, pytest.param("", marks=pytest.mark.exhaustive)])

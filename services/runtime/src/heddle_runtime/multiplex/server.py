@@ -61,6 +61,7 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
         self._streams: set[_ServerStream] = set()
         self._draining = False
         self._serving = True
+        self._loading_ms = 0
         _SERVICERS.add(self)
 
     def drain(self) -> None:
@@ -78,6 +79,7 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
 
     def announce_loading(self, milliseconds: int) -> None:
         """Tell every client for how long this process may be silent."""
+        self._loading_ms = milliseconds
         for stream in self._streams:
             stream.send_queue.batch().loading_ms = milliseconds
 
@@ -105,6 +107,8 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
             stream.drain()
         if not self._serving:
             stream.send_queue.batch().serving = False
+        if self._loading_ms:
+            stream.send_queue.batch().loading_ms = self._loading_ms
         loop = asyncio.get_running_loop()
         # Streams that were opened together end at different times.
         timer = loop.call_later(self._max_stream_seconds * random.uniform(0.8, 1), stream.drain)  # noqa: S311 - not a secret
