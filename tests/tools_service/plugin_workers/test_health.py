@@ -91,10 +91,10 @@ async def test_health_names_tools_whose_processes_hang(tmp_path: Path) -> None:
     async with plugins(tmp_path) as (client, health):
         calls = []
         with pytest.raises(HeddleError, match="busy"):
-            for _ in range(10):
+            while True:
                 blocking = client.run("sleeps", {}, conversation("?"), seconds=60)
                 calls.append(asyncio.create_task(blocking))
-                with suppress(DeadlineError):  # both began in one process
+                with suppress(DeadlineError):  # both began in one process, or it starts slowly
                     await client.run("works", {}, conversation("?"), seconds=1)
         component = await component_when(health, lambda problem: "4 processes hang" in problem)
         assert "folder:own.py, tool sleeps: " in component.problem
