@@ -230,6 +230,7 @@ async def test_a_prompt_that_takes_too_long_is_refused_in_time(
     assert "Shorten the conversation" in answer.error
 
 
+@pytest.mark.alone  # a busy machine needs all of the time for the prompt
 @pytest.mark.exhaustive
 @KINDS
 async def test_a_short_answer_has_neither_warning_nor_limit(
