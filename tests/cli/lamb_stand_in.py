@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 TOKEN = "lamb-token"
 
@@ -50,5 +50,5 @@ async def lamb_with_prompts(database: Path, passages: dict[int, str]) -> AsyncGe
         message = {"role": "assistant", "content": content}
         return web.json_response({"choices": [{"index": 0, "message": message}]})
 
-    async with on_free_port(handle) as url:
+    async with web_server(handle) as url:
         yield url

@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 from examples.serving import plugin
 from heddle_runtime.egress import SETTING
+from web_server import web_server
 
 DOI = "10.1126/science.169.3946.635"
 REFERENCE = "Frank, H. S. (1970). The Structure of Ordinary Water. Science, 169(3946), 635-641."
@@ -28,11 +29,8 @@ async def registry(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[str]:
 
     app = web.Application()
     app.add_routes([web.get("/agency", transform), web.get("/{doi:10.*}", resolve)])
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
+    async with web_server(app) as url:
+        yield url
 
 
 async def test_each_doi_becomes_a_reference_or_a_warning(tmp_path: Path, registry: str) -> None:

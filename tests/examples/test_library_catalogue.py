@@ -8,7 +8,7 @@ from aiohttp import web
 from examples.example_heddle import example
 from heddle_runtime.egress import SETTING
 from integration.whole import write_assistant
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 TOOL = "plugins/library_catalogue.py"
 AWAY = "The server behind the tool 'library_catalogue' does not answer."
@@ -40,7 +40,7 @@ async def test_it_lists_books_and_says_when_there_are_none_or_no_catalogue(
         content = documents[len(queries) - 1]
         return web.json_response(content, status=200 if content else 503)
 
-    async with on_free_port(search) as url:
+    async with web_server(search) as url:
         write_assistant(
             tmp_path,
             "books",

@@ -19,7 +19,7 @@ from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.egress import SETTING
 from runtime.ports import free_port
 from s3_server import S3Server
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 from gateway import replicas
 
@@ -46,7 +46,7 @@ async def installation(
     async with AsyncExitStack() as exits:
         database = exits.enter_context(vector_server.database())
         server_port = free_port()
-        embeddings = await exits.enter_async_context(on_free_port(_embed))
+        embeddings = await exits.enter_async_context(web_server(_embed))
         pair = await exits.enter_async_context(
             two_replicas(
                 folder,

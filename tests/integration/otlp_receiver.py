@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from aiohttp import web
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as pb
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as pb_grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from web_server import web_server
 
 
 async def _nothing() -> None:
@@ -67,23 +68,19 @@ async def receiving() -> AsyncIterator[Receiver]:
     receiver = Receiver()
     app = web.Application()
     app.router.add_post("/v1/traces", receiver.take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    receiver.die = runner.cleanup
-    receiver.http = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    server = grpc.aio.server()
-    pb_grpc.add_TraceServiceServicer_to_server(  # type: ignore[no-untyped-call] # generated
-        _Servicer(receiver), server
-    )
-    receiver.grpc = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-    await server.start()
-    try:
-        yield receiver
-    finally:
-        await server.stop(0)
-        await runner.cleanup()
+    async with AsyncExitStack() as http:
+        receiver.http = await http.enter_async_context(web_server(app))
+        receiver.die = http.aclose
+        server = grpc.aio.server()
+        pb_grpc.add_TraceServiceServicer_to_server(  # type: ignore[no-untyped-call] # generated
+            _Servicer(receiver), server
+        )
+        receiver.grpc = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        await server.start()
+        try:
+            yield receiver
+        finally:
+            await server.stop(0)
 
 
 def stable(name: str) -> str:

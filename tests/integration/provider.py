@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from web_server import web_server
 
 ENDLESS = "endless"
 SLOW = "slow"
@@ -80,15 +81,9 @@ async def providing() -> AsyncGenerator[Provider]:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", provider.complete)
     app.router.add_get("/v1/models", provider.offer)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    provider.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
+    async with web_server(app) as url:
+        provider.url = f"{url}/v1"
         yield provider
-    finally:
-        await runner.cleanup()
 
 
 def _head(model: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from heddle_runtime.egress import SETTING
 from integration.browser import browser
 from integration.processes import Processes, processes
 from integration.whole import write_assistant
+from web_server import web_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SECRET = "blue-sheep-of-the-hill"
@@ -82,14 +83,11 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
         write_assistant(folder, identifier, document)
     application = web.Application()
     application.router.add_post("/v1/messages", refuse)
-    runner = web.AppRunner(application)
-    await runner.setup()
     async with AsyncExitStack() as exits:
-        exits.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = await exits.enter_async_context(web_server(application))
         settings = {
             "HEDDLE_CONNECTOR_PLUGINS_DIR": str(folder / "plugins"),
-            "HEDDLE_CONNECTOR_ANTHROPIC_BASE_URL": f"http://127.0.0.1:{runner.addresses[0][1]}",
+            "HEDDLE_CONNECTOR_ANTHROPIC_BASE_URL": url,
             "HEDDLE_CONNECTOR_ANTHROPIC_API_KEY": SECRET,
             "HEDDLE_CONNECTOR_WEAVER_SECRET": SECRET,
             "HEDDLE_CONNECTOR_SHARE_PROVIDERS": "true",

@@ -21,6 +21,7 @@ from integration.browser import browser
 from integration.processes import Processes, processes
 from integration.whole import write_assistant
 from runtime.examples import sampled
+from web_server import web_server
 
 HERMES = '<tool_call>\n{"name": "lookup", "arguments": {"term": "shed"}}\n</tool_call>'
 CUT_OFF = HERMES[:45]
@@ -181,21 +182,17 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Hed
     model = Model()
     application = web.Application()
     application.router.add_post("/v1/chat/completions", model.complete)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    model.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    environment = {
-        "HEDDLE_CONNECTOR_OPENAI_BASE_URL": model.url,
-        "HEDDLE_CONNECTOR_OPENAI_API_KEY": "sk-test-0123456789abcdef",
-        f"HEDDLE_{SETTING.upper()}": "127.0.0.0/8",
-    }
-    async with processes(folder, **environment) as services:
-        await ingest(services)
-        async with browser(services.url, timeout=60) as client:
-            yield Heddle(services, client, model)
-    await runner.cleanup()
+    async with web_server(application) as url:
+        model.url = f"{url}/v1"
+        environment = {
+            "HEDDLE_CONNECTOR_OPENAI_BASE_URL": model.url,
+            "HEDDLE_CONNECTOR_OPENAI_API_KEY": "sk-test-0123456789abcdef",
+            f"HEDDLE_{SETTING.upper()}": "127.0.0.0/8",
+        }
+        async with processes(folder, **environment) as services:
+            await ingest(services)
+            async with browser(services.url, timeout=60) as client:
+                yield Heddle(services, client, model)
 
 
 async def ingest(services: Processes) -> None:

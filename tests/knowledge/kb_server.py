@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 
 @dataclass
@@ -52,7 +52,7 @@ class KnowledgeBaseServer:
 async def kb_server(**options: Any) -> AsyncGenerator[KnowledgeBaseServer]:
     """Serve on a free port."""
     server = KnowledgeBaseServer(**options)
-    async with on_free_port(server.handle) as server.url:
+    async with web_server(server.handle) as server.url:
         yield server
 
 

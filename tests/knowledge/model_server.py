@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 DIMENSION = 8
 
@@ -82,5 +82,5 @@ def _ranked(body: Any) -> Any:
 async def model_site(**options: Any) -> AsyncGenerator[ModelSite]:
     """Serve both models on a free port."""
     site = ModelSite(**options)
-    async with on_free_port(site.handle) as site.url:
+    async with web_server(site.handle) as site.url:
         yield site

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 TOKEN = "store-server-token"
 
@@ -64,5 +64,5 @@ class StoreServer:
 async def store_server(**stores: Store) -> AsyncGenerator[StoreServer]:
     """Serve knowledge stores on a free port."""
     server = StoreServer(stores=stores)
-    async with on_free_port(server.handle) as server.url:
+    async with web_server(server.handle) as server.url:
         yield server

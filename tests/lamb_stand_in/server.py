@@ -11,12 +11,13 @@ import contextlib
 import hashlib
 import json
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiohttp import BodyPartReader, WSMsgType, web
+from web_server import web_server
 
 from lamb_stand_in.creator import CreatorRoutes
 from lamb_stand_in.page import PAGE
@@ -47,7 +48,7 @@ class Lamb:
     """When the connection of such a request was last closed, on the clock of the event loop."""
     received: int = 0
     """Bytes of uploads that have arrived."""
-    runner: web.AppRunner | None = None
+    serving: AsyncExitStack = field(default_factory=AsyncExitStack)
     database: Path | None = None
     """LAMB's database, if there is one. Uploaded files are in the folder `files` beside it."""
 
@@ -59,8 +60,7 @@ class Lamb:
 
     async def stop(self) -> None:
         """Stop the server."""
-        if self.runner is not None:
-            await self.runner.cleanup()
+        await self.serving.aclose()
 
     @contextlib.contextmanager
     def busy(self) -> Any:
@@ -265,15 +265,7 @@ class Lamb:
 async def lamb(port: int = 0, **options: Any) -> AsyncGenerator[Lamb]:
     """Yield a running stand-in, on a free port by default."""
     served = Lamb(**options)
-    runner = web.AppRunner(
-        served.application(), access_log=None, handler_cancellation=True, shutdown_timeout=0.1
-    )
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", port)
-        await site.start()
-        host, port = runner.addresses[0][:2]
-        served.url, served.runner = f"http://{host}:{port}", runner
+    async with served.serving as serving:
+        server = web_server(served.application(), port=port)
+        served.url = await serving.enter_async_context(server)
         yield served
-    finally:
-        await runner.cleanup()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from web_server import web_server
 
 ANSWER = "It is called a shed."
 TITLE = "Threads and sheds"
@@ -87,15 +88,9 @@ async def serving() -> AsyncIterator[Model]:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", model.complete)
     app.router.add_post("/v1/embeddings", model.embed)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    model.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
+    async with web_server(app) as url:
+        model.url = f"{url}/v1"
         yield model
-    finally:
-        await runner.cleanup()
 
 
 def _prompt(body: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from integration.provider import providing
 from integration.whole import whole, write_assistant
 from knowledge.kb_server import kb_server
 from tools_service.knowledge_bases.asking import ASKED, serving_with
+from web_server import web_server
 
 KEY = "sk-of-the-operator-0123456789"
 CLIENT_KEY = "sk-of-the-client-0123456789"
@@ -72,13 +73,8 @@ async def redirecting(url: str, status: int) -> AsyncGenerator[str]:
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", redirect)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with web_server(application) as address:
+        yield address
 
 
 @pytest.mark.parametrize("status", [302, 307, 308])

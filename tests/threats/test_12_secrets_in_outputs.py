@@ -16,6 +16,7 @@ from aiohttp import web
 from integration.browser import browser
 from integration.processes import GATEWAY, Processes, processes
 from integration.whole import write_assistant
+from web_server import web_server
 
 CONNECTOR = "heddle_connector"
 KEY = "magpie+river/99 of Lagos"  # in no provider's format
@@ -80,13 +81,8 @@ async def echoing() -> AsyncGenerator[str]:
 
     application = web.Application()
     application.router.add_route("*", "/{path}", answer)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with web_server(application) as url:
+        yield url
 
 
 @asynccontextmanager

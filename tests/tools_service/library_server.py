@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 TOKEN = "library-token"
 Answer = str | int
@@ -27,5 +27,5 @@ async def library_server(answers: Mapping[str, Answer]) -> AsyncGenerator[str]:
             return web.Response(status=answer if isinstance(answer, int) else 400)
         return web.Response(text=answer)
 
-    async with on_free_port(handle) as url:
+    async with web_server(handle) as url:
         yield url

@@ -15,6 +15,7 @@ from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import EmbeddedResource, TextContent, TextResourceContents
 from starlette.types import ASGIApp, Receive, Scope, Send
+from web_server import web_server
 
 
 @dataclass
@@ -152,14 +153,9 @@ async def stranger(answer: Answer, *middlewares: Any) -> AsyncGenerator[Stranger
     made = Stranger(answer)
     app = web.Application(middlewares=middlewares)
     app.router.add_route("*", "/mcp", made.take)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
-    try:
+    async with web_server(app) as url:
+        made.url = f"{url}/mcp"
         yield made
-    finally:
-        await runner.cleanup()
 
 
 def result(message: dict[str, Any], value: dict[str, Any]) -> web.Response:

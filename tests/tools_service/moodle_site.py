@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 SERVER = "/webservice/rest/server.php"
 EXCEPTION = "core_external\\exception\\moodle_exception"
@@ -150,5 +150,5 @@ def attempt(status: str = "new", **more: Any) -> dict[str, Any]:
 async def moodle_site(**options: Any) -> AsyncGenerator[MoodleServer]:
     """Serve a Moodle on a free port."""
     server = MoodleServer(**options)
-    async with on_free_port(server.handle) as server.url:
+    async with web_server(server.handle) as server.url:
         yield server

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 
 def place(name: str, country: str, code: str, **more: Any) -> dict[str, Any]:
@@ -79,5 +79,5 @@ class FakeOpenMeteo:
 async def open_meteo(**options: Any) -> AsyncGenerator[FakeOpenMeteo]:
     """Serve both services on a free port."""
     server = FakeOpenMeteo(**options)
-    async with on_free_port(server.handle) as server.url:
+    async with web_server(server.handle) as server.url:
         yield server

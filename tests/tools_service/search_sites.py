@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 PROVIDERS = ("perplexity", "tavily", "brave", "searxng")
 URL = "https://weave.example/sheds"
@@ -185,7 +185,7 @@ class _SearXng:
 async def search_sites(**options: Any) -> AsyncGenerator[SearchSites]:
     """Serve all four on one free port."""
     sites = SearchSites(**options)
-    async with on_free_port(sites.handle) as sites.url:
+    async with web_server(sites.handle) as sites.url:
         yield sites
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from web_server import web_server
 
 Delta = Mapping[str, Any]
 Body = Mapping[str, Any]
@@ -69,13 +70,8 @@ async def serving(script_of: Callable[[str], Upstream]) -> AsyncGenerator[str]:
 
     app = web.Application(client_max_size=0)
     app.router.add_post("/v1/chat/completions", complete)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    finally:
-        await runner.cleanup()
+    async with web_server(app) as url:
+        yield f"{url}/v1"
 
 
 def says(text: str) -> Delta:

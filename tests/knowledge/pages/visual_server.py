@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 from PIL import Image
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 DIMENSION = 4
 KEY = "key-of-the-eyes"
@@ -80,6 +80,6 @@ def _vectors(picture: str | None, text: str) -> list[list[float]]:
 async def seeing() -> AsyncGenerator[VisualSite]:
     """Serve one."""
     site = VisualSite()
-    async with on_free_port(site.handle) as url:
+    async with web_server(site.handle) as url:
         site.url = url
         yield site

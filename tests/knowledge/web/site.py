@@ -3,13 +3,14 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
 from aiohttp import web
 from knowledge.opening import Web
 from runtime.ports import free_port
+from web_server import web_server
 
 ALLOWED = ip_network("127.0.0.1")
 FORBIDDEN = "127.0.0.2"
@@ -103,11 +104,8 @@ class Site:
 async def running_site(port: int = 0) -> AsyncGenerator[Site]:
     """Run a site, on a free port by default."""
     site = Site(port or free_port())
-    server = web.Server(site.handle, handler_cancellation=True)
-    runner = web.ServerRunner(server, shutdown_timeout=0.1)
-    async with AsyncExitStack() as exits:
-        await runner.setup()
-        exits.push_async_callback(runner.cleanup)
-        for host in ("127.0.0.1", FORBIDDEN):
-            await web.TCPSite(runner, host, site.port).start()
+    async with (
+        web_server(site.handle, port=site.port),
+        web_server(site.handle, FORBIDDEN, site.port),
+    ):
         yield site

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from aiohttp import web
-from tools_service.free_port import on_free_port
+from web_server import web_server
 
 TOKEN = "the-key-of-lambs-kb-server"
 PAGE = 100
@@ -101,5 +101,5 @@ class LambKbServer:
 async def lamb_kb_server() -> AsyncGenerator[LambKbServer]:
     """Serve on a free port."""
     server = LambKbServer()
-    async with on_free_port(server.handle) as server.url:
+    async with web_server(server.handle) as server.url:
         yield server

@@ -21,6 +21,7 @@ from tools_service.services import services
 from tools_service.serving import Client, text_of
 from tools_service.serving import said as conversation
 from tools_service.test_app import serving, settings
+from web_server import web_server
 
 PLUGIN = '''
 import asyncio, ctypes, os, threading, time
@@ -313,8 +314,8 @@ async def test_a_plugin_gets_the_address_that_was_judged_when_a_name_changes_bet
 
     monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", rebinding)
     async with (
-        served(answering("permitted"), "127.0.0.2", port),
-        served(answering("forbidden"), "127.0.0.1", port),
+        web_server(answering("permitted"), "127.0.0.2", port),
+        web_server(answering("forbidden"), "127.0.0.1", port),
         plugins(tmp_path, private_networks=["127.0.0.2/32"]) as client,
     ):
         question = conversation(f"http://rebinding.example:{port}/")
@@ -327,17 +328,6 @@ async def test_a_plugin_gets_the_address_that_was_judged_when_a_name_changes_bet
                 assert text_of(result) == "permitted"
 
     assert requested == ["permitted"] * 3
-
-
-@asynccontextmanager
-async def served(application: web.Application, host: str, port: int) -> AsyncGenerator[None]:
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, host, port).start()
-    try:
-        yield
-    finally:
-        await runner.cleanup()
 
 
 async def test_capabilities_are_carried_out_by_the_service(tmp_path: Path) -> None:
