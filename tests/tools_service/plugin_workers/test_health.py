@@ -91,7 +91,7 @@ async def test_health_names_tools_whose_processes_hang(tmp_path: Path) -> None:
     async with plugins(tmp_path) as (client, health):
         calls = []
         with pytest.raises(HeddleError, match="busy"):
-            while True:
+            for _ in range(60):
                 blocking = client.run("sleeps", {}, conversation("?"), seconds=60)
                 calls.append(asyncio.create_task(blocking))
                 with suppress(DeadlineError):  # both began in one process, or it starts slowly
