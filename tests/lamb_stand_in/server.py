@@ -49,6 +49,7 @@ class Lamb:
     received: int = 0
     """Bytes of uploads that have arrived."""
     serving: AsyncExitStack = field(default_factory=AsyncExitStack)
+    """What `stop` closes."""
     database: Path | None = None
     """LAMB's database, if there is one. Uploaded files are in the folder `files` beside it."""
 
