@@ -11,12 +11,16 @@ from heddle_runtime.multiplex.server import loading
 from heddle_runtime.settings import ServiceSettings
 from runtime.greeting import Greeter, greeting
 
-LOADING_BEGINS = 1.0
-"""Seconds between the announcement that a library is loaded and the block of the event loop."""
-
 
 class BlockingGreeter(Greeter):
-    """Sleeps in the event loop for the seconds in the page token; says which process it is."""
+    """Sleeps in the event loop for the seconds in the page token; says which process it is.
+
+    `load 5` announces that a library is loaded, and sleeps when `begin` is called, too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._both = asyncio.Barrier(2)
 
     async def ListStrategies(
         self, request: pb.ListStrategiesRequest, context: Context
@@ -24,8 +28,10 @@ class BlockingGreeter(Greeter):
         match request.page_token.split():
             case ["load", seconds]:
                 async with loading():
-                    await asyncio.sleep(LOADING_BEGINS)
+                    await self._both.wait()
                     time.sleep(float(seconds))  # noqa: ASYNC251 - as the import of a large library
+            case ["begin"]:
+                await self._both.wait()
             case [seconds] if seconds.isdecimal():
                 time.sleep(float(seconds))  # noqa: ASYNC251 - a fault to notice
             case _:

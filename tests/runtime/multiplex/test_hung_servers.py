@@ -17,7 +17,6 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError, from_rpc
 from heddle_runtime.multiplex.channel import MAX_REQUEST_BYTES
-from runtime.blocking_greeter import LOADING_BEGINS
 from runtime.greeting import CONTRACT, ask
 
 TESTS = Path(__file__).parents[2]
@@ -126,7 +125,9 @@ async def test_a_server_that_loads_a_library_is_not_taken_for_a_hung_one(server:
     async with channel(server.address, CONTRACT) as to:
         await to.channel_ready()
         stub = pb_grpc.OrchestratorServiceStub(to)
-        await strategies(stub, "load 5")
+        loading = strategies(stub, "load 5")
+        await strategies(stub, "begin")
+        await loading
         assert await unavailable(strategies(stub, "7")) < NOTICED_WITHIN
 
 
@@ -134,10 +135,11 @@ async def test_a_client_that_connects_during_the_load_waits_for_its_end(server: 
     async with channel(server.address, CONTRACT) as first, channel(server.address, CONTRACT) as to:
         await first.channel_ready()
         loading = strategies(pb_grpc.OrchestratorServiceStub(first), "load 5")
-        await asyncio.sleep(LOADING_BEGINS / 4)
+        await strategies(pb_grpc.OrchestratorServiceStub(first))  # the server announces the load
         await to.channel_ready()
-        await asyncio.sleep(1.5 * LOADING_BEGINS)
-        assert await strategies(pb_grpc.OrchestratorServiceStub(to))
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        await strategies(stub, "begin")
+        assert await strategies(stub)
         await loading
 
 
