@@ -10,7 +10,7 @@ from runtime.examples import sampled
 
 pytestmark = pytest.mark.alone
 PIECE = 100  # characters
-LONGEST = 0.05  # seconds for 100 kB
+MOST_TIMES = 8.0  # what prose takes; the slowest of these texts takes 5 times as much
 MOST_GROWTH = 3.0
 TRIES = 40
 PAUSE = 1.0  # seconds until the machine may be less busy
@@ -19,7 +19,7 @@ each_text = pytest.mark.parametrize("name", TEXTS)
 
 
 def holds(measured: Callable[[], bool]) -> bool:
-    """Whether it holds in one of a few measurements: other work on the machine only adds time."""
+    """Whether it holds in one of some measurements: other work on the machine can falsify one."""
     for _ in range(TRIES):
         if measured():
             return True
@@ -29,9 +29,10 @@ def holds(measured: Callable[[], bool]) -> bool:
 
 @each_text
 @pytest.mark.parametrize("piece", sampled([PIECE, SIZE], 1))
-def test_a_hundred_kilobytes_take_less_than_fifty_milliseconds(name: str, piece: int) -> None:
+def test_no_text_takes_eight_times_as_long_as_prose(name: str, piece: int) -> None:
+    prose = pieces_of(TEXTS["prose"](SIZE), PIECE)
     pieces = pieces_of(TEXTS[name](SIZE), piece)
-    assert holds(lambda: seconds(pieces) < LONGEST)
+    assert holds(lambda: seconds(pieces) < MOST_TIMES * seconds(prose))
 
 
 @each_text
