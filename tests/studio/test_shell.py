@@ -62,6 +62,20 @@ def test_language_theme_and_density_are_chosen_and_stay(development: Studio) -> 
         assert page.evaluate(f"{root}.fontSize") == "15px"
 
 
+def test_without_motion_a_change_of_style_shows_at_once(development: Studio) -> None:
+    with development.screen() as screen:
+        screen.open()
+        shown = screen.page.evaluate("""() => {
+            const { style } = document.body;
+            const opacity = () => getComputedStyle(document.body).opacity;
+            style.opacity = 0.5;
+            const first = opacity();
+            style.opacity = 1;
+            return [first, opacity()];
+        }""")
+        assert shown == ["0.5", "1"]
+
+
 def test_an_operator_signs_in_with_a_key_and_out_again(locked: Studio) -> None:
     with locked.screen() as screen:
         page = screen.page
