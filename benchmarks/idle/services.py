@@ -19,11 +19,16 @@ GATEWAY = "gateway"
 MEBIBYTE = 1024 * 1024
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.01
+_REST_POLL_SECONDS = 1.0
 _FOLDERS = {"migration-service": "migration", "tools-service": "tools"}
 
 
 class NotReadyError(Exception):
     """A service did not become healthy."""
+
+
+class NotAtRestError(Exception):
+    """Processes that a service started for work have not ended."""
 
 
 @dataclass(slots=True)
@@ -35,11 +40,15 @@ class Service:
     ready_seconds: float
     """From the start of its process until its health check succeeds."""
 
-    def memory(self, *, own_only: bool) -> float:
-        """Return the proportional set size of the service in MiB, with that of its processes."""
+    def processes(self) -> list[psutil.Process]:
+        """Return the service's own process, then those that it has started."""
         own = psutil.Process(self.process.popen.pid)
-        processes = [own] if own_only else [own, *own.children(recursive=True)]
-        return sum(process.memory_full_info().pss for process in processes) / MEBIBYTE
+        return [own, *own.children(recursive=True)]
+
+    def memory(self) -> float:
+        """Return the proportional set size of the service in MiB, with that of its processes."""
+        sizes = (process.memory_full_info().pss for process in self.processes())
+        return sum(sizes) / MEBIBYTE
 
 
 @dataclass(slots=True)
@@ -54,19 +63,35 @@ class Installation:
         """Return the seconds that each service took to become ready."""
         return {service.name: service.ready_seconds for service in self.services}
 
-    def memory(self, *, own_only: bool = False) -> dict[str, float]:
-        """Return the memory of each service in MiB.
+    def memory(self) -> dict[str, float]:
+        """Return the memory of each service in MiB."""
+        return {service.name: _measured(service) for service in self.services}
+
+    def rest(self, seconds: float) -> None:
+        """Wait until all processes have ended that services started for work.
 
         Args:
-            own_only: Whether to leave out the processes that services have started.
+            seconds: How long to wait at most.
+
+        Raises:
+            NotAtRestError: One of them has not ended.
         """
-        return {service.name: _measured(service, own_only=own_only) for service in self.services}
+        until = time.monotonic() + seconds
+        while True:
+            busy = [service.name for service in self.services if len(service.processes()) > 1]
+            if not busy:
+                return
+            if time.monotonic() > until:
+                raise NotAtRestError(
+                    f"Processes of {', '.join(busy)} still run {seconds:g} seconds after the work."
+                )
+            time.sleep(_REST_POLL_SECONDS)
 
 
-def _measured(service: Service, *, own_only: bool) -> float:
+def _measured(service: Service) -> float:
     while True:
         try:
-            return service.memory(own_only=own_only)
+            return service.memory()
         except psutil.NoSuchProcess:  # one of its processes has just ended
             if service.process.popen.poll() is not None:
                 raise NotReadyError(service.process.complaint()) from None
