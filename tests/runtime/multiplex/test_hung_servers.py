@@ -89,7 +89,7 @@ async def test_a_stopped_process_is_noticed(server: Server, idle: float) -> None
         await asyncio.sleep(idle)
         server.process.send_signal(signal.SIGSTOP)
         assert await unavailable(strategies(stub)) < NOTICED_WITHIN
-        assert await unavailable(strategies(stub)) < 1
+        assert await unavailable(strategies(stub)) < 0.5
         server.process.send_signal(signal.SIGCONT)
         await _answered_within(stub, 3)
 

@@ -18,7 +18,10 @@ from heddle_runtime.service_address import Location, parse
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 KEEPALIVE_MS = 2_000
-KEEPALIVE_TIMEOUT_MS = 2_000
+KEEPALIVE_TIMEOUT_MS = 5_000
+"""Longer than the silence after which a stream ends, because a channel refuses calls at once only
+if a stream found that the server hangs. After a ping without an answer, each call waits for
+attempts to connect."""
 RETRY_POLICY = {
     "maxAttempts": 4,
     "initialBackoff": "0.1s",
@@ -34,8 +37,8 @@ OPTIONS = [
     # Otherwise a channel fails its first calls because another one of this process could not reach
     # the same address shortly before.
     ("grpc.use_local_subchannel_pool", 1),
-    # Pings detect a server that hangs. The second timeout must be set as well: it takes
-    # precedence, and its default is a minute.
+    # Pings detect that a server without multiplexing hangs. The second timeout must be set as
+    # well: it takes precedence, and its default is a minute.
     ("grpc.keepalive_time_ms", KEEPALIVE_MS),
     ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
     ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_MS),
