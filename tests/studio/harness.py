@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 from runtime.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,8 @@ class Screen:
 
     def settle(self) -> None:
         """Wait until nothing is being fetched."""
-        self.page.wait_for_load_state("networkidle")
+        self.page.wait_for_load_state("networkidle")  # later requests do not undo this state
+        expect(self.page.locator("[aria-busy=true]")).to_have_count(0)
 
     def check(self, *, expected: tuple[str, ...] = ()) -> None:
         """Check that the screen is accessible, fits into the window, and that no message came.
