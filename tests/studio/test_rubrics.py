@@ -80,6 +80,8 @@ def test_what_the_form_does_not_show_stays(development: Studio) -> None:
         screen.open(f"rubrics/{created['id']}")
         screen.page.get_by_label("Title").fill("Renamed")
         save(screen.page)
+        screen.page.get_by_label("Title").fill("Not saved yet")
+        expect(screen.page.get_by_text("The rubric is saved.")).to_have_count(0)
     after = stored(development, created["id"])["content"]
     assert after["title"] == "Renamed"
     assert after["gradeLevel"] == "secondary"
