@@ -13,12 +13,13 @@ from pydantic import SecretStr
 from heddle_runtime.identity import TokenSigner
 from heddle_runtime.in_process import InProcessStream
 from heddle_runtime.multiplex.channel import MultiplexedChannel
+from heddle_runtime.multiplex.client import BEAT_SECONDS, SILENCE_SECONDS
 from heddle_runtime.mutual_tls import TlsFiles, uses_tls
 from heddle_runtime.service_address import Location, parse
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 KEEPALIVE_MS = 2_000
-KEEPALIVE_TIMEOUT_MS = 5_000
+KEEPALIVE_TIMEOUT_MS = round(1_000 * (SILENCE_SECONDS + 3 * BEAT_SECONDS))
 """Longer than the silence after which a stream ends, because a channel refuses calls at once only
 if a stream found that the server hangs. After a ping without an answer, each call waits for
 attempts to connect."""
