@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from heddle.assistant.v1 import assistant_pb2 as _assistant_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -70,7 +71,7 @@ class Key(_message.Message):
     name: _builtins.str
     """The purpose of the key."""
     organization: _builtins.str
-    """The slug of the organisation that the key acts in."""
+    """The slug of the organisation that the key acts in. If empty, the caller's."""
     user: _builtins.str
     """The e-mail address of the user that the key acts as. If empty, the key belongs to the
     organisation: it may use published assistants and owns nothing.
@@ -83,7 +84,9 @@ class Key(_message.Message):
     """
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Additional scopes: `organization_admin`, `admin`. Callers can grant their own scopes only."""
+        """Additional scopes: `organization_admin`, `admin`. Callers can grant their own scopes only. The
+        key of a creator or administrator always has the scope `creator`.
+        """
 
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
@@ -143,11 +146,11 @@ class Organization(_message.Message):
     settings_json: _builtins.str
     """The settings, the text of one JSON object with `providers`, `knowledge_base`,
     `knowledge_store`, `moodle`, `mcp_servers`, `global_default_model`, `small_fast_model`,
-    `assistant_defaults`, `prices`, `telemetry` and `output_hosts`, a text as
-    `heddle.assistant.v1.Assistant.output_hosts`. `telemetry` is an object with `content`: false
+    `assistant_defaults`, `prices`, `on_change` (`run`, `ask` or `never`), `telemetry` and
+    `output_hosts`, a text as `heddle.assistant.v1.Assistant.output_hosts`. `telemetry` is an object with `content`: false
     forbids that traces contain texts of users and models. `mcp_servers` has, by name, objects with
     `url`, `token` and `pins`, as `McpServer`.
-    These members may also be in `setups.default`, as in LAMB; if a member is in both places, the
+    These members may also be in `setups.default`; if a member is in both places, the
     outer one is used, and objects are merged. Unknown members are kept. At most 262144
     characters, nested at most 32 levels deep.
     """
@@ -587,8 +590,8 @@ class PutUserRequest(_message.Message):
     name: _builtins.str
     """The name shown to people."""
     role: _builtins.str
-    """What the user may do: `member`, `creator` or `admin` of the organisation. If empty,
-    `creator`.
+    """What the user may do: `member`, `creator` or `admin` of the organisation, as
+    `heddle.call.v1.Right` lists it. If empty, `member`.
     """
     disabled: _builtins.bool
     """Disables the user."""
@@ -905,16 +908,20 @@ class ResolveUserResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     STANDING_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
     standing: Global___Standing.ValueType
     """The standing of the user."""
+    role: _builtins.str
+    """As `User.role`. Empty for other people than enabled users."""
     def __init__(
         self,
         *,
         standing: Global___Standing.ValueType = ...,
+        role: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["standing", b"standing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["role", b"role", "standing", b"standing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -951,22 +958,26 @@ class ResolveUserNumberResponse(_message.Message):
     EMAIL_FIELD_NUMBER: _builtins.int
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     DISABLED_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
     email: _builtins.str
     """The e-mail address."""
     organization: _builtins.str
     """The slug of the organisation of the user."""
     disabled: _builtins.bool
     """Whether the user is disabled."""
+    role: _builtins.str
+    """As `User.role`."""
     def __init__(
         self,
         *,
         email: _builtins.str = ...,
         organization: _builtins.str = ...,
         disabled: _builtins.bool = ...,
+        role: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["disabled", b"disabled", "email", b"email", "organization", b"organization"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["disabled", b"disabled", "email", b"email", "organization", b"organization", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1123,6 +1134,7 @@ class ResolveSettingsResponse(_message.Message):
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
     KNOWLEDGE_STORE_FIELD_NUMBER: _builtins.int
     TRACES_WITHOUT_CONTENT_FIELD_NUMBER: _builtins.int
+    ON_CHANGE_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -1137,17 +1149,19 @@ class ResolveSettingsResponse(_message.Message):
     then.
     """
     user_id: _builtins.int
-    """The number of the user in LAMB's data, for example in names of folders. Not set for an
+    """The number of the user in imported data, for example in names of folders. Not set for an
     organisation, or if the owner is no user.
     """
     assistant_defaults_json: _builtins.str
-    """The defaults of new assistants in LAMB's form, as the text of one JSON object:
+    """The defaults of new assistants, as the text of one JSON object:
     `assistant_defaults` of the settings. Empty if the organisation says nothing.
     """
     traces_without_content: _builtins.bool
     """Whether the organisation forbids that traces contain texts: `telemetry.content` of the settings
     is false.
     """
+    on_change: _assistant_pb2.ChangePolicy.ValueType
+    """The most lenient policy for tools that change something: `on_change` of the settings."""
     @_builtins.property
     def providers(self) -> _containers.MessageMap[_builtins.str, Global___Provider]:
         """By the name of a provider, how to reach it."""
@@ -1184,10 +1198,11 @@ class ResolveSettingsResponse(_message.Message):
         mcp_servers: _abc.Mapping[_builtins.str, Global___McpServer] | None = ...,
         knowledge_store: Global___KnowledgeServer | None = ...,
         traces_without_content: _builtins.bool = ...,
+        on_change: _assistant_pb2.ChangePolicy.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015
@@ -1359,7 +1374,7 @@ Global___ResolveCollectionsResponse: _TypeAlias = ResolveCollectionsResponse  # 
 
 @_typing.final
 class RegisteredStore(_message.Message):
-    """A knowledge store of LAMB's registry."""
+    """A knowledge store of the registry."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1466,7 +1481,7 @@ Global___Provider: _TypeAlias = Provider  # noqa: Y015
 
 @_typing.final
 class KnowledgeServer(_message.Message):
-    """A LAMB knowledge base server."""
+    """A knowledge-base server."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -273,7 +273,7 @@ class AccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ResolveUserNumber(self, request, context):
-        """Returns the user who has a number in LAMB's data. Fails with `NOT_FOUND` if there is none. Only
+        """Returns the user who has a number in imported data. Fails with `NOT_FOUND` if there is none. Only
         for callers with the scope `service`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -301,7 +301,7 @@ class AccountServiceServicer:
 
     def ResolveCollections(self, request, context):
         """Returns which collections of knowledge-base servers the owner of an assistant may not use,
-        according to the registry imported from LAMB: those of other organisations, and unshared ones
+        according to the imported registry: those of other organisations, and unshared ones
         of other users. Services treat these collections as missing. Only for callers with the scope
         `service`.
         """
@@ -323,7 +323,7 @@ class AccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SignInWithProvider(self, request, context):
-        """Starts a session of a user whose e-mail address an identity provider, or LAMB, has verified.
+        """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
         Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
         the address and none may be created.
         """
@@ -1134,3 +1134,5 @@ class AccountService:
             timeout,
             metadata,
             _registered_method=True)
+
+AccountServiceAsyncStub = AccountServiceStub

@@ -90,7 +90,7 @@ class AccountServiceStub:
     unknown. Only for callers with the scope `service`.
     """
     ResolveUserNumber: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveUserNumberRequest, _account_pb2.ResolveUserNumberResponse]
-    """Returns the user who has a number in LAMB's data. Fails with `NOT_FOUND` if there is none. Only
+    """Returns the user who has a number in imported data. Fails with `NOT_FOUND` if there is none. Only
     for callers with the scope `service`.
     """
     ResolveSettings: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveSettingsRequest, _account_pb2.ResolveSettingsResponse]
@@ -106,7 +106,7 @@ class AccountServiceStub:
     """
     ResolveCollections: _grpc.UnaryUnaryMultiCallable[_account_pb2.ResolveCollectionsRequest, _account_pb2.ResolveCollectionsResponse]
     """Returns which collections of knowledge-base servers the owner of an assistant may not use,
-    according to the registry imported from LAMB: those of other organisations, and unshared ones
+    according to the imported registry: those of other organisations, and unshared ones
     of other users. Services treat these collections as missing. Only for callers with the scope
     `service`.
     """
@@ -120,7 +120,7 @@ class AccountServiceStub:
     are counted in the database for all replicas.
     """
     SignInWithProvider: _grpc.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]
-    """Starts a session of a user whose e-mail address an identity provider, or LAMB, has verified.
+    """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
     Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
     the address and none may be created.
     """
@@ -214,7 +214,7 @@ class AccountServiceAsyncStub(AccountServiceStub):
     unknown. Only for callers with the scope `service`.
     """
     ResolveUserNumber: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveUserNumberRequest, _account_pb2.ResolveUserNumberResponse]  # type: ignore[assignment]
-    """Returns the user who has a number in LAMB's data. Fails with `NOT_FOUND` if there is none. Only
+    """Returns the user who has a number in imported data. Fails with `NOT_FOUND` if there is none. Only
     for callers with the scope `service`.
     """
     ResolveSettings: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveSettingsRequest, _account_pb2.ResolveSettingsResponse]  # type: ignore[assignment]
@@ -230,7 +230,7 @@ class AccountServiceAsyncStub(AccountServiceStub):
     """
     ResolveCollections: _aio.UnaryUnaryMultiCallable[_account_pb2.ResolveCollectionsRequest, _account_pb2.ResolveCollectionsResponse]  # type: ignore[assignment]
     """Returns which collections of knowledge-base servers the owner of an assistant may not use,
-    according to the registry imported from LAMB: those of other organisations, and unshared ones
+    according to the imported registry: those of other organisations, and unshared ones
     of other users. Services treat these collections as missing. Only for callers with the scope
     `service`.
     """
@@ -244,7 +244,7 @@ class AccountServiceAsyncStub(AccountServiceStub):
     are counted in the database for all replicas.
     """
     SignInWithProvider: _aio.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]  # type: ignore[assignment]
-    """Starts a session of a user whose e-mail address an identity provider, or LAMB, has verified.
+    """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
     Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
     the address and none may be created.
     """
@@ -413,7 +413,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.ResolveUserNumberRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.ResolveUserNumberResponse, _abc.Awaitable[_account_pb2.ResolveUserNumberResponse]]:
-        """Returns the user who has a number in LAMB's data. Fails with `NOT_FOUND` if there is none. Only
+        """Returns the user who has a number in imported data. Fails with `NOT_FOUND` if there is none. Only
         for callers with the scope `service`.
         """
 
@@ -447,7 +447,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.ResolveCollectionsResponse, _abc.Awaitable[_account_pb2.ResolveCollectionsResponse]]:
         """Returns which collections of knowledge-base servers the owner of an assistant may not use,
-        according to the registry imported from LAMB: those of other organisations, and unshared ones
+        according to the imported registry: those of other organisations, and unshared ones
         of other users. Services treat these collections as missing. Only for callers with the scope
         `service`.
         """
@@ -473,7 +473,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_pb2.SignInWithProviderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_pb2.SignInWithProviderResponse, _abc.Awaitable[_account_pb2.SignInWithProviderResponse]]:
-        """Starts a session of a user whose e-mail address an identity provider, or LAMB, has verified.
+        """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
         Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
         the address and none may be created.
         """

@@ -36,7 +36,7 @@ class _TemplateSyntaxEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Templa
     other braces are text.
     """
     TEMPLATE_SYNTAX_LAMB: _TemplateSyntax.ValueType  # 2
-    """As LAMB fills templates: only `{user_input}`, `{context}` and the slots of the assistant's tools
+    """The literal syntax: only `{user_input}`, `{context}` and the slots of the assistant's tools
     are replaced, and a slot without a text leaves its blank lines. Everything else is text.
     """
 
@@ -50,7 +50,7 @@ TEMPLATE_SYNTAX_HEDDLE: TemplateSyntax.ValueType  # 1
 other braces are text.
 """
 TEMPLATE_SYNTAX_LAMB: TemplateSyntax.ValueType  # 2
-"""As LAMB fills templates: only `{user_input}`, `{context}` and the slots of the assistant's tools
+"""The literal syntax: only `{user_input}`, `{context}` and the slots of the assistant's tools
 are replaced, and a slot without a text leaves its blank lines. Everything else is text.
 """
 Global___TemplateSyntax: _TypeAlias = TemplateSyntax  # noqa: Y015
@@ -82,6 +82,38 @@ MODE_FUNCTION: Mode.ValueType  # 2
 MODE_AGENT: Mode.ValueType  # 3
 """When the routing agent picks it."""
 Global___Mode: _TypeAlias = Mode  # noqa: Y015
+
+class _ChangePolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ChangePolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ChangePolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CHANGE_POLICY_UNSPECIFIED: _ChangePolicy.ValueType  # 0
+    """The tool decides; see `ToolBinding.on_change`."""
+    CHANGE_POLICY_RUN: _ChangePolicy.ValueType  # 1
+    """The call runs."""
+    CHANGE_POLICY_ASK: _ChangePolicy.ValueType  # 2
+    """The call runs if the user confirms it; see `OrchestratorService.RunCompletion`. Before the
+    model (`MODE_AUGMENT`) the user cannot be asked, and the tool fails.
+    """
+    CHANGE_POLICY_NEVER: _ChangePolicy.ValueType  # 3
+    """The call does not run, and models do not see the function."""
+
+class ChangePolicy(_ChangePolicy, metaclass=_ChangePolicyEnumTypeWrapper):
+    """What happens when a call of a tool changes something, from lenient to strict."""
+
+CHANGE_POLICY_UNSPECIFIED: ChangePolicy.ValueType  # 0
+"""The tool decides; see `ToolBinding.on_change`."""
+CHANGE_POLICY_RUN: ChangePolicy.ValueType  # 1
+"""The call runs."""
+CHANGE_POLICY_ASK: ChangePolicy.ValueType  # 2
+"""The call runs if the user confirms it; see `OrchestratorService.RunCompletion`. Before the
+model (`MODE_AUGMENT`) the user cannot be asked, and the tool fails.
+"""
+CHANGE_POLICY_NEVER: ChangePolicy.ValueType  # 3
+"""The call does not run, and models do not see the function."""
+Global___ChangePolicy: _TypeAlias = ChangePolicy  # noqa: Y015
 
 class _FailurePolicy:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -231,8 +263,8 @@ class Assistant(_message.Message):
     place are faults of the assistant.
     """
     template_syntax: Global___TemplateSyntax.ValueType
-    """The syntax of `prompt_template`. If not set, `TEMPLATE_SYNTAX_HEDDLE`. Assistants that come from
-    LAMB have `TEMPLATE_SYNTAX_LAMB`.
+    """The syntax of `prompt_template`. If not set, `TEMPLATE_SYNTAX_HEDDLE`. Imported
+    assistants have `TEMPLATE_SYNTAX_LAMB`.
     """
     extra_json: _builtins.str
     """Members of the stored assistant that this contract does not model, as the text of
@@ -357,6 +389,7 @@ class ToolBinding(_message.Message):
     ON_FAILURE_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     EXTRA_JSON_FIELD_NUMBER: _builtins.int
+    ON_CHANGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The binding's identifier, unique in the assistant. If empty, the service numbers the
     bindings: `<tool>`, `<tool>_2`, …
@@ -378,6 +411,11 @@ class ToolBinding(_message.Message):
     """Members of the stored binding that this contract does not model, as the text of one
     JSON object. Kept, never interpreted.
     """
+    on_change: Global___ChangePolicy.ValueType
+    """What happens when the model or the routing agent calls the tool and that changes something. If
+    not set, calls that can destroy something are asked for, and others run. The setting
+    `on_change` of the organisation counts if it is stricter. Ignored for tools that only read.
+    """
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
         """The tool's configuration. Must match `Tool.config_schema_json`."""
@@ -386,7 +424,7 @@ class ToolBinding(_message.Message):
     def timeout(self) -> _duration_pb2.Duration:
         """The most time the tool may take. If not set, the tool service's own limit, 20 s unless
         configured; at most half of the remaining time of the call, so that time for the model remains.
-        For stored assistants more than 0 s and at most a day.
+        For stored assistants from 1 ms to a day.
         """
 
     def __init__(
@@ -401,10 +439,11 @@ class ToolBinding(_message.Message):
         on_failure: Global___FailurePolicy.ValueType = ...,
         timeout: _duration_pb2.Duration | None = ...,
         extra_json: _builtins.str = ...,
+        on_change: Global___ChangePolicy.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "disabled", b"disabled", "extra_json", b"extra_json", "id", b"id", "mode", b"mode", "on_failure", b"on_failure", "slot", b"slot", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "disabled", b"disabled", "extra_json", b"extra_json", "id", b"id", "mode", b"mode", "on_change", b"on_change", "on_failure", b"on_failure", "slot", b"slot", "timeout", b"timeout", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -558,6 +597,8 @@ class Quota(_message.Message):
 
     LIMIT_MICROS_FIELD_NUMBER: _builtins.int
     SPENT_MICROS_FIELD_NUMBER: _builtins.int
+    EXCEEDED_FIELD_NUMBER: _builtins.int
+    PRICED_FIELD_NUMBER: _builtins.int
     PRICE_FIELD_NUMBER: _builtins.int
     PROBLEM_FIELD_NUMBER: _builtins.int
     limit_micros: _builtins.int
@@ -566,6 +607,10 @@ class Quota(_message.Message):
     """
     spent_micros: _builtins.int
     """What is recorded as spent so far, in millionths of a US dollar, rounded down."""
+    exceeded: _builtins.bool
+    """Whether the assistant rejects requests, because it has spent the limit."""
+    priced: _builtins.bool
+    """Whether the assistant's model has a price. Without one it spends nothing."""
     problem: _builtins.str
     """Why the limit is invalid, in one sentence for the assistant's owner. The limit is then 0. Empty
     if it is valid.
@@ -581,12 +626,14 @@ class Quota(_message.Message):
         *,
         limit_micros: _builtins.int = ...,
         spent_micros: _builtins.int = ...,
+        exceeded: _builtins.bool = ...,
+        priced: _builtins.bool = ...,
         price: Global___Price | None = ...,
         problem: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["price", b"price"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit_micros", b"limit_micros", "price", b"price", "problem", b"problem", "spent_micros", b"spent_micros"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exceeded", b"exceeded", "limit_micros", b"limit_micros", "price", b"price", "priced", b"priced", "problem", b"problem", "spent_micros", b"spent_micros"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -717,7 +764,7 @@ class AssistantSummary(_message.Message):
     published: _builtins.bool
     """Whether others of the organisation may use it."""
     format_version: _builtins.int
-    """The stored format: 1 is LAMB's, 2 that of this contract, 0 is invalid."""
+    """The stored format: 1 is that of imported rows, 2 that of this contract, 0 is invalid."""
     @_builtins.property
     def capabilities(self) -> Global___Capabilities:
         """What the assistant can do besides text."""
@@ -1017,11 +1064,11 @@ class PublishAssistantRequest(_message.Message):
     published: _builtins.bool
     """Whether others of the organisation may use it."""
     group_id: _builtins.str
-    """LAMB's group of users, stored for LAMB's clients and not interpreted."""
+    """A group of users, stored for other programs and not interpreted."""
     group_name: _builtins.str
     """That group's name."""
     oauth_consumer_name: _builtins.str
-    """LAMB's LTI consumer, likewise."""
+    """An LTI consumer, likewise."""
     def __init__(
         self,
         *,
@@ -1108,3 +1155,42 @@ class ListUsedFilesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListUsedFilesResponse: _TypeAlias = ListUsedFilesResponse  # noqa: Y015
+
+@_typing.final
+class UseConfirmationRequest(_message.Message):
+    """Request of `UseConfirmation`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The identifier of the confirmation. The service may forget it after 15 minutes."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UseConfirmationRequest: _TypeAlias = UseConfirmationRequest  # noqa: Y015
+
+@_typing.final
+class UseConfirmationResponse(_message.Message):
+    """Response of `UseConfirmation`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UseConfirmationResponse: _TypeAlias = UseConfirmationResponse  # noqa: Y015

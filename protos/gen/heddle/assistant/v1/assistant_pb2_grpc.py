@@ -84,6 +84,11 @@ class AssistantServiceStub:
                 request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesRequest.SerializeToString,
                 response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesResponse.FromString,
                 _registered_method=True)
+        self.UseConfirmation = channel.unary_unary(
+                '/heddle.assistant.v1.AssistantService/UseConfirmation',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UseConfirmationRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UseConfirmationResponse.FromString,
+                _registered_method=True)
 
 
 class AssistantServiceServicer:
@@ -174,6 +179,14 @@ class AssistantServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UseConfirmation(self, request, context):
+        """Marks the confirmation of a tool call as used, for all replicas of the caller. Fails with
+        `ALREADY_EXISTS` if it is used already. Only for callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AssistantServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -216,6 +229,11 @@ def add_AssistantServiceServicer_to_server(servicer, server):
                     servicer.ListUsedFiles,
                     request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesRequest.FromString,
                     response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.ListUsedFilesResponse.SerializeToString,
+            ),
+            'UseConfirmation': grpc.unary_unary_rpc_method_handler(
+                    servicer.UseConfirmation,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UseConfirmationRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_assistant__pb2.UseConfirmationResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -453,3 +471,32 @@ class AssistantService:
             timeout,
             metadata,
             _registered_method=True)
+
+    @staticmethod
+    def UseConfirmation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.assistant.v1.AssistantService/UseConfirmation',
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.UseConfirmationRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_assistant__pb2.UseConfirmationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+AssistantServiceAsyncStub = AssistantServiceStub

@@ -84,6 +84,10 @@ class AssistantServiceStub:
     """Returns the uploaded files that assistants use. A deleted assistant counts as long as its
     deletion can be taken back. Only for callers with the scope `service`.
     """
+    UseConfirmation: _grpc.UnaryUnaryMultiCallable[_assistant_pb2.UseConfirmationRequest, _assistant_pb2.UseConfirmationResponse]
+    """Marks the confirmation of a tool call as used, for all replicas of the caller. Fails with
+    `ALREADY_EXISTS` if it is used already. Only for callers with the scope `service`.
+    """
 
 @_typing.type_check_only
 class AssistantServiceAsyncStub(AssistantServiceStub):
@@ -140,6 +144,10 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     ListUsedFiles: _aio.UnaryUnaryMultiCallable[_assistant_pb2.ListUsedFilesRequest, _assistant_pb2.ListUsedFilesResponse]  # type: ignore[assignment]
     """Returns the uploaded files that assistants use. A deleted assistant counts as long as its
     deletion can be taken back. Only for callers with the scope `service`.
+    """
+    UseConfirmation: _aio.UnaryUnaryMultiCallable[_assistant_pb2.UseConfirmationRequest, _assistant_pb2.UseConfirmationResponse]  # type: ignore[assignment]
+    """Marks the confirmation of a tool call as used, for all replicas of the caller. Fails with
+    `ALREADY_EXISTS` if it is used already. Only for callers with the scope `service`.
     """
 
 class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -242,6 +250,16 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_assistant_pb2.ListUsedFilesResponse, _abc.Awaitable[_assistant_pb2.ListUsedFilesResponse]]:
         """Returns the uploaded files that assistants use. A deleted assistant counts as long as its
         deletion can be taken back. Only for callers with the scope `service`.
+        """
+
+    @_abc_1.abstractmethod
+    def UseConfirmation(
+        self,
+        request: _assistant_pb2.UseConfirmationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_assistant_pb2.UseConfirmationResponse, _abc.Awaitable[_assistant_pb2.UseConfirmationResponse]]:
+        """Marks the confirmation of a tool call as used, for all replicas of the caller. Fails with
+        `ALREADY_EXISTS` if it is used already. Only for callers with the scope `service`.
         """
 
 def add_AssistantServiceServicer_to_server(servicer: AssistantServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -22,12 +22,14 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from heddle.assistant.v1 import rows_pb2 as heddle_dot_assistant_dot_v1_dot_rows__pb2
+from heddle.rest.v1 import rest_pb2 as heddle_dot_rest_dot_v1_dot_rest__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/assistant/v1/following.proto\x12\x13heddle.assistant.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eheddle/assistant/v1/rows.proto\"\xb9\x01\n\x0f\x46ollowingReport\x12\x43\n\x0c\x63ompare_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x01R\x0b\x63ompareTime\x12\x41\n\x0b\x63hange_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x01R\nchangeTime\x12\x1e\n\x07problem\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x07problem\"\x9d\x01\n\x15\x43laimFollowingRequest\x12 \n\x08\x63laimant\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08\x63laimant\x12\x1e\n\x07release\x18\x02 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x07release\x12\x42\n\x06report\x18\x03 \x01(\x0b\x32$.heddle.assistant.v1.FollowingReportB\x04\xe2\x41\x01\x01R\x06report\"2\n\x16\x43laimFollowingResponse\x12\x18\n\x07\x63laimed\x18\x01 \x01(\x08R\x07\x63laimed\"I\n\x0b\x46ollowedRow\x12\x0e\n\x02id\x18\x01 \x01(\x03R\x02id\x12\x16\n\x06\x64igest\x18\x02 \x01(\tR\x06\x64igest\x12\x12\n\x04gone\x18\x03 \x01(\x08R\x04gone\"z\n\x17ListFollowedRowsRequest\x12>\n\x05table\x18\x01 \x01(\x0e\x32\".heddle.assistant.v1.FollowedTableB\x04\xe2\x41\x01\x02R\x05table\x12\x1f\n\x08\x61\x66ter_id\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x01R\x07\x61\x66terId\"P\n\x18ListFollowedRowsResponse\x12\x34\n\x04rows\x18\x01 \x03(\x0b\x32 .heddle.assistant.v1.FollowedRowR\x04rows\"\xfa\x02\n\x11\x46ollowRowsRequest\x12 \n\x08\x63laimant\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08\x63laimant\x12>\n\x05table\x18\x02 \x01(\x0e\x32\".heddle.assistant.v1.FollowedTableB\x04\xe2\x41\x01\x02R\x05table\x12\x37\n\x04rows\x18\x03 \x01(\x0b\x32\x1d.heddle.assistant.v1.RowBatchB\x04\xe2\x41\x01\x01R\x04rows\x12\x1e\n\x07\x64igests\x18\x04 \x03(\tB\x04\xe2\x41\x01\x01R\x07\x64igests\x12\x41\n\x06shares\x18\x05 \x03(\x0b\x32#.heddle.assistant.v1.FollowedSharesB\x04\xe2\x41\x01\x01R\x06shares\x12\x1f\n\x08gone_ids\x18\x06 \x03(\x03\x42\x04\xe2\x41\x01\x01R\x07goneIds\x12\x46\n\x08refusals\x18\x07 \x03(\x0b\x32$.heddle.assistant.v1.FollowedRefusalB\x04\xe2\x41\x01\x01R\x08refusals\"E\n\x0f\x46ollowedRefusal\x12\x14\n\x02id\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x02id\x12\x1c\n\x06reason\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x06reason\",\n\x0e\x46ollowedShares\x12\x1a\n\x05users\x18\x01 \x03(\tB\x04\xe2\x41\x01\x01R\x05users\"I\n\x12\x46ollowRowsResponse\x12\x33\n\x04rows\x18\x01 \x03(\x0b\x32\x1f.heddle.assistant.v1.AppliedRowR\x04rows\"d\n\nAppliedRow\x12\x0e\n\x02id\x18\x01 \x01(\x03R\x02id\x12\x18\n\x07\x63hanged\x18\x02 \x01(\x08R\x07\x63hanged\x12\x12\n\x04note\x18\x03 \x01(\tR\x04note\x12\x18\n\x07refusal\x18\x04 \x01(\tR\x07refusal\"\x15\n\x13GetFollowingRequest\"\xed\x01\n\x14GetFollowingResponse\x12\x1c\n\tfollowing\x18\x01 \x01(\x08R\tfollowing\x12<\n\x06report\x18\x02 \x01(\x0b\x32$.heddle.assistant.v1.FollowingReportR\x06report\x12@\n\x06tables\x18\x03 \x03(\x0b\x32(.heddle.assistant.v1.FollowedTableStatusR\x06tables\x12\x37\n\x05notes\x18\x04 \x03(\x0b\x32!.heddle.assistant.v1.FollowedNoteR\x05notes\"\x91\x01\n\x13\x46ollowedTableStatus\x12\x38\n\x05table\x18\x01 \x01(\x0e\x32\".heddle.assistant.v1.FollowedTableR\x05table\x12\x12\n\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x12\n\x04gone\x18\x03 \x01(\x03R\x04gone\x12\x18\n\x07refused\x18\x04 \x01(\x03R\x07refused\"\xc6\x01\n\x0c\x46ollowedNote\x12\x38\n\x05table\x18\x01 \x01(\x0e\x32\".heddle.assistant.v1.FollowedTableR\x05table\x12\x15\n\x06row_id\x18\x02 \x01(\x03R\x05rowId\x12\x37\n\tnote_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08noteTime\x12\x12\n\x04note\x18\x04 \x01(\tR\x04note\x12\x18\n\x07refusal\x18\x05 \x01(\tR\x07refusal*\x89\x02\n\rFollowedTable\x12\x1e\n\x1a\x46OLLOWED_TABLE_UNSPECIFIED\x10\x00\x12 \n\x1c\x46OLLOWED_TABLE_ORGANIZATIONS\x10\x01\x12\x18\n\x14\x46OLLOWED_TABLE_USERS\x10\x02\x12\x1d\n\x19\x46OLLOWED_TABLE_ASSISTANTS\x10\x03\x12\x1a\n\x16\x46OLLOWED_TABLE_RUBRICS\x10\x04\x12\"\n\x1e\x46OLLOWED_TABLE_KNOWLEDGE_BASES\x10\x05\x12\x18\n\x14\x46OLLOWED_TABLE_USAGE\x10\x06\x12#\n\x1f\x46OLLOWED_TABLE_KNOWLEDGE_STORES\x10\x07\x32\xbc\x03\n\x10\x46ollowingService\x12i\n\x0e\x43laimFollowing\x12*.heddle.assistant.v1.ClaimFollowingRequest\x1a+.heddle.assistant.v1.ClaimFollowingResponse\x12t\n\x10ListFollowedRows\x12,.heddle.assistant.v1.ListFollowedRowsRequest\x1a-.heddle.assistant.v1.ListFollowedRowsResponse\"\x03\x90\x02\x01\x12]\n\nFollowRows\x12&.heddle.assistant.v1.FollowRowsRequest\x1a\'.heddle.assistant.v1.FollowRowsResponse\x12h\n\x0cGetFollowing\x12(.heddle.assistant.v1.GetFollowingRequest\x1a).heddle.assistant.v1.GetFollowingResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/assistant/v1/following.proto\x12\x13heddle.assistant.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eheddle/assistant/v1/rows.proto\x1a\x19heddle/rest/v1/rest.proto\"\xf5\x02\n\x0f\x46ollowingReport\x12\xa4\x01\n\x0c\x63ompare_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampBe\xe2\x41\x01\x01\x8a\xb5\x18]\n\x08\x63ompared\x18\x01jOWhen all rows were compared last, in seconds since 1970; null if they were not.R\x0b\x63ompareTime\x12\x9a\x01\n\x0b\x63hange_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB]\xe2\x41\x01\x01\x8a\xb5\x18U\n\x07\x63hanged\x18\x01jHWhen a change was applied last, in seconds since 1970; null if none was.R\nchangeTime\x12\x1e\n\x07problem\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x07problem\"\x9d\x01\n\x15\x43laimFollowingRequest\x12 \n\x08\x63laimant\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08\x63laimant\x12\x1e\n\x07release\x18\x02 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x07release\x12\x42\n\x06report\x18\x03 \x01(\x0b\x32$.heddle.assistant.v1.FollowingReportB\x04\xe2\x41\x01\x01R\x06report\"2\n\x16\x43laimFollowingResponse\x12\x18\n\x07\x63laimed\x18\x01 \x01(\x08R\x07\x63laimed\"I\n\x0b\x46ollowedRow\x12\x0e\n\x02id\x18\x01 \x01(\x03R\x02id\x12\x16\n\x06\x64igest\x18\x02 \x01(\tR\x06\x64igest\x12\x12\n\x04gone\x18\x03 \x01(\x08R\x04gone\"z\n\x17ListFollowedRowsRequest\x12>\n\x05table\x18\x01 \x01(\x0e\x32\".heddle.assistant.v1.FollowedTableB\x04\xe2\x41\x01\x02R\x05table\x12\x1f\n\x08\x61\x66ter_id\x18\x02 \x01(\x03\x42\x04\xe2\x41\x01\x01R\x07\x61\x66terId\"P\n\x18ListFollowedRowsResponse\x12\x34\n\x04rows\x18\x01 \x03(\x0b\x32 .heddle.assistant.v1.FollowedRowR\x04rows\"\x98\x03\n\x11\x46ollowRowsRequest\x12 \n\x08\x63laimant\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08\x63laimant\x12>\n\x05table\x18\x02 \x01(\x0e\x32\".heddle.assistant.v1.FollowedTableB\x04\xe2\x41\x01\x02R\x05table\x12\x37\n\x04rows\x18\x03 \x01(\x0b\x32\x1d.heddle.assistant.v1.RowBatchB\x04\xe2\x41\x01\x01R\x04rows\x12\x1e\n\x07\x64igests\x18\x04 \x03(\tB\x04\xe2\x41\x01\x01R\x07\x64igests\x12\x41\n\x06shares\x18\x05 \x03(\x0b\x32#.heddle.assistant.v1.FollowedSharesB\x04\xe2\x41\x01\x01R\x06shares\x12\x1f\n\x08gone_ids\x18\x06 \x03(\x03\x42\x04\xe2\x41\x01\x01R\x07goneIds\x12\x46\n\x08refusals\x18\x07 \x03(\x0b\x32$.heddle.assistant.v1.FollowedRefusalB\x04\xe2\x41\x01\x01R\x08refusals\x12\x1c\n\x06origin\x18\x08 \x01(\tB\x04\xe2\x41\x01\x02R\x06origin\"E\n\x0f\x46ollowedRefusal\x12\x14\n\x02id\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x01R\x02id\x12\x1c\n\x06reason\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x06reason\",\n\x0e\x46ollowedShares\x12\x1a\n\x05users\x18\x01 \x03(\tB\x04\xe2\x41\x01\x01R\x05users\"I\n\x12\x46ollowRowsResponse\x12\x33\n\x04rows\x18\x01 \x03(\x0b\x32\x1f.heddle.assistant.v1.AppliedRowR\x04rows\"d\n\nAppliedRow\x12\x0e\n\x02id\x18\x01 \x01(\x03R\x02id\x12\x18\n\x07\x63hanged\x18\x02 \x01(\x08R\x07\x63hanged\x12\x12\n\x04note\x18\x03 \x01(\tR\x04note\x12\x18\n\x07refusal\x18\x04 \x01(\tR\x07refusal\"\x15\n\x13GetFollowingRequest\"\xb7\x02\n\x14GetFollowingResponse\x12\x1c\n\tfollowing\x18\x01 \x01(\x08R\tfollowing\x12\x44\n\x06report\x18\x02 \x01(\x0b\x32$.heddle.assistant.v1.FollowingReportB\x06\x8a\xb5\x18\x02\x10\x03R\x06report\x12@\n\x06tables\x18\x03 \x03(\x0b\x32(.heddle.assistant.v1.FollowedTableStatusR\x06tables\x12\x37\n\x05notes\x18\x04 \x03(\x0b\x32!.heddle.assistant.v1.FollowedNoteR\x05notes:@\x8a\xb5\x18<\n\tFollowing\x1a/The state of the following of another database.\"\xb2\x01\n\x13\x46ollowedTableStatus\x12\x44\n\x05table\x18\x01 \x01(\x0e\x32\".heddle.assistant.v1.FollowedTableB\n\x8a\xb5\x18\x06\n\x04nameR\x05table\x12\x12\n\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x12\n\x04gone\x18\x03 \x01(\x03R\x04gone\x12\x18\n\x07refused\x18\x04 \x01(\x03R\x07refused:\x13\x8a\xb5\x18\x0f\n\rFollowedTable\"\xfe\x01\n\x0c\x46ollowedNote\x12\x38\n\x05table\x18\x01 \x01(\x0e\x32\".heddle.assistant.v1.FollowedTableR\x05table\x12\x15\n\x06row_id\x18\x02 \x01(\x03R\x05rowId\x12o\n\tnote_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB6\x8a\xb5\x18\x32\n\x05notedj)When it was noted, in seconds since 1970.R\x08noteTime\x12\x12\n\x04note\x18\x04 \x01(\tR\x04note\x12\x18\n\x07refusal\x18\x05 \x01(\tR\x07refusal*\x89\x02\n\rFollowedTable\x12\x1e\n\x1a\x46OLLOWED_TABLE_UNSPECIFIED\x10\x00\x12 \n\x1c\x46OLLOWED_TABLE_ORGANIZATIONS\x10\x01\x12\x18\n\x14\x46OLLOWED_TABLE_USERS\x10\x02\x12\x1d\n\x19\x46OLLOWED_TABLE_ASSISTANTS\x10\x03\x12\x1a\n\x16\x46OLLOWED_TABLE_RUBRICS\x10\x04\x12\"\n\x1e\x46OLLOWED_TABLE_KNOWLEDGE_BASES\x10\x05\x12\x18\n\x14\x46OLLOWED_TABLE_USAGE\x10\x06\x12#\n\x1f\x46OLLOWED_TABLE_KNOWLEDGE_STORES\x10\x07\x32\xc9\x04\n\x10\x46ollowingService\x12i\n\x0e\x43laimFollowing\x12*.heddle.assistant.v1.ClaimFollowingRequest\x1a+.heddle.assistant.v1.ClaimFollowingResponse\x12t\n\x10ListFollowedRows\x12,.heddle.assistant.v1.ListFollowedRowsRequest\x1a-.heddle.assistant.v1.ListFollowedRowsResponse\"\x03\x90\x02\x01\x12]\n\nFollowRows\x12&.heddle.assistant.v1.FollowRowsRequest\x1a\'.heddle.assistant.v1.FollowRowsResponse\x12\xf4\x01\n\x0cGetFollowing\x12(.heddle.assistant.v1.GetFollowingRequest\x1a).heddle.assistant.v1.GetFollowingResponse\"\x8e\x01\x90\x02\x01\x92\xb5\x18k\n\tmigration\x1a\x02\x93\x03\x32ZGet whether Heddle follows another database, and what needs attention. Only for operators.\x82\xd3\xe4\x93\x02\x16\x12\x14/migration/followingb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,9 +37,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heddle.assistant.v1.followi
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FOLLOWINGREPORT'].fields_by_name['compare_time']._loaded_options = None
-  _globals['_FOLLOWINGREPORT'].fields_by_name['compare_time']._serialized_options = b'\342A\001\001'
+  _globals['_FOLLOWINGREPORT'].fields_by_name['compare_time']._serialized_options = b'\342A\001\001\212\265\030]\n\010compared\030\001jOWhen all rows were compared last, in seconds since 1970; null if they were not.'
   _globals['_FOLLOWINGREPORT'].fields_by_name['change_time']._loaded_options = None
-  _globals['_FOLLOWINGREPORT'].fields_by_name['change_time']._serialized_options = b'\342A\001\001'
+  _globals['_FOLLOWINGREPORT'].fields_by_name['change_time']._serialized_options = b'\342A\001\001\212\265\030U\n\007changed\030\001jHWhen a change was applied last, in seconds since 1970; null if none was.'
   _globals['_FOLLOWINGREPORT'].fields_by_name['problem']._loaded_options = None
   _globals['_FOLLOWINGREPORT'].fields_by_name['problem']._serialized_options = b'\342A\001\001'
   _globals['_CLAIMFOLLOWINGREQUEST'].fields_by_name['claimant']._loaded_options = None
@@ -64,48 +66,60 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FOLLOWROWSREQUEST'].fields_by_name['gone_ids']._serialized_options = b'\342A\001\001'
   _globals['_FOLLOWROWSREQUEST'].fields_by_name['refusals']._loaded_options = None
   _globals['_FOLLOWROWSREQUEST'].fields_by_name['refusals']._serialized_options = b'\342A\001\001'
+  _globals['_FOLLOWROWSREQUEST'].fields_by_name['origin']._loaded_options = None
+  _globals['_FOLLOWROWSREQUEST'].fields_by_name['origin']._serialized_options = b'\342A\001\002'
   _globals['_FOLLOWEDREFUSAL'].fields_by_name['id']._loaded_options = None
-  _globals['_FOLLOWEDREFUSAL'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_FOLLOWEDREFUSAL'].fields_by_name['id']._serialized_options = b'\342A\001\001'
   _globals['_FOLLOWEDREFUSAL'].fields_by_name['reason']._loaded_options = None
   _globals['_FOLLOWEDREFUSAL'].fields_by_name['reason']._serialized_options = b'\342A\001\002'
   _globals['_FOLLOWEDSHARES'].fields_by_name['users']._loaded_options = None
   _globals['_FOLLOWEDSHARES'].fields_by_name['users']._serialized_options = b'\342A\001\001'
+  _globals['_GETFOLLOWINGRESPONSE'].fields_by_name['report']._loaded_options = None
+  _globals['_GETFOLLOWINGRESPONSE'].fields_by_name['report']._serialized_options = b'\212\265\030\002\020\003'
+  _globals['_GETFOLLOWINGRESPONSE']._loaded_options = None
+  _globals['_GETFOLLOWINGRESPONSE']._serialized_options = b'\212\265\030<\n\tFollowing\032/The state of the following of another database.'
+  _globals['_FOLLOWEDTABLESTATUS'].fields_by_name['table']._loaded_options = None
+  _globals['_FOLLOWEDTABLESTATUS'].fields_by_name['table']._serialized_options = b'\212\265\030\006\n\004name'
+  _globals['_FOLLOWEDTABLESTATUS']._loaded_options = None
+  _globals['_FOLLOWEDTABLESTATUS']._serialized_options = b'\212\265\030\017\n\rFollowedTable'
+  _globals['_FOLLOWEDNOTE'].fields_by_name['note_time']._loaded_options = None
+  _globals['_FOLLOWEDNOTE'].fields_by_name['note_time']._serialized_options = b'\212\265\0302\n\005notedj)When it was noted, in seconds since 1970.'
   _globals['_FOLLOWINGSERVICE'].methods_by_name['ListFollowedRows']._loaded_options = None
   _globals['_FOLLOWINGSERVICE'].methods_by_name['ListFollowedRows']._serialized_options = b'\220\002\001'
   _globals['_FOLLOWINGSERVICE'].methods_by_name['GetFollowing']._loaded_options = None
-  _globals['_FOLLOWINGSERVICE'].methods_by_name['GetFollowing']._serialized_options = b'\220\002\001'
-  _globals['_FOLLOWEDTABLE']._serialized_start=2127
-  _globals['_FOLLOWEDTABLE']._serialized_end=2392
-  _globals['_FOLLOWINGREPORT']._serialized_start=159
-  _globals['_FOLLOWINGREPORT']._serialized_end=344
-  _globals['_CLAIMFOLLOWINGREQUEST']._serialized_start=347
-  _globals['_CLAIMFOLLOWINGREQUEST']._serialized_end=504
-  _globals['_CLAIMFOLLOWINGRESPONSE']._serialized_start=506
-  _globals['_CLAIMFOLLOWINGRESPONSE']._serialized_end=556
-  _globals['_FOLLOWEDROW']._serialized_start=558
-  _globals['_FOLLOWEDROW']._serialized_end=631
-  _globals['_LISTFOLLOWEDROWSREQUEST']._serialized_start=633
-  _globals['_LISTFOLLOWEDROWSREQUEST']._serialized_end=755
-  _globals['_LISTFOLLOWEDROWSRESPONSE']._serialized_start=757
-  _globals['_LISTFOLLOWEDROWSRESPONSE']._serialized_end=837
-  _globals['_FOLLOWROWSREQUEST']._serialized_start=840
-  _globals['_FOLLOWROWSREQUEST']._serialized_end=1218
-  _globals['_FOLLOWEDREFUSAL']._serialized_start=1220
-  _globals['_FOLLOWEDREFUSAL']._serialized_end=1289
-  _globals['_FOLLOWEDSHARES']._serialized_start=1291
-  _globals['_FOLLOWEDSHARES']._serialized_end=1335
-  _globals['_FOLLOWROWSRESPONSE']._serialized_start=1337
-  _globals['_FOLLOWROWSRESPONSE']._serialized_end=1410
-  _globals['_APPLIEDROW']._serialized_start=1412
-  _globals['_APPLIEDROW']._serialized_end=1512
-  _globals['_GETFOLLOWINGREQUEST']._serialized_start=1514
-  _globals['_GETFOLLOWINGREQUEST']._serialized_end=1535
-  _globals['_GETFOLLOWINGRESPONSE']._serialized_start=1538
-  _globals['_GETFOLLOWINGRESPONSE']._serialized_end=1775
-  _globals['_FOLLOWEDTABLESTATUS']._serialized_start=1778
-  _globals['_FOLLOWEDTABLESTATUS']._serialized_end=1923
-  _globals['_FOLLOWEDNOTE']._serialized_start=1926
-  _globals['_FOLLOWEDNOTE']._serialized_end=2124
-  _globals['_FOLLOWINGSERVICE']._serialized_start=2395
-  _globals['_FOLLOWINGSERVICE']._serialized_end=2839
+  _globals['_FOLLOWINGSERVICE'].methods_by_name['GetFollowing']._serialized_options = b'\220\002\001\222\265\030k\n\tmigration\032\002\223\0032ZGet whether Heddle follows another database, and what needs attention. Only for operators.\202\323\344\223\002\026\022\024/migration/following'
+  _globals['_FOLLOWEDTABLE']._serialized_start=2565
+  _globals['_FOLLOWEDTABLE']._serialized_end=2830
+  _globals['_FOLLOWINGREPORT']._serialized_start=216
+  _globals['_FOLLOWINGREPORT']._serialized_end=589
+  _globals['_CLAIMFOLLOWINGREQUEST']._serialized_start=592
+  _globals['_CLAIMFOLLOWINGREQUEST']._serialized_end=749
+  _globals['_CLAIMFOLLOWINGRESPONSE']._serialized_start=751
+  _globals['_CLAIMFOLLOWINGRESPONSE']._serialized_end=801
+  _globals['_FOLLOWEDROW']._serialized_start=803
+  _globals['_FOLLOWEDROW']._serialized_end=876
+  _globals['_LISTFOLLOWEDROWSREQUEST']._serialized_start=878
+  _globals['_LISTFOLLOWEDROWSREQUEST']._serialized_end=1000
+  _globals['_LISTFOLLOWEDROWSRESPONSE']._serialized_start=1002
+  _globals['_LISTFOLLOWEDROWSRESPONSE']._serialized_end=1082
+  _globals['_FOLLOWROWSREQUEST']._serialized_start=1085
+  _globals['_FOLLOWROWSREQUEST']._serialized_end=1493
+  _globals['_FOLLOWEDREFUSAL']._serialized_start=1495
+  _globals['_FOLLOWEDREFUSAL']._serialized_end=1564
+  _globals['_FOLLOWEDSHARES']._serialized_start=1566
+  _globals['_FOLLOWEDSHARES']._serialized_end=1610
+  _globals['_FOLLOWROWSRESPONSE']._serialized_start=1612
+  _globals['_FOLLOWROWSRESPONSE']._serialized_end=1685
+  _globals['_APPLIEDROW']._serialized_start=1687
+  _globals['_APPLIEDROW']._serialized_end=1787
+  _globals['_GETFOLLOWINGREQUEST']._serialized_start=1789
+  _globals['_GETFOLLOWINGREQUEST']._serialized_end=1810
+  _globals['_GETFOLLOWINGRESPONSE']._serialized_start=1813
+  _globals['_GETFOLLOWINGRESPONSE']._serialized_end=2124
+  _globals['_FOLLOWEDTABLESTATUS']._serialized_start=2127
+  _globals['_FOLLOWEDTABLESTATUS']._serialized_end=2305
+  _globals['_FOLLOWEDNOTE']._serialized_start=2308
+  _globals['_FOLLOWEDNOTE']._serialized_end=2562
+  _globals['_FOLLOWINGSERVICE']._serialized_start=2833
+  _globals['_FOLLOWINGSERVICE']._serialized_end=3418
 # @@protoc_insertion_point(module_scope)

@@ -40,7 +40,7 @@ class _FollowedTableEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Followe
     FOLLOWED_TABLE_KNOWLEDGE_BASES: _FollowedTable.ValueType  # 5
     """The registry of knowledge bases."""
     FOLLOWED_TABLE_USAGE: _FollowedTable.ValueType  # 6
-    """What assistants used in LAMB. It counts for their budgets beside what they used here."""
+    """What assistants used there. It counts for their budgets beside what they used here."""
     FOLLOWED_TABLE_KNOWLEDGE_STORES: _FollowedTable.ValueType  # 7
     """The registry of knowledge stores."""
 
@@ -60,7 +60,7 @@ FOLLOWED_TABLE_RUBRICS: FollowedTable.ValueType  # 4
 FOLLOWED_TABLE_KNOWLEDGE_BASES: FollowedTable.ValueType  # 5
 """The registry of knowledge bases."""
 FOLLOWED_TABLE_USAGE: FollowedTable.ValueType  # 6
-"""What assistants used in LAMB. It counts for their budgets beside what they used here."""
+"""What assistants used there. It counts for their budgets beside what they used here."""
 FOLLOWED_TABLE_KNOWLEDGE_STORES: FollowedTable.ValueType  # 7
 """The registry of knowledge stores."""
 Global___FollowedTable: _TypeAlias = FollowedTable  # noqa: Y015
@@ -246,10 +246,13 @@ class FollowRowsRequest(_message.Message):
     SHARES_FIELD_NUMBER: _builtins.int
     GONE_IDS_FIELD_NUMBER: _builtins.int
     REFUSALS_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
     claimant: _builtins.str
     """As in `ClaimFollowingRequest`."""
     table: Global___FollowedTable.ValueType
     """The table."""
+    origin: _builtins.str
+    """The name of the other installation, for notes. 1 to 64 characters."""
     @_builtins.property
     def rows(self) -> _rows_pb2.RowBatch:
         """The rows as they are now, of that table only. At most 500."""
@@ -283,10 +286,11 @@ class FollowRowsRequest(_message.Message):
         shares: _abc.Iterable[Global___FollowedShares] | None = ...,
         gone_ids: _abc.Iterable[_builtins.int] | None = ...,
         refusals: _abc.Iterable[Global___FollowedRefusal] | None = ...,
+        origin: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rows", b"rows"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimant", b"claimant", "digests", b"digests", "gone_ids", b"gone_ids", "refusals", b"refusals", "rows", b"rows", "shares", b"shares", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimant", b"claimant", "digests", b"digests", "gone_ids", b"gone_ids", "origin", b"origin", "refusals", b"refusals", "rows", b"rows", "shares", b"shares", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -301,7 +305,7 @@ class FollowedRefusal(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     id: _builtins.int
-    """The id that it has in the other database."""
+    """The id that it has in the other database; 0 if that is no number."""
     reason: _builtins.str
     """Why, for operators."""
     def __init__(
@@ -509,7 +513,7 @@ class FollowedNote(_message.Message):
     note: _builtins.str
     """The fields that were changed on both sides, the newest note first."""
     refusal: _builtins.str
-    """Why it could not be applied."""
+    """Why it could not be applied; empty if it was."""
     @_builtins.property
     def note_time(self) -> _timestamp_pb2.Timestamp:
         """When it was noted."""

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class FollowingServiceStub:
-    """Follows the database of another installation, LAMB's: what changes there changes here.
+    """Follows the database of another installation: what changes there changes here.
 
     One migration service follows at a time. It claims that for 20 seconds and renews the claim. For
     each row, the state that was applied last is stored, so that a following that was interrupted goes
@@ -35,7 +35,7 @@ class FollowingServiceStub:
     - A field that changed there changes here. A field that changed here only stays.
     - A field that changed on both sides gets the value from there. The version with the former value
     stays, and the new version has a note that names the field.
-    - Metadata that were edited here are changed as LAMB's form would: tools that were added here stay.
+    - Metadata that were edited here are changed as a form of the other installation would: tools that were added here stay.
 
     When a following begins, ids of new rows go on at 1,000,000,000,001, which the other installation
     never assigns.
@@ -73,7 +73,7 @@ class FollowingServiceStub:
 
 
 class FollowingServiceServicer:
-    """Follows the database of another installation, LAMB's: what changes there changes here.
+    """Follows the database of another installation: what changes there changes here.
 
     One migration service follows at a time. It claims that for 20 seconds and renews the claim. For
     each row, the state that was applied last is stored, so that a following that was interrupted goes
@@ -82,7 +82,7 @@ class FollowingServiceServicer:
     - A field that changed there changes here. A field that changed here only stays.
     - A field that changed on both sides gets the value from there. The version with the former value
     stays, and the new version has a note that names the field.
-    - Metadata that were edited here are changed as LAMB's form would: tools that were added here stay.
+    - Metadata that were edited here are changed as a form of the other installation would: tools that were added here stay.
 
     When a following begins, ids of new rows go on at 1,000,000,000,001, which the other installation
     never assigns.
@@ -154,7 +154,7 @@ def add_FollowingServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class FollowingService:
-    """Follows the database of another installation, LAMB's: what changes there changes here.
+    """Follows the database of another installation: what changes there changes here.
 
     One migration service follows at a time. It claims that for 20 seconds and renews the claim. For
     each row, the state that was applied last is stored, so that a following that was interrupted goes
@@ -163,7 +163,7 @@ class FollowingService:
     - A field that changed there changes here. A field that changed here only stays.
     - A field that changed on both sides gets the value from there. The version with the former value
     stays, and the new version has a note that names the field.
-    - Metadata that were edited here are changed as LAMB's form would: tools that were added here stay.
+    - Metadata that were edited here are changed as a form of the other installation would: tools that were added here stay.
 
     When a following begins, ids of new rows go on at 1,000,000,000,001, which the other installation
     never assigns.
@@ -279,3 +279,5 @@ class FollowingService:
             timeout,
             metadata,
             _registered_method=True)
+
+FollowingServiceAsyncStub = FollowingServiceStub

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class FollowingServiceStub:
-    """Follows the database of another installation, LAMB's: what changes there changes here.
+    """Follows the database of another installation: what changes there changes here.
 
     One migration service follows at a time. It claims that for 20 seconds and renews the claim. For
     each row, the state that was applied last is stored, so that a following that was interrupted goes
@@ -36,7 +36,7 @@ class FollowingServiceStub:
     - A field that changed there changes here. A field that changed here only stays.
     - A field that changed on both sides gets the value from there. The version with the former value
       stays, and the new version has a note that names the field.
-    - Metadata that were edited here are changed as LAMB's form would: tools that were added here stay.
+    - Metadata that were edited here are changed as a form of the other installation would: tools that were added here stay.
 
     When a following begins, ids of new rows go on at 1,000,000,000,001, which the other installation
     never assigns.
@@ -66,7 +66,7 @@ class FollowingServiceStub:
 
 @_typing.type_check_only
 class FollowingServiceAsyncStub(FollowingServiceStub):
-    """Follows the database of another installation, LAMB's: what changes there changes here.
+    """Follows the database of another installation: what changes there changes here.
 
     One migration service follows at a time. It claims that for 20 seconds and renews the claim. For
     each row, the state that was applied last is stored, so that a following that was interrupted goes
@@ -75,7 +75,7 @@ class FollowingServiceAsyncStub(FollowingServiceStub):
     - A field that changed there changes here. A field that changed here only stays.
     - A field that changed on both sides gets the value from there. The version with the former value
       stays, and the new version has a note that names the field.
-    - Metadata that were edited here are changed as LAMB's form would: tools that were added here stay.
+    - Metadata that were edited here are changed as a form of the other installation would: tools that were added here stay.
 
     When a following begins, ids of new rows go on at 1,000,000,000,001, which the other installation
     never assigns.
@@ -101,7 +101,7 @@ class FollowingServiceAsyncStub(FollowingServiceStub):
     """
 
 class FollowingServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Follows the database of another installation, LAMB's: what changes there changes here.
+    """Follows the database of another installation: what changes there changes here.
 
     One migration service follows at a time. It claims that for 20 seconds and renews the claim. For
     each row, the state that was applied last is stored, so that a following that was interrupted goes
@@ -110,7 +110,7 @@ class FollowingServiceServicer(metaclass=_abc_1.ABCMeta):
     - A field that changed there changes here. A field that changed here only stays.
     - A field that changed on both sides gets the value from there. The version with the former value
       stays, and the new version has a note that names the field.
-    - Metadata that were edited here are changed as LAMB's form would: tools that were added here stay.
+    - Metadata that were edited here are changed as a form of the other installation would: tools that were added here stay.
 
     When a following begins, ids of new rows go on at 1,000,000,000,001, which the other installation
     never assigns.

@@ -29,7 +29,7 @@ class _JobKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_JobKind.Value
     JOB_KIND_UNSPECIFIED: _JobKind.ValueType  # 0
     """Refused."""
     JOB_KIND_IMPORT: _JobKind.ValueType  # 1
-    """As `heddle.migration.v1.MigrationService.ImportLamb`."""
+    """Imports another database."""
     JOB_KIND_SWEEP: _JobKind.ValueType  # 2
     """As `heddle.migration.v1.MigrationService.MigrateAssistants`."""
     JOB_KIND_ROLLBACK: _JobKind.ValueType  # 3
@@ -41,7 +41,7 @@ class JobKind(_JobKind, metaclass=_JobKindEnumTypeWrapper):
 JOB_KIND_UNSPECIFIED: JobKind.ValueType  # 0
 """Refused."""
 JOB_KIND_IMPORT: JobKind.ValueType  # 1
-"""As `heddle.migration.v1.MigrationService.ImportLamb`."""
+"""Imports another database."""
 JOB_KIND_SWEEP: JobKind.ValueType  # 2
 """As `heddle.migration.v1.MigrationService.MigrateAssistants`."""
 JOB_KIND_ROLLBACK: JobKind.ValueType  # 3

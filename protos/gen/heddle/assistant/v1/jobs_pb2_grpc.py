@@ -435,3 +435,5 @@ class JobService:
             timeout,
             metadata,
             _registered_method=True)
+
+JobServiceAsyncStub = JobServiceStub

@@ -133,16 +133,22 @@ class UpdateQuestionsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ETAG_FIELD_NUMBER: _builtins.int
+    QUESTIONS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetQuestions`."""
+    @_builtins.property
+    def questions(self) -> _containers.RepeatedCompositeFieldContainer[Global___SavedQuestion]:
+        """The questions in their order."""
+
     def __init__(
         self,
         *,
         etag: _builtins.str = ...,
+        questions: _abc.Iterable[Global___SavedQuestion] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "questions", b"questions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -163,3 +163,5 @@ class QuestionService:
             timeout,
             metadata,
             _registered_method=True)
+
+QuestionServiceAsyncStub = QuestionServiceStub

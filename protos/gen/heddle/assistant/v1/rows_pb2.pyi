@@ -115,29 +115,29 @@ class AssistantRow(_message.Message):
     owner: _builtins.str
     """The owner's e-mail address."""
     metadata: _builtins.str
-    """The text of the metadata, LAMB's `api_callback`."""
+    """The text of the metadata."""
     system_prompt: _builtins.str
     """Instructions placed before the conversation."""
     prompt_template: _builtins.str
     """The template of the last user message."""
     rag_endpoint: _builtins.str
-    """LAMB's column that nothing reads any more."""
+    """A column of imported rows that nothing reads any more."""
     rag_top_k_json: _builtins.str
-    """LAMB's `RAG_Top_k`, a number or a text, as JSON."""
+    """How many passages a search of an imported row brings: a number or a text, as JSON."""
     rag_collections: _builtins.str
-    """LAMB's `RAG_collections`: identifiers, separated by commas."""
+    """The collections of an imported row: identifiers, separated by commas."""
     pre_retrieval_endpoint: _builtins.str
-    """LAMB's column that nothing reads any more."""
+    """A column of imported rows that nothing reads any more."""
     post_retrieval_endpoint: _builtins.str
-    """LAMB's column that nothing reads any more."""
+    """A column of imported rows that nothing reads any more."""
     published: _builtins.bool
     """Whether others of the organisation may use it."""
     group_id: _builtins.str
-    """LAMB's group of users."""
+    """The group of users of an imported row."""
     group_name: _builtins.str
     """That group's name."""
     oauth_consumer_name: _builtins.str
-    """LAMB's LTI consumer."""
+    """The LTI consumer of an imported row."""
     published_at: _builtins.int
     """When it was published, in seconds since 1970."""
     created_at: _builtins.int
@@ -385,8 +385,8 @@ class CreateRowRequest(_message.Message):
     @_builtins.property
     def row(self) -> Global___AssistantRow:
         """The row. `name` and `metadata`, of the newest format, are required; an empty `owner` is the
-        caller, another one needs an administrator. The times, `published` and what is LAMB's about
-        groups are ignored.
+        caller, another one needs an administrator. The times, `published` and the group of users
+        are ignored.
         """
 
     def __init__(

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RowServiceStub:
-    """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
+    """Assistants as rows of the database, for imports and for clients that read columns.
     The rules of access are those of `AssistantService`.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -61,7 +61,7 @@ class RowServiceStub:
 
 
 class RowServiceServicer:
-    """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
+    """Assistants as rows of the database, for imports and for clients that read columns.
     The rules of access are those of `AssistantService`.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -133,7 +133,7 @@ def add_RowServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RowService:
-    """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
+    """Assistants as rows of the database, for imports and for clients that read columns.
     The rules of access are those of `AssistantService`.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -467,3 +467,7 @@ class RowBatchService:
             timeout,
             metadata,
             _registered_method=True)
+
+RowServiceAsyncStub = RowServiceStub
+
+RowBatchServiceAsyncStub = RowBatchServiceStub

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RowServiceStub:
-    """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
+    """Assistants as rows of the database, for imports and for clients that read columns.
     The rules of access are those of `AssistantService`.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -57,7 +57,7 @@ class RowServiceStub:
 
 @_typing.type_check_only
 class RowServiceAsyncStub(RowServiceStub):
-    """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
+    """Assistants as rows of the database, for imports and for clients that read columns.
     The rules of access are those of `AssistantService`.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
@@ -83,7 +83,7 @@ class RowServiceAsyncStub(RowServiceStub):
     """
 
 class RowServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Assistants as rows of the database, for the migration service, which knows LAMB's form of them.
+    """Assistants as rows of the database, for imports and for clients that read columns.
     The rules of access are those of `AssistantService`.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.

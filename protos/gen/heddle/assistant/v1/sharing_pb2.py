@@ -22,10 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
+from heddle.call.v1 import call_pb2 as heddle_dot_call_dot_v1_dot_call__pb2
+from heddle.rest.v1 import rest_pb2 as heddle_dot_rest_dot_v1_dot_rest__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!heddle/assistant/v1/sharing.proto\x12\x13heddle.assistant.v1\x1a\x1fgoogle/api/field_behavior.proto\"\xfb\x01\n\x07Sharing\x12\x45\n\nvisibility\x18\x01 \x01(\x0e\x32\x1f.heddle.assistant.v1.VisibilityB\x04\xe2\x41\x01\x01R\nvisibility\x12/\n\x11users_who_may_use\x18\x02 \x03(\tB\x04\xe2\x41\x01\x01R\x0eusersWhoMayUse\x12\x31\n\x12users_who_may_edit\x18\x03 \x03(\tB\x04\xe2\x41\x01\x01R\x0fusersWhoMayEdit\x12\x1a\n\x05owner\x18\x04 \x01(\tB\x04\xe2\x41\x01\x03R\x05owner\x12)\n\runknown_users\x18\x05 \x03(\tB\x04\xe2\x41\x01\x03R\x0cunknownUsers\")\n\x11GetSharingRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\"`\n\x12GetSharingResponse\x12\x36\n\x07sharing\x18\x01 \x01(\x0b\x32\x1c.heddle.assistant.v1.SharingR\x07sharing\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"\x84\x01\n\x14UpdateSharingRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12<\n\x07sharing\x18\x02 \x01(\x0b\x32\x1c.heddle.assistant.v1.SharingB\x04\xe2\x41\x01\x02R\x07sharing\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"c\n\x15UpdateSharingResponse\x12\x36\n\x07sharing\x18\x01 \x01(\x0b\x32\x1c.heddle.assistant.v1.SharingR\x07sharing\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"f\n\x18TransferAssistantRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x1a\n\x05owner\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x05owner\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"g\n\x19TransferAssistantResponse\x12\x36\n\x07sharing\x18\x01 \x01(\x0b\x32\x1c.heddle.assistant.v1.SharingR\x07sharing\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag*]\n\nVisibility\x12\x1a\n\x16VISIBILITY_UNSPECIFIED\x10\x00\x12\x16\n\x12VISIBILITY_PRIVATE\x10\x01\x12\x1b\n\x17VISIBILITY_ORGANIZATION\x10\x02\x32\xd5\x02\n\x0eSharingService\x12\x62\n\nGetSharing\x12&.heddle.assistant.v1.GetSharingRequest\x1a\'.heddle.assistant.v1.GetSharingResponse\"\x03\x90\x02\x01\x12k\n\rUpdateSharing\x12).heddle.assistant.v1.UpdateSharingRequest\x1a*.heddle.assistant.v1.UpdateSharingResponse\"\x03\x90\x02\x02\x12r\n\x11TransferAssistant\x12-.heddle.assistant.v1.TransferAssistantRequest\x1a..heddle.assistant.v1.TransferAssistantResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!heddle/assistant/v1/sharing.proto\x12\x13heddle.assistant.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19heddle/call/v1/call.proto\x1a\x19heddle/rest/v1/rest.proto\"\xb3\x04\n\x07Sharing\x12\x93\x01\n\nvisibility\x18\x01 \x01(\x0e\x32\x1f.heddle.assistant.v1.VisibilityBR\xe2\x41\x01\x01\x8a\xb5\x18JjEWhether all of the organisation may use it, as after its publication.\x88\x01\x01R\nvisibility\x12H\n\x11users_who_may_use\x18\x02 \x03(\tB\x1d\xe2\x41\x01\x01\x8a\xb5\x18\x15\x62\x13[\"ben@example.org\"]R\x0eusersWhoMayUse\x12\x80\x02\n\x12users_who_may_edit\x18\x03 \x03(\tB\xd2\x01\xe2\x41\x01\x01\x8a\xb5\x18\xc9\x01\x62\x13[\"ben@example.org\"]j\xb1\x01The addresses of users who may read and change it, and read what its owner\'s collections and rubrics hold through its tools. They may not delete, publish, share or hand it over.R\x0fusersWhoMayEdit\x12\x1a\n\x05owner\x18\x04 \x01(\tB\x04\xe2\x41\x01\x03R\x05owner\x12)\n\runknown_users\x18\x05 \x03(\tB\x04\xe2\x41\x01\x03R\x0cunknownUsers\"2\n\x11GetSharingRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\"`\n\x12GetSharingResponse\x12\x36\n\x07sharing\x18\x01 \x01(\x0b\x32\x1c.heddle.assistant.v1.SharingR\x07sharing\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"\x8d\x01\n\x14UpdateSharingRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\x12<\n\x07sharing\x18\x02 \x01(\x0b\x32\x1c.heddle.assistant.v1.SharingB\x04\xe2\x41\x01\x02R\x07sharing\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"c\n\x15UpdateSharingResponse\x12\x36\n\x07sharing\x18\x01 \x01(\x0b\x32\x1c.heddle.assistant.v1.SharingR\x07sharing\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"f\n\x18TransferAssistantRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x1a\n\x05owner\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x05owner\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"g\n\x19TransferAssistantResponse\x12\x36\n\x07sharing\x18\x01 \x01(\x0b\x32\x1c.heddle.assistant.v1.SharingR\x07sharing\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag*]\n\nVisibility\x12\x1a\n\x16VISIBILITY_UNSPECIFIED\x10\x00\x12\x16\n\x12VISIBILITY_PRIVATE\x10\x01\x12\x1b\n\x17VISIBILITY_ORGANIZATION\x10\x02\x32\xfc\x04\n\x0eSharingService\x12\xe3\x01\n\nGetSharing\x12&.heddle.assistant.v1.GetSharingRequest\x1a\'.heddle.assistant.v1.GetSharingResponse\"\x83\x01\x90\x02\x01\x92\xb5\x18S\n\nassistants\x1a\x02\x93\x03\x32\x41Get who may use and edit an assistant, for those who may edit it.\x82\xd3\xe4\x93\x02#\x12\x18/assistants/{id}/sharingb\x07sharing\x12\x89\x02\n\rUpdateSharing\x12).heddle.assistant.v1.UpdateSharingRequest\x1a*.heddle.assistant.v1.UpdateSharingResponse\"\xa0\x01\x90\x02\x02\x88\xb5\x18\x02\x92\xb5\x18\x63\n\nassistants\x1a\x02\x93\x03\x32QReplace who may use and edit an assistant. Only for its owner and administrators.\x82\xd3\xe4\x93\x02,\x1a\x18/assistants/{id}/sharing:\x07sharingb\x07sharing\x12x\n\x11TransferAssistant\x12-.heddle.assistant.v1.TransferAssistantRequest\x1a..heddle.assistant.v1.TransferAssistantResponse\"\x04\x88\xb5\x18\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,19 +36,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heddle.assistant.v1.sharing
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SHARING'].fields_by_name['visibility']._loaded_options = None
-  _globals['_SHARING'].fields_by_name['visibility']._serialized_options = b'\342A\001\001'
+  _globals['_SHARING'].fields_by_name['visibility']._serialized_options = b'\342A\001\001\212\265\030JjEWhether all of the organisation may use it, as after its publication.\210\001\001'
   _globals['_SHARING'].fields_by_name['users_who_may_use']._loaded_options = None
-  _globals['_SHARING'].fields_by_name['users_who_may_use']._serialized_options = b'\342A\001\001'
+  _globals['_SHARING'].fields_by_name['users_who_may_use']._serialized_options = b'\342A\001\001\212\265\030\025b\023[\"ben@example.org\"]'
   _globals['_SHARING'].fields_by_name['users_who_may_edit']._loaded_options = None
-  _globals['_SHARING'].fields_by_name['users_who_may_edit']._serialized_options = b'\342A\001\001'
+  _globals['_SHARING'].fields_by_name['users_who_may_edit']._serialized_options = b'\342A\001\001\212\265\030\311\001b\023[\"ben@example.org\"]j\261\001The addresses of users who may read and change it, and read what its owner\'s collections and rubrics hold through its tools. They may not delete, publish, share or hand it over.'
   _globals['_SHARING'].fields_by_name['owner']._loaded_options = None
   _globals['_SHARING'].fields_by_name['owner']._serialized_options = b'\342A\001\003'
   _globals['_SHARING'].fields_by_name['unknown_users']._loaded_options = None
   _globals['_SHARING'].fields_by_name['unknown_users']._serialized_options = b'\342A\001\003'
   _globals['_GETSHARINGREQUEST'].fields_by_name['id']._loaded_options = None
-  _globals['_GETSHARINGREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_GETSHARINGREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002\212\265\030\005b\003\"1\"'
   _globals['_UPDATESHARINGREQUEST'].fields_by_name['id']._loaded_options = None
-  _globals['_UPDATESHARINGREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_UPDATESHARINGREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002\212\265\030\005b\003\"1\"'
   _globals['_UPDATESHARINGREQUEST'].fields_by_name['sharing']._loaded_options = None
   _globals['_UPDATESHARINGREQUEST'].fields_by_name['sharing']._serialized_options = b'\342A\001\002'
   _globals['_UPDATESHARINGREQUEST'].fields_by_name['etag']._loaded_options = None
@@ -57,25 +60,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSFERASSISTANTREQUEST'].fields_by_name['etag']._loaded_options = None
   _globals['_TRANSFERASSISTANTREQUEST'].fields_by_name['etag']._serialized_options = b'\342A\001\001'
   _globals['_SHARINGSERVICE'].methods_by_name['GetSharing']._loaded_options = None
-  _globals['_SHARINGSERVICE'].methods_by_name['GetSharing']._serialized_options = b'\220\002\001'
+  _globals['_SHARINGSERVICE'].methods_by_name['GetSharing']._serialized_options = b'\220\002\001\222\265\030S\n\nassistants\032\002\223\0032AGet who may use and edit an assistant, for those who may edit it.\202\323\344\223\002#\022\030/assistants/{id}/sharingb\007sharing'
   _globals['_SHARINGSERVICE'].methods_by_name['UpdateSharing']._loaded_options = None
-  _globals['_SHARINGSERVICE'].methods_by_name['UpdateSharing']._serialized_options = b'\220\002\002'
-  _globals['_VISIBILITY']._serialized_start=931
-  _globals['_VISIBILITY']._serialized_end=1024
-  _globals['_SHARING']._serialized_start=92
-  _globals['_SHARING']._serialized_end=343
-  _globals['_GETSHARINGREQUEST']._serialized_start=345
-  _globals['_GETSHARINGREQUEST']._serialized_end=386
-  _globals['_GETSHARINGRESPONSE']._serialized_start=388
-  _globals['_GETSHARINGRESPONSE']._serialized_end=484
-  _globals['_UPDATESHARINGREQUEST']._serialized_start=487
-  _globals['_UPDATESHARINGREQUEST']._serialized_end=619
-  _globals['_UPDATESHARINGRESPONSE']._serialized_start=621
-  _globals['_UPDATESHARINGRESPONSE']._serialized_end=720
-  _globals['_TRANSFERASSISTANTREQUEST']._serialized_start=722
-  _globals['_TRANSFERASSISTANTREQUEST']._serialized_end=824
-  _globals['_TRANSFERASSISTANTRESPONSE']._serialized_start=826
-  _globals['_TRANSFERASSISTANTRESPONSE']._serialized_end=929
-  _globals['_SHARINGSERVICE']._serialized_start=1027
-  _globals['_SHARINGSERVICE']._serialized_end=1368
+  _globals['_SHARINGSERVICE'].methods_by_name['UpdateSharing']._serialized_options = b'\220\002\002\210\265\030\002\222\265\030c\n\nassistants\032\002\223\0032QReplace who may use and edit an assistant. Only for its owner and administrators.\202\323\344\223\002,\032\030/assistants/{id}/sharing:\007sharingb\007sharing'
+  _globals['_SHARINGSERVICE'].methods_by_name['TransferAssistant']._loaded_options = None
+  _globals['_SHARINGSERVICE'].methods_by_name['TransferAssistant']._serialized_options = b'\210\265\030\002'
+  _globals['_VISIBILITY']._serialized_start=1345
+  _globals['_VISIBILITY']._serialized_end=1438
+  _globals['_SHARING']._serialized_start=176
+  _globals['_SHARING']._serialized_end=739
+  _globals['_GETSHARINGREQUEST']._serialized_start=741
+  _globals['_GETSHARINGREQUEST']._serialized_end=791
+  _globals['_GETSHARINGRESPONSE']._serialized_start=793
+  _globals['_GETSHARINGRESPONSE']._serialized_end=889
+  _globals['_UPDATESHARINGREQUEST']._serialized_start=892
+  _globals['_UPDATESHARINGREQUEST']._serialized_end=1033
+  _globals['_UPDATESHARINGRESPONSE']._serialized_start=1035
+  _globals['_UPDATESHARINGRESPONSE']._serialized_end=1134
+  _globals['_TRANSFERASSISTANTREQUEST']._serialized_start=1136
+  _globals['_TRANSFERASSISTANTREQUEST']._serialized_end=1238
+  _globals['_TRANSFERASSISTANTRESPONSE']._serialized_start=1240
+  _globals['_TRANSFERASSISTANTRESPONSE']._serialized_end=1343
+  _globals['_SHARINGSERVICE']._serialized_start=1441
+  _globals['_SHARINGSERVICE']._serialized_end=2077
 # @@protoc_insertion_point(module_scope)

@@ -222,3 +222,5 @@ class SharingService:
             timeout,
             metadata,
             _registered_method=True)
+
+SharingServiceAsyncStub = SharingServiceStub

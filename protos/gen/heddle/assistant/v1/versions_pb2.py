@@ -26,9 +26,10 @@ from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior_
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from google.rpc import error_details_pb2 as google_dot_rpc_dot_error__details__pb2
 from heddle.assistant.v1 import assistant_pb2 as heddle_dot_assistant_dot_v1_dot_assistant__pb2
+from heddle.call.v1 import call_pb2 as heddle_dot_call_dot_v1_dot_call__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"heddle/assistant/v1/versions.proto\x12\x13heddle.assistant.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/rpc/error_details.proto\x1a#heddle/assistant/v1/assistant.proto\"\xf7\x01\n\x10\x41ssistantVersion\x12\x16\n\x06number\x18\x01 \x01(\x05R\x06number\x12\x37\n\tsave_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08saveTime\x12\x16\n\x06\x61uthor\x18\x03 \x01(\tR\x06\x61uthor\x12\x16\n\x06\x61\x63tion\x18\x04 \x01(\tR\x06\x61\x63tion\x12%\n\x0e\x63hanged_fields\x18\x05 \x03(\tR\rchangedFields\x12\'\n\x0frestored_number\x18\x06 \x01(\x05R\x0erestoredNumber\x12\x12\n\x04note\x18\x07 \x01(\tR\x04note\"\xa8\x01\n\tTextPiece\x12\x37\n\x04kind\x18\x01 \x01(\x0e\x32#.heddle.assistant.v1.TextPiece.KindR\x04kind\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\"N\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n\nKIND_EQUAL\x10\x01\x12\x10\n\x0cKIND_REMOVED\x10\x02\x12\x0e\n\nKIND_ADDED\x10\x03\"\xc8\x01\n\x0f\x46ieldDifference\x12\x14\n\x05\x66ield\x18\x01 \x01(\tR\x05\x66ield\x12$\n\x0b\x62\x65\x66ore_json\x18\x02 \x01(\tH\x00R\nbeforeJson\x88\x01\x01\x12\"\n\nafter_json\x18\x03 \x01(\tH\x01R\tafterJson\x88\x01\x01\x12\x36\n\x06pieces\x18\x04 \x03(\x0b\x32\x1e.heddle.assistant.v1.TextPieceR\x06piecesB\x0e\n\x0c_before_jsonB\r\n\x0b_after_json\"s\n\x13ListVersionsRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12!\n\tpage_size\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x81\x01\n\x14ListVersionsResponse\x12\x41\n\x08versions\x18\x01 \x03(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x08versions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"G\n\x11GetVersionRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x1c\n\x06number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\x06number\"\xfc\x01\n\x12GetVersionResponse\x12?\n\x07version\x18\x01 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x07version\x12<\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantR\tassistant\x12\x1c\n\tpublished\x18\x03 \x01(\x08R\tpublished\x12\x32\n\x12malformed_metadata\x18\x04 \x01(\tH\x00R\x11malformedMetadata\x88\x01\x01\x42\x15\n\x13_malformed_metadata\"x\n\x16\x43ompareVersionsRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12%\n\x0b\x66rom_number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\nfromNumber\x12!\n\tto_number\x18\x03 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08toNumber\"\xf1\x01\n\x17\x43ompareVersionsResponse\x12H\n\x0c\x66rom_version\x18\x01 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x0b\x66romVersion\x12\x44\n\nto_version\x18\x02 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\ttoVersion\x12\x46\n\x0b\x64ifferences\x18\x03 \x03(\x0b\x32$.heddle.assistant.v1.FieldDifferenceR\x0b\x64ifferences\"e\n\x15RestoreVersionRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x1c\n\x06number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\x06number\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"\xcb\x01\n\x16RestoreVersionResponse\x12<\n\tassistant\x18\x01 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantR\tassistant\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\x12\x1c\n\tpublished\x18\x03 \x01(\x08R\tpublished\x12\x41\n\x08warnings\x18\x04 \x03(\x0b\x32%.google.rpc.BadRequest.FieldViolationR\x08warnings2\xbc\x03\n\x0eVersionService\x12h\n\x0cListVersions\x12(.heddle.assistant.v1.ListVersionsRequest\x1a).heddle.assistant.v1.ListVersionsResponse\"\x03\x90\x02\x01\x12\x62\n\nGetVersion\x12&.heddle.assistant.v1.GetVersionRequest\x1a\'.heddle.assistant.v1.GetVersionResponse\"\x03\x90\x02\x01\x12q\n\x0f\x43ompareVersions\x12+.heddle.assistant.v1.CompareVersionsRequest\x1a,.heddle.assistant.v1.CompareVersionsResponse\"\x03\x90\x02\x01\x12i\n\x0eRestoreVersion\x12*.heddle.assistant.v1.RestoreVersionRequest\x1a+.heddle.assistant.v1.RestoreVersionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"heddle/assistant/v1/versions.proto\x12\x13heddle.assistant.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/rpc/error_details.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/call/v1/call.proto\"\xf7\x01\n\x10\x41ssistantVersion\x12\x16\n\x06number\x18\x01 \x01(\x05R\x06number\x12\x37\n\tsave_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08saveTime\x12\x16\n\x06\x61uthor\x18\x03 \x01(\tR\x06\x61uthor\x12\x16\n\x06\x61\x63tion\x18\x04 \x01(\tR\x06\x61\x63tion\x12%\n\x0e\x63hanged_fields\x18\x05 \x03(\tR\rchangedFields\x12\'\n\x0frestored_number\x18\x06 \x01(\x05R\x0erestoredNumber\x12\x12\n\x04note\x18\x07 \x01(\tR\x04note\"\xa8\x01\n\tTextPiece\x12\x37\n\x04kind\x18\x01 \x01(\x0e\x32#.heddle.assistant.v1.TextPiece.KindR\x04kind\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\"N\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n\nKIND_EQUAL\x10\x01\x12\x10\n\x0cKIND_REMOVED\x10\x02\x12\x0e\n\nKIND_ADDED\x10\x03\"\xc8\x01\n\x0f\x46ieldDifference\x12\x14\n\x05\x66ield\x18\x01 \x01(\tR\x05\x66ield\x12$\n\x0b\x62\x65\x66ore_json\x18\x02 \x01(\tH\x00R\nbeforeJson\x88\x01\x01\x12\"\n\nafter_json\x18\x03 \x01(\tH\x01R\tafterJson\x88\x01\x01\x12\x36\n\x06pieces\x18\x04 \x03(\x0b\x32\x1e.heddle.assistant.v1.TextPieceR\x06piecesB\x0e\n\x0c_before_jsonB\r\n\x0b_after_json\"s\n\x13ListVersionsRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12!\n\tpage_size\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x81\x01\n\x14ListVersionsResponse\x12\x41\n\x08versions\x18\x01 \x03(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x08versions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"G\n\x11GetVersionRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x1c\n\x06number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\x06number\"\xfc\x01\n\x12GetVersionResponse\x12?\n\x07version\x18\x01 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x07version\x12<\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantR\tassistant\x12\x1c\n\tpublished\x18\x03 \x01(\x08R\tpublished\x12\x32\n\x12malformed_metadata\x18\x04 \x01(\tH\x00R\x11malformedMetadata\x88\x01\x01\x42\x15\n\x13_malformed_metadata\"x\n\x16\x43ompareVersionsRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12%\n\x0b\x66rom_number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\nfromNumber\x12!\n\tto_number\x18\x03 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08toNumber\"\xf1\x01\n\x17\x43ompareVersionsResponse\x12H\n\x0c\x66rom_version\x18\x01 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x0b\x66romVersion\x12\x44\n\nto_version\x18\x02 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\ttoVersion\x12\x46\n\x0b\x64ifferences\x18\x03 \x03(\x0b\x32$.heddle.assistant.v1.FieldDifferenceR\x0b\x64ifferences\"e\n\x15RestoreVersionRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x1c\n\x06number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\x06number\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"\xcb\x01\n\x16RestoreVersionResponse\x12<\n\tassistant\x18\x01 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantR\tassistant\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\x12\x1c\n\tpublished\x18\x03 \x01(\x08R\tpublished\x12\x41\n\x08warnings\x18\x04 \x03(\x0b\x32%.google.rpc.BadRequest.FieldViolationR\x08warnings2\xc2\x03\n\x0eVersionService\x12h\n\x0cListVersions\x12(.heddle.assistant.v1.ListVersionsRequest\x1a).heddle.assistant.v1.ListVersionsResponse\"\x03\x90\x02\x01\x12\x62\n\nGetVersion\x12&.heddle.assistant.v1.GetVersionRequest\x1a\'.heddle.assistant.v1.GetVersionResponse\"\x03\x90\x02\x01\x12q\n\x0f\x43ompareVersions\x12+.heddle.assistant.v1.CompareVersionsRequest\x1a,.heddle.assistant.v1.CompareVersionsResponse\"\x03\x90\x02\x01\x12o\n\x0eRestoreVersion\x12*.heddle.assistant.v1.RestoreVersionRequest\x1a+.heddle.assistant.v1.RestoreVersionResponse\"\x04\x88\xb5\x18\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -63,30 +64,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_VERSIONSERVICE'].methods_by_name['GetVersion']._serialized_options = b'\220\002\001'
   _globals['_VERSIONSERVICE'].methods_by_name['CompareVersions']._loaded_options = None
   _globals['_VERSIONSERVICE'].methods_by_name['CompareVersions']._serialized_options = b'\220\002\001'
-  _globals['_ASSISTANTVERSION']._serialized_start=195
-  _globals['_ASSISTANTVERSION']._serialized_end=442
-  _globals['_TEXTPIECE']._serialized_start=445
-  _globals['_TEXTPIECE']._serialized_end=613
-  _globals['_TEXTPIECE_KIND']._serialized_start=535
-  _globals['_TEXTPIECE_KIND']._serialized_end=613
-  _globals['_FIELDDIFFERENCE']._serialized_start=616
-  _globals['_FIELDDIFFERENCE']._serialized_end=816
-  _globals['_LISTVERSIONSREQUEST']._serialized_start=818
-  _globals['_LISTVERSIONSREQUEST']._serialized_end=933
-  _globals['_LISTVERSIONSRESPONSE']._serialized_start=936
-  _globals['_LISTVERSIONSRESPONSE']._serialized_end=1065
-  _globals['_GETVERSIONREQUEST']._serialized_start=1067
-  _globals['_GETVERSIONREQUEST']._serialized_end=1138
-  _globals['_GETVERSIONRESPONSE']._serialized_start=1141
-  _globals['_GETVERSIONRESPONSE']._serialized_end=1393
-  _globals['_COMPAREVERSIONSREQUEST']._serialized_start=1395
-  _globals['_COMPAREVERSIONSREQUEST']._serialized_end=1515
-  _globals['_COMPAREVERSIONSRESPONSE']._serialized_start=1518
-  _globals['_COMPAREVERSIONSRESPONSE']._serialized_end=1759
-  _globals['_RESTOREVERSIONREQUEST']._serialized_start=1761
-  _globals['_RESTOREVERSIONREQUEST']._serialized_end=1862
-  _globals['_RESTOREVERSIONRESPONSE']._serialized_start=1865
-  _globals['_RESTOREVERSIONRESPONSE']._serialized_end=2068
-  _globals['_VERSIONSERVICE']._serialized_start=2071
-  _globals['_VERSIONSERVICE']._serialized_end=2515
+  _globals['_VERSIONSERVICE'].methods_by_name['RestoreVersion']._loaded_options = None
+  _globals['_VERSIONSERVICE'].methods_by_name['RestoreVersion']._serialized_options = b'\210\265\030\002'
+  _globals['_ASSISTANTVERSION']._serialized_start=222
+  _globals['_ASSISTANTVERSION']._serialized_end=469
+  _globals['_TEXTPIECE']._serialized_start=472
+  _globals['_TEXTPIECE']._serialized_end=640
+  _globals['_TEXTPIECE_KIND']._serialized_start=562
+  _globals['_TEXTPIECE_KIND']._serialized_end=640
+  _globals['_FIELDDIFFERENCE']._serialized_start=643
+  _globals['_FIELDDIFFERENCE']._serialized_end=843
+  _globals['_LISTVERSIONSREQUEST']._serialized_start=845
+  _globals['_LISTVERSIONSREQUEST']._serialized_end=960
+  _globals['_LISTVERSIONSRESPONSE']._serialized_start=963
+  _globals['_LISTVERSIONSRESPONSE']._serialized_end=1092
+  _globals['_GETVERSIONREQUEST']._serialized_start=1094
+  _globals['_GETVERSIONREQUEST']._serialized_end=1165
+  _globals['_GETVERSIONRESPONSE']._serialized_start=1168
+  _globals['_GETVERSIONRESPONSE']._serialized_end=1420
+  _globals['_COMPAREVERSIONSREQUEST']._serialized_start=1422
+  _globals['_COMPAREVERSIONSREQUEST']._serialized_end=1542
+  _globals['_COMPAREVERSIONSRESPONSE']._serialized_start=1545
+  _globals['_COMPAREVERSIONSRESPONSE']._serialized_end=1786
+  _globals['_RESTOREVERSIONREQUEST']._serialized_start=1788
+  _globals['_RESTOREVERSIONREQUEST']._serialized_end=1889
+  _globals['_RESTOREVERSIONRESPONSE']._serialized_start=1892
+  _globals['_RESTOREVERSIONRESPONSE']._serialized_end=2095
+  _globals['_VERSIONSERVICE']._serialized_start=2098
+  _globals['_VERSIONSERVICE']._serialized_end=2548
 # @@protoc_insertion_point(module_scope)

@@ -50,7 +50,7 @@ class AssistantVersion(_message.Message):
     """The number of the version that was restored, if `action` is `restore`."""
     note: _builtins.str
     """What the author should look at: of a version with the action `follow`, the fields that were changed
-    here and in LAMB. Empty otherwise.
+    here and in the followed installation. Empty otherwise.
     """
     @_builtins.property
     def save_time(self) -> _timestamp_pb2.Timestamp:
@@ -59,8 +59,8 @@ class AssistantVersion(_message.Message):
     @_builtins.property
     def changed_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The names of the fields that differ from the version before, ordered, as in the JSON form of an
-        assistant, for example `model.model`, `system_prompt`, `tools`. Columns that only LAMB uses have
-        LAMB's names. Empty if there was none before.
+        assistant, for example `model.model`, `system_prompt`, `tools`. Columns that only imported
+        rows use have the names of `AssistantRow`. Empty if there was none before.
         """
 
     def __init__(

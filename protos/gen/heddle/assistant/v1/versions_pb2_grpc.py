@@ -276,3 +276,5 @@ class VersionService:
             timeout,
             metadata,
             _registered_method=True)
+
+VersionServiceAsyncStub = VersionServiceStub

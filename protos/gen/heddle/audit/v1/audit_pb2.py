@@ -22,17 +22,25 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from heddle.rest.v1 import rest_pb2 as heddle_dot_rest_dot_v1_dot_rest__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bheddle/audit/v1/audit.proto\x12\x0fheddle.audit.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x95\x01\n\x05\x41\x63tor\x12\x18\n\x07subject\x18\x01 \x01(\tR\x07subject\x12\"\n\x0corganization\x18\x02 \x01(\tR\x0corganization\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12\x1f\n\x0b\x63lient_user\x18\x04 \x01(\tR\nclientUser\x12\x15\n\x06key_id\x18\x05 \x01(\tR\x05keyId\"n\n\x0b\x46ieldChange\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n\x06\x62\x65\x66ore\x18\x02 \x01(\tH\x00R\x06\x62\x65\x66ore\x88\x01\x01\x12\x19\n\x05\x61\x66ter\x18\x03 \x01(\tH\x01R\x05\x61\x66ter\x88\x01\x01\x42\t\n\x07_beforeB\x08\n\x06_after\"\x82\x04\n\nAuditEvent\x12\x16\n\x06number\x18\x01 \x01(\x03R\x06number\x12.\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\x12\"\n\x0corganization\x18\x03 \x01(\tR\x0corganization\x12,\n\x05\x61\x63tor\x18\x04 \x01(\x0b\x32\x16.heddle.audit.v1.ActorR\x05\x61\x63tor\x12\x16\n\x06\x61\x63tion\x18\x05 \x01(\tR\x06\x61\x63tion\x12\x1f\n\x0bobject_type\x18\x06 \x01(\tR\nobjectType\x12\x1b\n\tobject_id\x18\x07 \x01(\tR\x08objectId\x12\x32\n\x07outcome\x18\x08 \x01(\x0e\x32\x18.heddle.audit.v1.OutcomeR\x07outcome\x12\x36\n\x07\x63hanges\x18\t \x03(\x0b\x32\x1c.heddle.audit.v1.FieldChangeR\x07\x63hanges\x12#\n\rbefore_digest\x18\n \x01(\tR\x0c\x62\x65\x66oreDigest\x12!\n\x0c\x61\x66ter_digest\x18\x0b \x01(\tR\x0b\x61\x66terDigest\x12\x1d\n\nrequest_id\x18\x0c \x01(\tR\trequestId\x12\x19\n\x08trace_id\x18\r \x01(\tR\x07traceId\x12\x16\n\x06\x64igest\x18\x0e \x01(\tR\x06\x64igest\"\xe4\x02\n\x16ListAuditEventsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12(\n\x0corganization\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0corganization\x12\x1e\n\x07subject\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x07subject\x12%\n\x0bobject_type\x18\x05 \x01(\tB\x04\xe2\x41\x01\x01R\nobjectType\x12!\n\tobject_id\x18\x06 \x01(\tB\x04\xe2\x41\x01\x01R\x08objectId\x12\x36\n\x05since\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x01R\x05since\x12\x36\n\x05until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x04\xe2\x41\x01\x01R\x05until\"v\n\x17ListAuditEventsResponse\x12\x33\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1b.heddle.audit.v1.AuditEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"H\n\nKnownEvent\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\x1c\n\x06\x64igest\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x06\x64igest\"x\n\x18VerifyAuditEventsRequest\x12#\n\npage_token\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\x37\n\x05known\x18\x02 \x01(\x0b\x32\x1b.heddle.audit.v1.KnownEventB\x04\xe2\x41\x01\x01R\x05known\"r\n\nChainFault\x12!\n\x0c\x66irst_number\x18\x01 \x01(\x03R\x0b\x66irstNumber\x12\x1f\n\x0blast_number\x18\x02 \x01(\x03R\nlastNumber\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\"\x8b\x02\n\x19VerifyAuditEventsResponse\x12%\n\x0everified_count\x18\x01 \x01(\x03R\rverifiedCount\x12\x33\n\x06\x66\x61ults\x18\x02 \x03(\x0b\x32\x1b.heddle.audit.v1.ChainFaultR\x06\x66\x61ults\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x38\n\x06newest\x18\x04 \x01(\x0b\x32\x1b.heddle.audit.v1.KnownEventH\x00R\x06newest\x88\x01\x01\x12%\n\x0e\x65xpired_number\x18\x05 \x01(\x03R\rexpiredNumberB\t\n\x07_newest\"f\n\rRecordedEvent\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\x37\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x1b.heddle.audit.v1.AuditEventB\x04\xe2\x41\x01\x02R\x05\x65vent\"z\n\x18RecordAuditEventsRequest\x12 \n\x08recorder\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08recorder\x12<\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1e.heddle.audit.v1.RecordedEventB\x04\xe2\x41\x01\x02R\x06\x65vents\"\x1b\n\x19RecordAuditEventsResponse*I\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x10\n\x0cOUTCOME_DONE\x10\x01\x12\x13\n\x0fOUTCOME_REFUSED\x10\x02\x32\xdb\x02\n\x0c\x41uditService\x12i\n\x0fListAuditEvents\x12\'.heddle.audit.v1.ListAuditEventsRequest\x1a(.heddle.audit.v1.ListAuditEventsResponse\"\x03\x90\x02\x01\x12o\n\x11VerifyAuditEvents\x12).heddle.audit.v1.VerifyAuditEventsRequest\x1a*.heddle.audit.v1.VerifyAuditEventsResponse\"\x03\x90\x02\x01\x12o\n\x11RecordAuditEvents\x12).heddle.audit.v1.RecordAuditEventsRequest\x1a*.heddle.audit.v1.RecordAuditEventsResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bheddle/audit/v1/audit.proto\x12\x0fheddle.audit.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19heddle/rest/v1/rest.proto\"\x95\x01\n\x05\x41\x63tor\x12\x18\n\x07subject\x18\x01 \x01(\tR\x07subject\x12\"\n\x0corganization\x18\x02 \x01(\tR\x0corganization\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12\x1f\n\x0b\x63lient_user\x18\x04 \x01(\tR\nclientUser\x12\x15\n\x06key_id\x18\x05 \x01(\tR\x05keyId\"\xe4\x01\n\x0b\x46ieldChange\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12o\n\x06\x62\x65\x66ore\x18\x02 \x01(\tBR\x8a\xb5\x18NjLThe value before: null if there was none, or if the log does not contain it.H\x00R\x06\x62\x65\x66ore\x88\x01\x01\x12;\n\x05\x61\x66ter\x18\x03 \x01(\tB \x8a\xb5\x18\x1cj\x1aThe value after, likewise.H\x01R\x05\x61\x66ter\x88\x01\x01\x42\t\n\x07_beforeB\x08\n\x06_after\"\xb6\x04\n\nAuditEvent\x12\x16\n\x06number\x18\x01 \x01(\x03R\x06number\x12\x62\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB2\x8a\xb5\x18.j,When it was recorded, in seconds since 1970.R\x04time\x12\"\n\x0corganization\x18\x03 \x01(\tR\x0corganization\x12,\n\x05\x61\x63tor\x18\x04 \x01(\x0b\x32\x16.heddle.audit.v1.ActorR\x05\x61\x63tor\x12\x16\n\x06\x61\x63tion\x18\x05 \x01(\tR\x06\x61\x63tion\x12\x1f\n\x0bobject_type\x18\x06 \x01(\tR\nobjectType\x12\x1b\n\tobject_id\x18\x07 \x01(\tR\x08objectId\x12\x32\n\x07outcome\x18\x08 \x01(\x0e\x32\x18.heddle.audit.v1.OutcomeR\x07outcome\x12\x36\n\x07\x63hanges\x18\t \x03(\x0b\x32\x1c.heddle.audit.v1.FieldChangeR\x07\x63hanges\x12#\n\rbefore_digest\x18\n \x01(\tR\x0c\x62\x65\x66oreDigest\x12!\n\x0c\x61\x66ter_digest\x18\x0b \x01(\tR\x0b\x61\x66terDigest\x12\x1d\n\nrequest_id\x18\x0c \x01(\tR\trequestId\x12\x19\n\x08trace_id\x18\r \x01(\tR\x07traceId\x12\x16\n\x06\x64igest\x18\x0e \x01(\tR\x06\x64igest\"\xe1\x03\n\x16ListAuditEventsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12(\n\x0corganization\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x0corganization\x12\x1e\n\x07subject\x18\x04 \x01(\tB\x04\xe2\x41\x01\x01R\x07subject\x12%\n\x0bobject_type\x18\x05 \x01(\tB\x04\xe2\x41\x01\x01R\nobjectType\x12!\n\tobject_id\x18\x06 \x01(\tB\x04\xe2\x41\x01\x01R\x08objectId\x12w\n\x05since\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampBE\xe2\x41\x01\x01\x8a\xb5\x18=\x18\x01j9Only events at this time or later, in seconds since 1970.R\x05since\x12r\n\x05until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB@\xe2\x41\x01\x01\x8a\xb5\x18\x38\x18\x01j4Only events before this time, in seconds since 1970.R\x05until\"\x9a\x01\n\x17ListAuditEventsResponse\x12\x33\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1b.heddle.audit.v1.AuditEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken:\"\x8a\xb5\x18\x1e\n\tAuditPage\x1a\x11\x41 page of events.\"H\n\nKnownEvent\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\x1c\n\x06\x64igest\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x06\x64igest\"x\n\x18VerifyAuditEventsRequest\x12#\n\npage_token\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\x37\n\x05known\x18\x02 \x01(\x0b\x32\x1b.heddle.audit.v1.KnownEventB\x04\xe2\x41\x01\x01R\x05known\"r\n\nChainFault\x12!\n\x0c\x66irst_number\x18\x01 \x01(\x03R\x0b\x66irstNumber\x12\x1f\n\x0blast_number\x18\x02 \x01(\x03R\nlastNumber\x12 \n\x0b\x64\x65scription\x18\x03 \x01(\tR\x0b\x64\x65scription\"\x8b\x02\n\x19VerifyAuditEventsResponse\x12%\n\x0everified_count\x18\x01 \x01(\x03R\rverifiedCount\x12\x33\n\x06\x66\x61ults\x18\x02 \x03(\x0b\x32\x1b.heddle.audit.v1.ChainFaultR\x06\x66\x61ults\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x38\n\x06newest\x18\x04 \x01(\x0b\x32\x1b.heddle.audit.v1.KnownEventH\x00R\x06newest\x88\x01\x01\x12%\n\x0e\x65xpired_number\x18\x05 \x01(\x03R\rexpiredNumberB\t\n\x07_newest\"f\n\rRecordedEvent\x12\x1c\n\x06number\x18\x01 \x01(\x03\x42\x04\xe2\x41\x01\x02R\x06number\x12\x37\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x1b.heddle.audit.v1.AuditEventB\x04\xe2\x41\x01\x02R\x05\x65vent\"z\n\x18RecordAuditEventsRequest\x12 \n\x08recorder\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x08recorder\x12<\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1e.heddle.audit.v1.RecordedEventB\x04\xe2\x41\x01\x02R\x06\x65vents\"\x1b\n\x19RecordAuditEventsResponse*I\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x10\n\x0cOUTCOME_DONE\x10\x01\x12\x13\n\x0fOUTCOME_REFUSED\x10\x02\x32\x9d\x04\n\x0c\x41uditService\x12\xaa\x02\n\x0fListAuditEvents\x12\'.heddle.audit.v1.ListAuditEventsRequest\x1a(.heddle.audit.v1.ListAuditEventsResponse\"\xc3\x01\x90\x02\x01\x92\xb5\x18\xad\x01\n\x05\x61udit\x1a\x02\x93\x03\x32\x9f\x01List the events of the audit log, the newest first.\n\nOnly administrators may read it. An administrator of an organisation sees the events of that organisation.\x82\xd3\xe4\x93\x02\x08\x12\x06/audit\x12o\n\x11VerifyAuditEvents\x12).heddle.audit.v1.VerifyAuditEventsRequest\x1a*.heddle.audit.v1.VerifyAuditEventsResponse\"\x03\x90\x02\x01\x12o\n\x11RecordAuditEvents\x12).heddle.audit.v1.RecordAuditEventsRequest\x1a*.heddle.audit.v1.RecordAuditEventsResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heddle.audit.v1.audit_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_FIELDCHANGE'].fields_by_name['before']._loaded_options = None
+  _globals['_FIELDCHANGE'].fields_by_name['before']._serialized_options = b'\212\265\030NjLThe value before: null if there was none, or if the log does not contain it.'
+  _globals['_FIELDCHANGE'].fields_by_name['after']._loaded_options = None
+  _globals['_FIELDCHANGE'].fields_by_name['after']._serialized_options = b'\212\265\030\034j\032The value after, likewise.'
+  _globals['_AUDITEVENT'].fields_by_name['time']._loaded_options = None
+  _globals['_AUDITEVENT'].fields_by_name['time']._serialized_options = b'\212\265\030.j,When it was recorded, in seconds since 1970.'
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['page_size']._loaded_options = None
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['page_size']._serialized_options = b'\342A\001\001'
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['page_token']._loaded_options = None
@@ -46,9 +54,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['object_id']._loaded_options = None
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['object_id']._serialized_options = b'\342A\001\001'
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['since']._loaded_options = None
-  _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['since']._serialized_options = b'\342A\001\001'
+  _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['since']._serialized_options = b'\342A\001\001\212\265\030=\030\001j9Only events at this time or later, in seconds since 1970.'
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['until']._loaded_options = None
-  _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['until']._serialized_options = b'\342A\001\001'
+  _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['until']._serialized_options = b'\342A\001\001\212\265\0308\030\001j4Only events before this time, in seconds since 1970.'
+  _globals['_LISTAUDITEVENTSRESPONSE']._loaded_options = None
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_options = b'\212\265\030\036\n\tAuditPage\032\021A page of events.'
   _globals['_KNOWNEVENT'].fields_by_name['number']._loaded_options = None
   _globals['_KNOWNEVENT'].fields_by_name['number']._serialized_options = b'\342A\001\002'
   _globals['_KNOWNEVENT'].fields_by_name['digest']._loaded_options = None
@@ -66,37 +76,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECORDAUDITEVENTSREQUEST'].fields_by_name['events']._loaded_options = None
   _globals['_RECORDAUDITEVENTSREQUEST'].fields_by_name['events']._serialized_options = b'\342A\001\002'
   _globals['_AUDITSERVICE'].methods_by_name['ListAuditEvents']._loaded_options = None
-  _globals['_AUDITSERVICE'].methods_by_name['ListAuditEvents']._serialized_options = b'\220\002\001'
+  _globals['_AUDITSERVICE'].methods_by_name['ListAuditEvents']._serialized_options = b'\220\002\001\222\265\030\255\001\n\005audit\032\002\223\0032\237\001List the events of the audit log, the newest first.\n\nOnly administrators may read it. An administrator of an organisation sees the events of that organisation.\202\323\344\223\002\010\022\006/audit'
   _globals['_AUDITSERVICE'].methods_by_name['VerifyAuditEvents']._loaded_options = None
   _globals['_AUDITSERVICE'].methods_by_name['VerifyAuditEvents']._serialized_options = b'\220\002\001'
   _globals['_AUDITSERVICE'].methods_by_name['RecordAuditEvents']._loaded_options = None
   _globals['_AUDITSERVICE'].methods_by_name['RecordAuditEvents']._serialized_options = b'\220\002\002'
-  _globals['_OUTCOME']._serialized_start=2213
-  _globals['_OUTCOME']._serialized_end=2286
-  _globals['_ACTOR']._serialized_start=115
-  _globals['_ACTOR']._serialized_end=264
-  _globals['_FIELDCHANGE']._serialized_start=266
-  _globals['_FIELDCHANGE']._serialized_end=376
-  _globals['_AUDITEVENT']._serialized_start=379
-  _globals['_AUDITEVENT']._serialized_end=893
-  _globals['_LISTAUDITEVENTSREQUEST']._serialized_start=896
-  _globals['_LISTAUDITEVENTSREQUEST']._serialized_end=1252
-  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_start=1254
-  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_end=1372
-  _globals['_KNOWNEVENT']._serialized_start=1374
-  _globals['_KNOWNEVENT']._serialized_end=1446
-  _globals['_VERIFYAUDITEVENTSREQUEST']._serialized_start=1448
-  _globals['_VERIFYAUDITEVENTSREQUEST']._serialized_end=1568
-  _globals['_CHAINFAULT']._serialized_start=1570
-  _globals['_CHAINFAULT']._serialized_end=1684
-  _globals['_VERIFYAUDITEVENTSRESPONSE']._serialized_start=1687
-  _globals['_VERIFYAUDITEVENTSRESPONSE']._serialized_end=1954
-  _globals['_RECORDEDEVENT']._serialized_start=1956
-  _globals['_RECORDEDEVENT']._serialized_end=2058
-  _globals['_RECORDAUDITEVENTSREQUEST']._serialized_start=2060
-  _globals['_RECORDAUDITEVENTSREQUEST']._serialized_end=2182
-  _globals['_RECORDAUDITEVENTSRESPONSE']._serialized_start=2184
-  _globals['_RECORDAUDITEVENTSRESPONSE']._serialized_end=2211
-  _globals['_AUDITSERVICE']._serialized_start=2289
-  _globals['_AUDITSERVICE']._serialized_end=2636
+  _globals['_OUTCOME']._serialized_start=2603
+  _globals['_OUTCOME']._serialized_end=2676
+  _globals['_ACTOR']._serialized_start=172
+  _globals['_ACTOR']._serialized_end=321
+  _globals['_FIELDCHANGE']._serialized_start=324
+  _globals['_FIELDCHANGE']._serialized_end=552
+  _globals['_AUDITEVENT']._serialized_start=555
+  _globals['_AUDITEVENT']._serialized_end=1121
+  _globals['_LISTAUDITEVENTSREQUEST']._serialized_start=1124
+  _globals['_LISTAUDITEVENTSREQUEST']._serialized_end=1605
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_start=1608
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_end=1762
+  _globals['_KNOWNEVENT']._serialized_start=1764
+  _globals['_KNOWNEVENT']._serialized_end=1836
+  _globals['_VERIFYAUDITEVENTSREQUEST']._serialized_start=1838
+  _globals['_VERIFYAUDITEVENTSREQUEST']._serialized_end=1958
+  _globals['_CHAINFAULT']._serialized_start=1960
+  _globals['_CHAINFAULT']._serialized_end=2074
+  _globals['_VERIFYAUDITEVENTSRESPONSE']._serialized_start=2077
+  _globals['_VERIFYAUDITEVENTSRESPONSE']._serialized_end=2344
+  _globals['_RECORDEDEVENT']._serialized_start=2346
+  _globals['_RECORDEDEVENT']._serialized_end=2448
+  _globals['_RECORDAUDITEVENTSREQUEST']._serialized_start=2450
+  _globals['_RECORDAUDITEVENTSREQUEST']._serialized_end=2572
+  _globals['_RECORDAUDITEVENTSRESPONSE']._serialized_start=2574
+  _globals['_RECORDAUDITEVENTSRESPONSE']._serialized_end=2601
+  _globals['_AUDITSERVICE']._serialized_start=2679
+  _globals['_AUDITSERVICE']._serialized_end=3220
 # @@protoc_insertion_point(module_scope)

@@ -235,3 +235,5 @@ class AuditService:
             timeout,
             metadata,
             _registered_method=True)
+
+AuditServiceAsyncStub = AuditServiceStub

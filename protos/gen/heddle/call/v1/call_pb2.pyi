@@ -5,8 +5,11 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import descriptor_pb2 as _descriptor_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf.internal import extension_dict as _extension_dict
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -17,6 +20,68 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _Right:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RightEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Right.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RIGHT_UNSPECIFIED: _Right.ValueType  # 0
+    """None beyond the permissions for the thing that the call names."""
+    RIGHT_USE_ASSISTANTS: _Right.ValueType  # 1
+    """Ask assistants that are published or shared, and read what is shared. For members."""
+    RIGHT_MANAGE_ASSISTANTS: _Right.ValueType  # 2
+    """Create, try, change, publish and share assistants. For creators."""
+    RIGHT_RUN_TOOLS: _Right.ValueType  # 3
+    """Run a tool without an assistant. For creators."""
+    RIGHT_MANAGE_RUBRICS: _Right.ValueType  # 4
+    """Create and change rubrics. For creators."""
+    RIGHT_MANAGE_COLLECTIONS: _Right.ValueType  # 5
+    """Create and change collections and vector stores, and upload files. For creators."""
+    RIGHT_MANAGE_OWN_KEYS: _Right.ValueType  # 6
+    """Create keys of its own. For creators."""
+    RIGHT_MANAGE_ORGANIZATION: _Right.ValueType  # 7
+    """Change the settings of its organisation, and everything in it. For administrators."""
+    RIGHT_MANAGE_USERS: _Right.ValueType  # 8
+    """Create, change and remove users of its organisation. For administrators."""
+    RIGHT_MANAGE_KEYS: _Right.ValueType  # 9
+    """Create and revoke keys of its organisation and of its users. For administrators."""
+    RIGHT_READ_AUDIT: _Right.ValueType  # 10
+    """Read the audit log of its organisation. For administrators."""
+    RIGHT_MANAGE_INSTALLATION: _Right.ValueType  # 11
+    """Do everything in all organisations. For operators."""
+
+class Right(_Right, metaclass=_RightEnumTypeWrapper):
+    """What a caller may do, by its role: member, creator, administrator of an organisation, operator.
+    Each role has the rights of those before it. `GET /v1/me` lists the rights of the caller.
+    """
+
+RIGHT_UNSPECIFIED: Right.ValueType  # 0
+"""None beyond the permissions for the thing that the call names."""
+RIGHT_USE_ASSISTANTS: Right.ValueType  # 1
+"""Ask assistants that are published or shared, and read what is shared. For members."""
+RIGHT_MANAGE_ASSISTANTS: Right.ValueType  # 2
+"""Create, try, change, publish and share assistants. For creators."""
+RIGHT_RUN_TOOLS: Right.ValueType  # 3
+"""Run a tool without an assistant. For creators."""
+RIGHT_MANAGE_RUBRICS: Right.ValueType  # 4
+"""Create and change rubrics. For creators."""
+RIGHT_MANAGE_COLLECTIONS: Right.ValueType  # 5
+"""Create and change collections and vector stores, and upload files. For creators."""
+RIGHT_MANAGE_OWN_KEYS: Right.ValueType  # 6
+"""Create keys of its own. For creators."""
+RIGHT_MANAGE_ORGANIZATION: Right.ValueType  # 7
+"""Change the settings of its organisation, and everything in it. For administrators."""
+RIGHT_MANAGE_USERS: Right.ValueType  # 8
+"""Create, change and remove users of its organisation. For administrators."""
+RIGHT_MANAGE_KEYS: Right.ValueType  # 9
+"""Create and revoke keys of its organisation and of its users. For administrators."""
+RIGHT_READ_AUDIT: Right.ValueType  # 10
+"""Read the audit log of its organisation. For administrators."""
+RIGHT_MANAGE_INSTALLATION: Right.ValueType  # 11
+"""Do everything in all organisations. For operators."""
+Global___Right: _TypeAlias = Right  # noqa: Y015
 
 @_typing.final
 class CallMetadata(_message.Message):
@@ -51,9 +116,8 @@ class CallMetadata(_message.Message):
     """`Bearer ` and a JSON Web Token in compact form, signed with HS256 and the secret of the
     services. Its payload is `TokenClaims`. Without a valid token, a call fails with
     `UNAUTHENTICATED`. Without `HEDDLE_IDENTITY_SECRET`, the services of a machine sign with a secret
-    of their own, and answer calls without a token as the operator's until a gateway with API keys
-    starts. Services that run with `HEDDLE_ALLOW_ANONYMOUS` and without a secret ignore tokens, and
-    every caller may do everything.
+    of their own. Until a gateway with API keys starts, those that listen on loopback answer calls
+    without a token as the developer's, who may do everything.
     API keys are valid at the REST gateway only.
     """
     x_request_id: _builtins.str
@@ -63,13 +127,11 @@ class CallMetadata(_message.Message):
     traceparent: _builtins.str
     """The trace of the call, in W3C Trace Context format. Services log and forward it."""
     heddle_grant: _builtins.str
-    """A grant: the right to read collections, rubrics, files and settings as the owner of an assistant
-    may. Only the orchestrator issues grants; `heddle.knowledge.v1.KnowledgeService` and
-    `heddle.tool.v1.ToolService` read them. With a
-    secret it is a JSON Web Token in compact form, signed with HS256 and that secret, whose payload
-    is `GrantClaims`; a call with any other fails with `UNAUTHENTICATED`. Services without a secret
-    exchange the payload alone, as base64url of its JSON text: every caller may do everything
-    there, so a grant only narrows what is read.
+    """A grant: the call is a part of a run of an assistant, and reads collections, rubrics, files and
+    settings as the assistant's owner may. Methods that need a right "without a grant" accept such
+    calls of members. Only the orchestrator issues grants, for its own caller. A grant is a JSON Web
+    Token in compact form, signed with HS256 and the secret of the services, whose payload is
+    `GrantClaims`; a method that reads grants fails with `UNAUTHENTICATED` if it is not valid.
     """
     def __init__(
         self,
@@ -179,9 +241,9 @@ class TokenClaims(_message.Message):
     """
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The permissions of the caller beyond its own objects; may be empty: `admin` for everything,
-        `organization_admin` for everything in its organisation, `service` for calls between services.
-        Other values are ignored.
+        """The role of the caller: `admin` for operators, `organization_admin` for administrators of its
+        organisation, `creator` for creators; without any of them, it is a member. `service` is for calls
+        between services. Other values are ignored.
         """
 
     def __init__(
@@ -204,3 +266,9 @@ class TokenClaims(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TokenClaims: _TypeAlias = TokenClaims  # noqa: Y015
+
+RIGHT_FIELD_NUMBER: _builtins.int
+right: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Right.ValueType]
+"""The right that callers of a method need. Without it, a call fails with `PERMISSION_DENIED`,
+whatever it names. A service checks other rights itself.
+"""

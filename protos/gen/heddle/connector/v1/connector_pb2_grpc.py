@@ -100,6 +100,9 @@ class ConnectorServiceServicer:
         A model that the assistant's organisation does not offer is replaced by its default model. So
         is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
         unreachable) before the answer began.
+
+        Without a grant, callers need the right `RIGHT_MANAGE_ASSISTANTS`, and count as the owner of the
+        assistant, except operators and services.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -108,7 +111,8 @@ class ConnectorServiceServicer:
     def GenerateWholeMessage(self, request, context):
         """Generates a complete answer. The response carries the events of `GenerateMessage` in the same
         order. Cheaper than the stream: it is one message, and the connector may request a complete
-        answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
+        answer from the provider. Rights, errors, cancellation and retries are those of
+        `GenerateMessage`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -299,3 +303,5 @@ class ConnectorService:
             timeout,
             metadata,
             _registered_method=True)
+
+ConnectorServiceAsyncStub = ConnectorServiceStub

@@ -58,11 +58,15 @@ class ConnectorServiceStub:
     A model that the assistant's organisation does not offer is replaced by its default model. So
     is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
     unreachable) before the answer began.
+
+    Without a grant, callers need the right `RIGHT_MANAGE_ASSISTANTS`, and count as the owner of the
+    assistant, except operators and services.
     """
     GenerateWholeMessage: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GenerateWholeMessageRequest, _connector_pb2.GenerateWholeMessageResponse]
     """Generates a complete answer. The response carries the events of `GenerateMessage` in the same
     order. Cheaper than the stream: it is one message, and the connector may request a complete
-    answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
+    answer from the provider. Rights, errors, cancellation and retries are those of
+    `GenerateMessage`.
     """
     GetGeneratedImage: _grpc.UnaryUnaryMultiCallable[_connector_pb2.GetGeneratedImageRequest, _connector_pb2.GetGeneratedImageResponse]
     """Returns an image that a model generated for the caller, identified by subject and organisation.
@@ -100,11 +104,15 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     A model that the assistant's organisation does not offer is replaced by its default model. So
     is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
     unreachable) before the answer began.
+
+    Without a grant, callers need the right `RIGHT_MANAGE_ASSISTANTS`, and count as the owner of the
+    assistant, except operators and services.
     """
     GenerateWholeMessage: _aio.UnaryUnaryMultiCallable[_connector_pb2.GenerateWholeMessageRequest, _connector_pb2.GenerateWholeMessageResponse]  # type: ignore[assignment]
     """Generates a complete answer. The response carries the events of `GenerateMessage` in the same
     order. Cheaper than the stream: it is one message, and the connector may request a complete
-    answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
+    answer from the provider. Rights, errors, cancellation and retries are those of
+    `GenerateMessage`.
     """
     GetGeneratedImage: _aio.UnaryUnaryMultiCallable[_connector_pb2.GetGeneratedImageRequest, _connector_pb2.GetGeneratedImageResponse]  # type: ignore[assignment]
     """Returns an image that a model generated for the caller, identified by subject and organisation.
@@ -157,6 +165,9 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         A model that the assistant's organisation does not offer is replaced by its default model. So
         is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
         unreachable) before the answer began.
+
+        Without a grant, callers need the right `RIGHT_MANAGE_ASSISTANTS`, and count as the owner of the
+        assistant, except operators and services.
         """
 
     @_abc_1.abstractmethod
@@ -167,7 +178,8 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_connector_pb2.GenerateWholeMessageResponse, _abc.Awaitable[_connector_pb2.GenerateWholeMessageResponse]]:
         """Generates a complete answer. The response carries the events of `GenerateMessage` in the same
         order. Cheaper than the stream: it is one message, and the connector may request a complete
-        answer from the provider. Errors, cancellation and retries are those of `GenerateMessage`.
+        answer from the provider. Rights, errors, cancellation and retries are those of
+        `GenerateMessage`.
         """
 
     @_abc_1.abstractmethod

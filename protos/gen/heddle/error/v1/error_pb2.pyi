@@ -89,6 +89,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     computed; the message says which. A retry fails until an administrator raises the limit, resets
     the usage, or corrects what the message names.
     """
+    ERROR_REASON_UNIMPLEMENTED: _ErrorReason.ValueType  # 19
+    """[UNIMPLEMENTED] The service does not offer the method."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without its prefix is the `reason` of the `google.rpc.ErrorInfo`
@@ -165,4 +167,6 @@ ERROR_REASON_QUOTA_EXCEEDED: ErrorReason.ValueType  # 18
 computed; the message says which. A retry fails until an administrator raises the limit, resets
 the usage, or corrects what the message names.
 """
+ERROR_REASON_UNIMPLEMENTED: ErrorReason.ValueType  # 19
+"""[UNIMPLEMENTED] The service does not offer the method."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

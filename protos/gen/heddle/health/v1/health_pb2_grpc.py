@@ -112,3 +112,5 @@ class HealthService:
             timeout,
             metadata,
             _registered_method=True)
+
+HealthServiceAsyncStub = HealthServiceStub

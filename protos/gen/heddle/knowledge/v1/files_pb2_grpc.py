@@ -185,8 +185,9 @@ class FileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteFile(self, request, context):
-        """Deletes a file of the caller's. Documents that were ingested from it stay in their
-        collections. Fails with `NOT_FOUND` if it does not exist.
+        """Deletes a file of the caller's, and removes it with its document from all collections, those of
+        other owners included. A deletion that a crash breaks off is completed later. Fails with
+        `NOT_FOUND` if the file does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -850,3 +851,5 @@ class FileService:
             timeout,
             metadata,
             _registered_method=True)
+
+FileServiceAsyncStub = FileServiceStub

@@ -62,8 +62,9 @@ class FileServiceStub:
     be read from it.
     """
     DeleteFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DeleteFileRequest, _files_pb2.DeleteFileResponse]
-    """Deletes a file of the caller's. Documents that were ingested from it stay in their
-    collections. Fails with `NOT_FOUND` if it does not exist.
+    """Deletes a file of the caller's, and removes it with its document from all collections, those of
+    other owners included. A deletion that a crash breaks off is completed later. Fails with
+    `NOT_FOUND` if the file does not exist.
     """
     AttachFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.AttachFileRequest, _files_pb2.AttachFileResponse]
     """Starts the ingestion of a file of the caller's into a collection, and returns at once.
@@ -145,8 +146,9 @@ class FileServiceAsyncStub(FileServiceStub):
     be read from it.
     """
     DeleteFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DeleteFileRequest, _files_pb2.DeleteFileResponse]  # type: ignore[assignment]
-    """Deletes a file of the caller's. Documents that were ingested from it stay in their
-    collections. Fails with `NOT_FOUND` if it does not exist.
+    """Deletes a file of the caller's, and removes it with its document from all collections, those of
+    other owners included. A deletion that a crash breaks off is completed later. Fails with
+    `NOT_FOUND` if the file does not exist.
     """
     AttachFile: _aio.UnaryUnaryMultiCallable[_files_pb2.AttachFileRequest, _files_pb2.AttachFileResponse]  # type: ignore[assignment]
     """Starts the ingestion of a file of the caller's into a collection, and returns at once.
@@ -261,8 +263,9 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _files_pb2.DeleteFileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.DeleteFileResponse, _abc.Awaitable[_files_pb2.DeleteFileResponse]]:
-        """Deletes a file of the caller's. Documents that were ingested from it stay in their
-        collections. Fails with `NOT_FOUND` if it does not exist.
+        """Deletes a file of the caller's, and removes it with its document from all collections, those of
+        other owners included. A deletion that a crash breaks off is completed later. Fails with
+        `NOT_FOUND` if the file does not exist.
         """
 
     @_abc_1.abstractmethod

@@ -308,8 +308,8 @@ class Collection(_message.Message):
     title: _builtins.str
     """The name shown to people."""
     backend: _builtins.str
-    """Where the documents are: `embedded` (the default), or `lamb-kb` for a collection of
-    a LAMB knowledge-base server.
+    """Where the documents are: `embedded` (the default), or the name of the backend that an installed
+    package adds.
     """
     embedding_model: _builtins.str
     """The model whose vectors the collection holds. If empty, the service's default. What a
@@ -348,14 +348,14 @@ class Collection(_message.Message):
     """Whether the caller may change it."""
     @_builtins.property
     def settings(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Settings of the backend. `lamb-kb` reads `collection_id`, its own identifier of the
+        """Settings of the backend. Backends of packages read `collection_id`, their own identifier of the
         collection. Where the server is and its token are configuration of the service:
         secrets never travel here.
 
-        For `embedded`, `collection_id` is the identifier that a LAMB knowledge-base server gave to the
-        collection before it was imported. Calls can name the collection by it; it precedes names.
-        Only callers with the scope `admin` can set it. `shares: lamb` means that members of the
-        organisation can also read the collection while LAMB's registry shares it. A call of
+        For `embedded`, `collection_id` is the identifier that the collection had at its server
+        before it was imported. Calls can name the collection by it; it precedes names.
+        Only callers with the scope `admin` can set it. `shares: registry` means that members of the
+        organisation can also read the collection while the imported registry shares it. A call of
         `UpdateCollection` with `sharing` removes this setting.
         """
 
@@ -1805,7 +1805,7 @@ class SearchCollectionsRequest(_message.Message):
     `SEARCH_MODE_TEXT`.
     """
     mode: Global___SearchMode.ValueType
-    """How to search. A LAMB knowledge-base server ignores this field and the following, except
+    """How to search. A backend of a package may ignore this field and the following, except
     `sections`; the response names those that matter in `ignored_fields`.
     """
     recency_weight: _builtins.float
@@ -1821,7 +1821,7 @@ class SearchCollectionsRequest(_message.Message):
     reranking: Global___Reranking.ValueType
     """What reorders the best passages."""
     sections: _builtins.bool
-    """Whether a LAMB knowledge-base server returns the section around each passage. Collections of
+    """Whether the backend of a package returns the section around each passage. Collections of
     this service always return it.
     """
     @_builtins.property

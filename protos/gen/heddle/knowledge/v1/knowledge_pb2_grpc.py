@@ -199,7 +199,7 @@ class KnowledgeServiceServicer:
 
     def CreateCollection(self, request, context):
         """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
-        has a collection of this name, or one with this `collection_id` of LAMB, and with
+        has a collection of this name, or one with this `collection_id`, and with
         `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
         without the scope `admin`.
         """
@@ -290,8 +290,8 @@ class KnowledgeServiceServicer:
 
     def SearchCollections(self, request, context):
         """Returns the passages of one or several collections that match a question best. A collection is
-        in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
-        at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
+        in this service or at a server that an installed package searches. A name that no collection has
+        is looked up at the server of the organisation; its error is `NOT_FOUND` if there is no
         server or no such collection. The error of a collection whose passages do not fit into the
         response, which has at most 31 MiB, is `RESOURCE_EXHAUSTED`.
         """
@@ -326,7 +326,7 @@ class KnowledgeServiceServicer:
     def InterpretPage(self, request, context):
         """Sends the picture of one page to the vision model. Without a vision model, the answer is the
         text of the page. Fails with `NOT_FOUND` if the page does not exist, and with `UNAVAILABLE` if
-        the model does not answer.
+        the model does not answer. Without a grant, callers need the right `RIGHT_RUN_TOOLS`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -367,7 +367,8 @@ class KnowledgeServiceServicer:
 
     def EmbedTexts(self, request, context):
         """Embeds texts with a model of the service. Fails with `UNAVAILABLE` if the model cannot be
-        used, and with `FAILED_PRECONDITION` if the service has no model.
+        used, and with `FAILED_PRECONDITION` if the service has no model. Without a grant, callers need
+        the right `RIGHT_RUN_TOOLS`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1148,3 +1149,5 @@ class KnowledgeService:
             timeout,
             metadata,
             _registered_method=True)
+
+KnowledgeServiceAsyncStub = KnowledgeServiceStub

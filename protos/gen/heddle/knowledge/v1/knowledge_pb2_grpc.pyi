@@ -55,7 +55,7 @@ class KnowledgeServiceStub:
     """Gets what a new collection can be created with."""
     CreateCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]
     """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
-    has a collection of this name, or one with this `collection_id` of LAMB, and with
+    has a collection of this name, or one with this `collection_id`, and with
     `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
     without the scope `admin`.
     """
@@ -96,8 +96,8 @@ class KnowledgeServiceStub:
     """Deletes one document. Fails with `NOT_FOUND` if the collection or the document does not exist."""
     SearchCollections: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionsRequest, _knowledge_pb2.SearchCollectionsResponse]
     """Returns the passages of one or several collections that match a question best. A collection is
-    in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
-    at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
+    in this service or at a server that an installed package searches. A name that no collection has
+    is looked up at the server of the organisation; its error is `NOT_FOUND` if there is no
     server or no such collection. The error of a collection whose passages do not fit into the
     response, which has at most 31 MiB, is `RESOURCE_EXHAUSTED`.
     """
@@ -115,7 +115,7 @@ class KnowledgeServiceStub:
     InterpretPage: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.InterpretPageRequest, _knowledge_pb2.InterpretPageResponse]
     """Sends the picture of one page to the vision model. Without a vision model, the answer is the
     text of the page. Fails with `NOT_FOUND` if the page does not exist, and with `UNAVAILABLE` if
-    the model does not answer.
+    the model does not answer. Without a grant, callers need the right `RIGHT_RUN_TOOLS`.
     """
     ListGraphThemes: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListGraphThemesRequest, _knowledge_pb2.ListGraphThemesResponse]
     """Lists the themes of collections that were created with `graph`: groups of entities that
@@ -136,7 +136,8 @@ class KnowledgeServiceStub:
     """
     EmbedTexts: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.EmbedTextsRequest, _knowledge_pb2.EmbedTextsResponse]
     """Embeds texts with a model of the service. Fails with `UNAVAILABLE` if the model cannot be
-    used, and with `FAILED_PRECONDITION` if the service has no model.
+    used, and with `FAILED_PRECONDITION` if the service has no model. Without a grant, callers need
+    the right `RIGHT_RUN_TOOLS`.
     """
     GetPagePicture: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetPagePictureRequest, _knowledge_pb2.GetPagePictureResponse]
     """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or no
@@ -170,7 +171,7 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """Gets what a new collection can be created with."""
     CreateCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.CreateCollectionRequest, _knowledge_pb2.CreateCollectionResponse]  # type: ignore[assignment]
     """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
-    has a collection of this name, or one with this `collection_id` of LAMB, and with
+    has a collection of this name, or one with this `collection_id`, and with
     `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
     without the scope `admin`.
     """
@@ -211,8 +212,8 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """Deletes one document. Fails with `NOT_FOUND` if the collection or the document does not exist."""
     SearchCollections: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchCollectionsRequest, _knowledge_pb2.SearchCollectionsResponse]  # type: ignore[assignment]
     """Returns the passages of one or several collections that match a question best. A collection is
-    in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
-    at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
+    in this service or at a server that an installed package searches. A name that no collection has
+    is looked up at the server of the organisation; its error is `NOT_FOUND` if there is no
     server or no such collection. The error of a collection whose passages do not fit into the
     response, which has at most 31 MiB, is `RESOURCE_EXHAUSTED`.
     """
@@ -230,7 +231,7 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     InterpretPage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.InterpretPageRequest, _knowledge_pb2.InterpretPageResponse]  # type: ignore[assignment]
     """Sends the picture of one page to the vision model. Without a vision model, the answer is the
     text of the page. Fails with `NOT_FOUND` if the page does not exist, and with `UNAVAILABLE` if
-    the model does not answer.
+    the model does not answer. Without a grant, callers need the right `RIGHT_RUN_TOOLS`.
     """
     ListGraphThemes: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListGraphThemesRequest, _knowledge_pb2.ListGraphThemesResponse]  # type: ignore[assignment]
     """Lists the themes of collections that were created with `graph`: groups of entities that
@@ -251,7 +252,8 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """
     EmbedTexts: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.EmbedTextsRequest, _knowledge_pb2.EmbedTextsResponse]  # type: ignore[assignment]
     """Embeds texts with a model of the service. Fails with `UNAVAILABLE` if the model cannot be
-    used, and with `FAILED_PRECONDITION` if the service has no model.
+    used, and with `FAILED_PRECONDITION` if the service has no model. Without a grant, callers need
+    the right `RIGHT_RUN_TOOLS`.
     """
     GetPagePicture: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetPagePictureRequest, _knowledge_pb2.GetPagePictureResponse]  # type: ignore[assignment]
     """Gets the picture of one page. Fails with `NOT_FOUND` if the document has no such page, or no
@@ -294,7 +296,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.CreateCollectionResponse, _abc.Awaitable[_knowledge_pb2.CreateCollectionResponse]]:
         """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
-        has a collection of this name, or one with this `collection_id` of LAMB, and with
+        has a collection of this name, or one with this `collection_id`, and with
         `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
         without the scope `admin`.
         """
@@ -401,8 +403,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.SearchCollectionsResponse, _abc.Awaitable[_knowledge_pb2.SearchCollectionsResponse]]:
         """Returns the passages of one or several collections that match a question best. A collection is
-        in this service or at a LAMB knowledge-base server. A name that no collection has is looked up
-        at the knowledge-base server of the organisation; its error is `NOT_FOUND` if there is no
+        in this service or at a server that an installed package searches. A name that no collection has
+        is looked up at the server of the organisation; its error is `NOT_FOUND` if there is no
         server or no such collection. The error of a collection whose passages do not fit into the
         response, which has at most 31 MiB, is `RESOURCE_EXHAUSTED`.
         """
@@ -444,7 +446,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_knowledge_pb2.InterpretPageResponse, _abc.Awaitable[_knowledge_pb2.InterpretPageResponse]]:
         """Sends the picture of one page to the vision model. Without a vision model, the answer is the
         text of the page. Fails with `NOT_FOUND` if the page does not exist, and with `UNAVAILABLE` if
-        the model does not answer.
+        the model does not answer. Without a grant, callers need the right `RIGHT_RUN_TOOLS`.
         """
 
     @_abc_1.abstractmethod
@@ -495,7 +497,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.EmbedTextsResponse, _abc.Awaitable[_knowledge_pb2.EmbedTextsResponse]]:
         """Embeds texts with a model of the service. Fails with `UNAVAILABLE` if the model cannot be
-        used, and with `FAILED_PRECONDITION` if the service has no model.
+        used, and with `FAILED_PRECONDITION` if the service has no model. Without a grant, callers need
+        the right `RIGHT_RUN_TOOLS`.
         """
 
     @_abc_1.abstractmethod

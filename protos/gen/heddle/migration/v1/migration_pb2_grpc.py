@@ -306,3 +306,5 @@ class MigrationService:
             timeout,
             metadata,
             _registered_method=True)
+
+MigrationServiceAsyncStub = MigrationServiceStub

@@ -259,3 +259,5 @@ class RecordService:
             timeout,
             metadata,
             _registered_method=True)
+
+RecordServiceAsyncStub = RecordServiceStub

@@ -118,3 +118,5 @@ class MultiplexService:
             timeout,
             metadata,
             _registered_method=True)
+
+MultiplexServiceAsyncStub = MultiplexServiceStub

@@ -471,7 +471,9 @@ class ToolFinished(_message.Message):
     """As in `heddle.tool.v1.ToolResult.result_count`. 0: the tool found nothing."""
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
-        """How long the tool ran. For a tool that failed, as the orchestrator measures it."""
+        """How long the tool ran. For a tool that failed, as the orchestrator measures it. Absent if it
+        did not run, because the call was refused or the tools service could not be reached.
+        """
 
     @_builtins.property
     def error(self) -> _status_pb2.Status:

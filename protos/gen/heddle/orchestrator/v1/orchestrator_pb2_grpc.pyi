@@ -86,6 +86,15 @@ class OrchestratorServiceStub:
     `FINISH_REASON_TOOL_CALLS`. Calls of the assistant's functions in the same
     message are not run; the model repeats them when it has the client's result.
 
+    A call that changes something, and that the user must confirm (`ToolBinding.on_change`), ends the
+    run in the same way: with a `tool_call` of the function `heddle_confirm`, whose arguments are a
+    JSON object with `tool`, `function`, `arguments` and `confirmation`. The call runs if the caller
+    repeats the conversation with this call, and then with a message of the role tool that answers
+    it with the text of `confirmation` and nothing else; any other text declines the call. A
+    confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
+    declined call, functions that must be confirmed are not offered until the next message of the
+    user.
+
     A tool that fails does not fail the call, unless its binding says so: it ends in a
     `tool_finished` event with an error, and the tool's slot tells the model. A failure of the
     connector fails the call with the connector's status.
@@ -167,6 +176,15 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
     A call of a client's function ends the run: `tool_call` events, then `done` with
     `FINISH_REASON_TOOL_CALLS`. Calls of the assistant's functions in the same
     message are not run; the model repeats them when it has the client's result.
+
+    A call that changes something, and that the user must confirm (`ToolBinding.on_change`), ends the
+    run in the same way: with a `tool_call` of the function `heddle_confirm`, whose arguments are a
+    JSON object with `tool`, `function`, `arguments` and `confirmation`. The call runs if the caller
+    repeats the conversation with this call, and then with a message of the role tool that answers
+    it with the text of `confirmation` and nothing else; any other text declines the call. A
+    confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
+    declined call, functions that must be confirmed are not offered until the next message of the
+    user.
 
     A tool that fails does not fail the call, unless its binding says so: it ends in a
     `tool_finished` event with an error, and the tool's slot tells the model. A failure of the
@@ -282,6 +300,15 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         A call of a client's function ends the run: `tool_call` events, then `done` with
         `FINISH_REASON_TOOL_CALLS`. Calls of the assistant's functions in the same
         message are not run; the model repeats them when it has the client's result.
+
+        A call that changes something, and that the user must confirm (`ToolBinding.on_change`), ends the
+        run in the same way: with a `tool_call` of the function `heddle_confirm`, whose arguments are a
+        JSON object with `tool`, `function`, `arguments` and `confirmation`. The call runs if the caller
+        repeats the conversation with this call, and then with a message of the role tool that answers
+        it with the text of `confirmation` and nothing else; any other text declines the call. A
+        confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
+        declined call, functions that must be confirmed are not offered until the next message of the
+        user.
 
         A tool that fails does not fail the call, unless its binding says so: it ends in a
         `tool_finished` event with an error, and the tool's slot tells the model. A failure of the

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dheddle/person/v1/person.proto\x12\x10heddle.person.v1\x1a\x1fgoogle/api/field_behavior.proto\"l\n\x05Place\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05\x63ount\x18\x02 \x01(\x03R\x05\x63ount\x12\x39\n\ttreatment\x18\x03 \x01(\x0e\x32\x1b.heddle.person.v1.TreatmentR\ttreatment\"_\n\x17ListPersonalDataRequest\x12\x1a\n\x05\x65mail\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x05\x65mail\x12(\n\x0corganization\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0corganization\"K\n\x18ListPersonalDataResponse\x12/\n\x06places\x18\x01 \x03(\x0b\x32\x17.heddle.person.v1.PlaceR\x06places\"a\n\x19\x45xportPersonalDataRequest\x12\x1a\n\x05\x65mail\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x05\x65mail\x12(\n\x0corganization\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0corganization\"D\n\x1a\x45xportPersonalDataResponse\x12\x12\n\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n\x04\x64\x61ta\x18\x02 \x01(\x0cR\x04\x64\x61ta\"\xe9\x01\n\x18\x45rasePersonalDataRequest\x12\x1a\n\x05\x65mail\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x05\x65mail\x12(\n\x0corganization\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0corganization\x12I\n\rshared_things\x18\x03 \x01(\x0e\x32\x1e.heddle.person.v1.SharedThingsB\x04\xe2\x41\x01\x02R\x0csharedThings\x12\x1b\n\tnew_owner\x18\x04 \x01(\tR\x08newOwner\x12\x1f\n\x0b\x61\x63\x63\x65ss_only\x18\x05 \x01(\x08R\naccessOnly\"L\n\x19\x45rasePersonalDataResponse\x12/\n\x06places\x18\x01 \x03(\x0b\x32\x17.heddle.person.v1.PlaceR\x06places*d\n\x0cSharedThings\x12\x1d\n\x19SHARED_THINGS_UNSPECIFIED\x10\x00\x12\x18\n\x14SHARED_THINGS_DELETE\x10\x01\x12\x1b\n\x17SHARED_THINGS_HAND_OVER\x10\x02*p\n\tTreatment\x12\x19\n\x15TREATMENT_UNSPECIFIED\x10\x00\x12\x15\n\x11TREATMENT_DELETED\x10\x01\x12\x14\n\x10TREATMENT_CHOSEN\x10\x02\x12\x1b\n\x17TREATMENT_PSEUDONYMISED\x10\x03\x32\xea\x02\n\rPersonService\x12n\n\x10ListPersonalData\x12).heddle.person.v1.ListPersonalDataRequest\x1a*.heddle.person.v1.ListPersonalDataResponse\"\x03\x90\x02\x01\x12v\n\x12\x45xportPersonalData\x12+.heddle.person.v1.ExportPersonalDataRequest\x1a,.heddle.person.v1.ExportPersonalDataResponse\"\x03\x90\x02\x01\x30\x01\x12q\n\x11\x45rasePersonalData\x12*.heddle.person.v1.ErasePersonalDataRequest\x1a+.heddle.person.v1.ErasePersonalDataResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dheddle/person/v1/person.proto\x12\x10heddle.person.v1\x1a\x1fgoogle/api/field_behavior.proto\"l\n\x05Place\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05\x63ount\x18\x02 \x01(\x03R\x05\x63ount\x12\x39\n\ttreatment\x18\x03 \x01(\x0e\x32\x1b.heddle.person.v1.TreatmentR\ttreatment\"_\n\x17ListPersonalDataRequest\x12\x1a\n\x05\x65mail\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x05\x65mail\x12(\n\x0corganization\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0corganization\"K\n\x18ListPersonalDataResponse\x12/\n\x06places\x18\x01 \x03(\x0b\x32\x17.heddle.person.v1.PlaceR\x06places\"a\n\x19\x45xportPersonalDataRequest\x12\x1a\n\x05\x65mail\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x05\x65mail\x12(\n\x0corganization\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0corganization\"D\n\x1a\x45xportPersonalDataResponse\x12\x12\n\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n\x04\x64\x61ta\x18\x02 \x01(\x0cR\x04\x64\x61ta\"\xe3\x01\n\x18\x45rasePersonalDataRequest\x12\x14\n\x05\x65mail\x18\x01 \x01(\tR\x05\x65mail\x12(\n\x0corganization\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x0corganization\x12I\n\rshared_things\x18\x03 \x01(\x0e\x32\x1e.heddle.person.v1.SharedThingsB\x04\xe2\x41\x01\x02R\x0csharedThings\x12\x1b\n\tnew_owner\x18\x04 \x01(\tR\x08newOwner\x12\x1f\n\x0b\x61\x63\x63\x65ss_only\x18\x05 \x01(\x08R\naccessOnly\"L\n\x19\x45rasePersonalDataResponse\x12/\n\x06places\x18\x01 \x03(\x0b\x32\x17.heddle.person.v1.PlaceR\x06places*d\n\x0cSharedThings\x12\x1d\n\x19SHARED_THINGS_UNSPECIFIED\x10\x00\x12\x18\n\x14SHARED_THINGS_DELETE\x10\x01\x12\x1b\n\x17SHARED_THINGS_HAND_OVER\x10\x02*p\n\tTreatment\x12\x19\n\x15TREATMENT_UNSPECIFIED\x10\x00\x12\x15\n\x11TREATMENT_DELETED\x10\x01\x12\x14\n\x10TREATMENT_CHOSEN\x10\x02\x12\x1b\n\x17TREATMENT_PSEUDONYMISED\x10\x03\x32\xea\x02\n\rPersonService\x12n\n\x10ListPersonalData\x12).heddle.person.v1.ListPersonalDataRequest\x1a*.heddle.person.v1.ListPersonalDataResponse\"\x03\x90\x02\x01\x12v\n\x12\x45xportPersonalData\x12+.heddle.person.v1.ExportPersonalDataRequest\x1a,.heddle.person.v1.ExportPersonalDataResponse\"\x03\x90\x02\x01\x30\x01\x12q\n\x11\x45rasePersonalData\x12*.heddle.person.v1.ErasePersonalDataRequest\x1a+.heddle.person.v1.ErasePersonalDataResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,8 +40,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXPORTPERSONALDATAREQUEST'].fields_by_name['email']._serialized_options = b'\342A\001\002'
   _globals['_EXPORTPERSONALDATAREQUEST'].fields_by_name['organization']._loaded_options = None
   _globals['_EXPORTPERSONALDATAREQUEST'].fields_by_name['organization']._serialized_options = b'\342A\001\002'
-  _globals['_ERASEPERSONALDATAREQUEST'].fields_by_name['email']._loaded_options = None
-  _globals['_ERASEPERSONALDATAREQUEST'].fields_by_name['email']._serialized_options = b'\342A\001\002'
   _globals['_ERASEPERSONALDATAREQUEST'].fields_by_name['organization']._loaded_options = None
   _globals['_ERASEPERSONALDATAREQUEST'].fields_by_name['organization']._serialized_options = b'\342A\001\002'
   _globals['_ERASEPERSONALDATAREQUEST'].fields_by_name['shared_things']._loaded_options = None
@@ -52,10 +50,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PERSONSERVICE'].methods_by_name['ExportPersonalData']._serialized_options = b'\220\002\001'
   _globals['_PERSONSERVICE'].methods_by_name['ErasePersonalData']._loaded_options = None
   _globals['_PERSONSERVICE'].methods_by_name['ErasePersonalData']._serialized_options = b'\220\002\002'
-  _globals['_SHAREDTHINGS']._serialized_start=851
-  _globals['_SHAREDTHINGS']._serialized_end=951
-  _globals['_TREATMENT']._serialized_start=953
-  _globals['_TREATMENT']._serialized_end=1065
+  _globals['_SHAREDTHINGS']._serialized_start=845
+  _globals['_SHAREDTHINGS']._serialized_end=945
+  _globals['_TREATMENT']._serialized_start=947
+  _globals['_TREATMENT']._serialized_end=1059
   _globals['_PLACE']._serialized_start=84
   _globals['_PLACE']._serialized_end=192
   _globals['_LISTPERSONALDATAREQUEST']._serialized_start=194
@@ -67,9 +65,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXPORTPERSONALDATARESPONSE']._serialized_start=467
   _globals['_EXPORTPERSONALDATARESPONSE']._serialized_end=535
   _globals['_ERASEPERSONALDATAREQUEST']._serialized_start=538
-  _globals['_ERASEPERSONALDATAREQUEST']._serialized_end=771
-  _globals['_ERASEPERSONALDATARESPONSE']._serialized_start=773
-  _globals['_ERASEPERSONALDATARESPONSE']._serialized_end=849
-  _globals['_PERSONSERVICE']._serialized_start=1068
-  _globals['_PERSONSERVICE']._serialized_end=1430
+  _globals['_ERASEPERSONALDATAREQUEST']._serialized_end=765
+  _globals['_ERASEPERSONALDATARESPONSE']._serialized_start=767
+  _globals['_ERASEPERSONALDATARESPONSE']._serialized_end=843
+  _globals['_PERSONSERVICE']._serialized_start=1062
+  _globals['_PERSONSERVICE']._serialized_end=1424
 # @@protoc_insertion_point(module_scope)

@@ -219,7 +219,10 @@ class ErasePersonalDataRequest(_message.Message):
     NEW_OWNER_FIELD_NUMBER: _builtins.int
     ACCESS_ONLY_FIELD_NUMBER: _builtins.int
     email: _builtins.str
-    """The person's e-mail address."""
+    """The person's e-mail address. Empty for the whole organisation with all people and things in it:
+    only the operator may erase one, only with `SHARED_THINGS_DELETE`, and neither `default` nor
+    the caller's own. The assistants service deletes its row at the end.
+    """
     organization: _builtins.str
     """The slug of the organisation."""
     shared_things: Global___SharedThings.ValueType

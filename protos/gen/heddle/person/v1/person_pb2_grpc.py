@@ -216,3 +216,5 @@ class PersonService:
             timeout,
             metadata,
             _registered_method=True)
+
+PersonServiceAsyncStub = PersonServiceStub

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,6 +20,30 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _RubricSelection:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RubricSelectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RubricSelection.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RUBRIC_SELECTION_UNSPECIFIED: _RubricSelection.ValueType  # 0
+    """As `RUBRIC_SELECTION_READABLE`."""
+    RUBRIC_SELECTION_READABLE: _RubricSelection.ValueType  # 1
+    """All that the caller may read: its own and the public ones of the organisation."""
+    RUBRIC_SELECTION_OWN: _RubricSelection.ValueType  # 2
+    """Those that the caller owns."""
+
+class RubricSelection(_RubricSelection, metaclass=_RubricSelectionEnumTypeWrapper):
+    """Which rubrics a list has."""
+
+RUBRIC_SELECTION_UNSPECIFIED: RubricSelection.ValueType  # 0
+"""As `RUBRIC_SELECTION_READABLE`."""
+RUBRIC_SELECTION_READABLE: RubricSelection.ValueType  # 1
+"""All that the caller may read: its own and the public ones of the organisation."""
+RUBRIC_SELECTION_OWN: RubricSelection.ValueType  # 2
+"""Those that the caller owns."""
+Global___RubricSelection: _TypeAlias = RubricSelection  # noqa: Y015
+
 @_typing.final
 class Rubric(_message.Message):
     """An assessment rubric."""
@@ -29,37 +54,29 @@ class Rubric(_message.Message):
     OWNER_FIELD_NUMBER: _builtins.int
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     PUBLIC_FIELD_NUMBER: _builtins.int
-    CONTENT_JSON_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    CONTENT_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """The identifier, by which the tool `rubric` names it. Set by the service; those from LAMB
+    """The identifier, by which the tool `rubric` names it. Set by the service; imported rubrics
     keep theirs.
     """
     owner: _builtins.str
-    """The e-mail address of the owner."""
+    """The e-mail address of the owner, by default the caller's. Another one needs an administrator."""
     organization: _builtins.str
     """The slug of the owner's organisation."""
     public: _builtins.bool
     """Whether others of the organisation, and their assistants, may read it."""
-    content_json: _builtins.str
-    """The rubric itself, the text of one JSON object in LAMB's form, at most 262144 characters:
-
-    - `title`, `description`;
-    - `scoringType`: `points`, `percentage`, `holistic`, `single-point` or `checklist`;
-    - `maxScore`, above 0;
-    - `criteria`, one or more, each with `id`, `name`, `description`, `weight` (0 or more) and
-      `levels`, two or more, each with `id`, `score`, `label`, `description`.
-
-    All of these are required. Other members are preserved. `rubricId`, `metadata.createdAt` and
-    `metadata.modifiedAt` are set by the service. Rubrics from LAMB may have any form.
-    """
     title: _builtins.str
     """The title in the content."""
     description: _builtins.str
     """The description in the content."""
+    content_json: _builtins.str
+    """The rubric itself, the text of one JSON object, `RubricContent`, at most 262144
+    characters. Imported rubrics may have any form.
+    """
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was made, if that is known."""
@@ -75,11 +92,11 @@ class Rubric(_message.Message):
         owner: _builtins.str = ...,
         organization: _builtins.str = ...,
         public: _builtins.bool = ...,
-        content_json: _builtins.str = ...,
         title: _builtins.str = ...,
         description: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
+        content_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -88,6 +105,127 @@ class Rubric(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Rubric: _TypeAlias = Rubric  # noqa: Y015
+
+@_typing.final
+class RubricContent(_message.Message):
+    """The content of a rubric. Other members are stored, too.
+
+    The service sets `rubricId` and the times in `metadata`.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TITLE_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    CRITERIA_FIELD_NUMBER: _builtins.int
+    SCORING_TYPE_FIELD_NUMBER: _builtins.int
+    MAX_SCORE_FIELD_NUMBER: _builtins.int
+    METADATA_JSON_FIELD_NUMBER: _builtins.int
+    title: _builtins.str
+    """The title."""
+    description: _builtins.str
+    """What is assessed."""
+    scoring_type: _builtins.str
+    """How the result is written."""
+    max_score: _builtins.float
+    """The best result."""
+    metadata_json: _builtins.str
+    """What programs store with it, the text of one JSON object. The service sets its times."""
+    @_builtins.property
+    def criteria(self) -> _containers.RepeatedCompositeFieldContainer[Global___Criterion]:
+        """What is looked at."""
+
+    def __init__(
+        self,
+        *,
+        title: _builtins.str = ...,
+        description: _builtins.str = ...,
+        criteria: _abc.Iterable[Global___Criterion] | None = ...,
+        scoring_type: _builtins.str = ...,
+        max_score: _builtins.float = ...,
+        metadata_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["criteria", b"criteria", "description", b"description", "max_score", b"max_score", "metadata_json", b"metadata_json", "scoring_type", b"scoring_type", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RubricContent: _TypeAlias = RubricContent  # noqa: Y015
+
+@_typing.final
+class Criterion(_message.Message):
+    """A criterion."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    LEVELS_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The identifier, unique in the rubric."""
+    name: _builtins.str
+    """The name."""
+    description: _builtins.str
+    """What is looked at."""
+    weight: _builtins.float
+    """How much it counts beside the others."""
+    @_builtins.property
+    def levels(self) -> _containers.RepeatedCompositeFieldContainer[Global___Level]:
+        """What can be reached."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        weight: _builtins.float = ...,
+        levels: _abc.Iterable[Global___Level] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "id", b"id", "levels", b"levels", "name", b"name", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Criterion: _TypeAlias = Criterion  # noqa: Y015
+
+@_typing.final
+class Level(_message.Message):
+    """A level of a criterion."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The identifier, unique in the criterion."""
+    score: _builtins.float
+    """What it counts."""
+    label: _builtins.str
+    """The name."""
+    description: _builtins.str
+    """What an answer of this level is like."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        score: _builtins.float = ...,
+        label: _builtins.str = ...,
+        description: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "id", b"id", "label", b"label", "score", b"score"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Level: _TypeAlias = Level  # noqa: Y015
 
 @_typing.final
 class AssistantOwner(_message.Message):
@@ -126,7 +264,7 @@ class GetRubricRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     ON_BEHALF_OF_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """The rubric's identifier."""
+    """The rubric's identifier, which the tool `rubric` uses."""
     @_builtins.property
     def on_behalf_of(self) -> Global___AssistantOwner:
         """Applies the rights of this owner instead of the caller's: the owner's own rubrics and public
@@ -184,23 +322,23 @@ class ListRubricsRequest(_message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    OWN_FIELD_NUMBER: _builtins.int
+    SELECTION_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The most rubrics to return, at most 1000. If 0, at most 100."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response, with an otherwise equal request."""
-    own: _builtins.bool
-    """Only those that the caller owns."""
+    selection: Global___RubricSelection.ValueType
+    """Which rubrics. If not set, all that the caller may read."""
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
-        own: _builtins.bool = ...,
+        selection: Global___RubricSelection.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["own", b"own", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "selection", b"selection"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

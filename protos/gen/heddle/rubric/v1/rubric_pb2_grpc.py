@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RubricServiceStub:
-    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    """Stores assessment rubrics, including imported ones. For callers who may not see a
     rubric, it does not exist.
 
     The owner and the administrators of the organisation may read and change a rubric; other members
@@ -69,7 +69,7 @@ class RubricServiceStub:
 
 
 class RubricServiceServicer:
-    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    """Stores assessment rubrics, including imported ones. For callers who may not see a
     rubric, it does not exist.
 
     The owner and the administrators of the organisation may read and change a rubric; other members
@@ -79,7 +79,7 @@ class RubricServiceServicer:
     """
 
     def GetRubric(self, request, context):
-        """Gets one rubric. Fails with `NOT_FOUND` if there is none that the caller may read, or
+        """Gets a rubric. Fails with `NOT_FOUND` if there is none that the caller may read, or
         that the owner of an assistant may, if the call is made on an owner's behalf.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -87,14 +87,14 @@ class RubricServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListRubrics(self, request, context):
-        """Lists the rubrics that the caller may read, the oldest first.
+        """Lists rubrics, the oldest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateRubric(self, request, context):
-        """Creates a rubric.
+        """Creates a rubric. `id` is ignored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -110,7 +110,7 @@ class RubricServiceServicer:
 
     def DeleteRubric(self, request, context):
         """Deletes a rubric permanently. For assistants that name it, the rubric does not exist. A later
-        import restores a rubric that LAMB still has.
+        import restores a rubric that the imported database still has.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -153,7 +153,7 @@ def add_RubricServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RubricService:
-    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    """Stores assessment rubrics, including imported ones. For callers who may not see a
     rubric, it does not exist.
 
     The owner and the administrators of the organisation may read and change a rubric; other members
@@ -296,3 +296,5 @@ class RubricService:
             timeout,
             metadata,
             _registered_method=True)
+
+RubricServiceAsyncStub = RubricServiceStub

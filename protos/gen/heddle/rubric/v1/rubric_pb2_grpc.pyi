@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RubricServiceStub:
-    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    """Stores assessment rubrics, including imported ones. For callers who may not see a
     rubric, it does not exist.
 
     The owner and the administrators of the organisation may read and change a rubric; other members
@@ -41,25 +41,25 @@ class RubricServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> RubricServiceAsyncStub: ...
     GetRubric: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.GetRubricRequest, _rubric_pb2.GetRubricResponse]
-    """Gets one rubric. Fails with `NOT_FOUND` if there is none that the caller may read, or
+    """Gets a rubric. Fails with `NOT_FOUND` if there is none that the caller may read, or
     that the owner of an assistant may, if the call is made on an owner's behalf.
     """
     ListRubrics: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.ListRubricsRequest, _rubric_pb2.ListRubricsResponse]
-    """Lists the rubrics that the caller may read, the oldest first."""
+    """Lists rubrics, the oldest first."""
     CreateRubric: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.CreateRubricRequest, _rubric_pb2.CreateRubricResponse]
-    """Creates a rubric."""
+    """Creates a rubric. `id` is ignored."""
     UpdateRubric: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.UpdateRubricRequest, _rubric_pb2.UpdateRubricResponse]
     """Replaces a rubric. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
     caller read it; nothing is changed then.
     """
     DeleteRubric: _grpc.UnaryUnaryMultiCallable[_rubric_pb2.DeleteRubricRequest, _rubric_pb2.DeleteRubricResponse]
     """Deletes a rubric permanently. For assistants that name it, the rubric does not exist. A later
-    import restores a rubric that LAMB still has.
+    import restores a rubric that the imported database still has.
     """
 
 @_typing.type_check_only
 class RubricServiceAsyncStub(RubricServiceStub):
-    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    """Stores assessment rubrics, including imported ones. For callers who may not see a
     rubric, it does not exist.
 
     The owner and the administrators of the organisation may read and change a rubric; other members
@@ -70,24 +70,24 @@ class RubricServiceAsyncStub(RubricServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetRubric: _aio.UnaryUnaryMultiCallable[_rubric_pb2.GetRubricRequest, _rubric_pb2.GetRubricResponse]  # type: ignore[assignment]
-    """Gets one rubric. Fails with `NOT_FOUND` if there is none that the caller may read, or
+    """Gets a rubric. Fails with `NOT_FOUND` if there is none that the caller may read, or
     that the owner of an assistant may, if the call is made on an owner's behalf.
     """
     ListRubrics: _aio.UnaryUnaryMultiCallable[_rubric_pb2.ListRubricsRequest, _rubric_pb2.ListRubricsResponse]  # type: ignore[assignment]
-    """Lists the rubrics that the caller may read, the oldest first."""
+    """Lists rubrics, the oldest first."""
     CreateRubric: _aio.UnaryUnaryMultiCallable[_rubric_pb2.CreateRubricRequest, _rubric_pb2.CreateRubricResponse]  # type: ignore[assignment]
-    """Creates a rubric."""
+    """Creates a rubric. `id` is ignored."""
     UpdateRubric: _aio.UnaryUnaryMultiCallable[_rubric_pb2.UpdateRubricRequest, _rubric_pb2.UpdateRubricResponse]  # type: ignore[assignment]
     """Replaces a rubric. Fails with `ABORTED` and reason `CONFLICT` if it changed since the
     caller read it; nothing is changed then.
     """
     DeleteRubric: _aio.UnaryUnaryMultiCallable[_rubric_pb2.DeleteRubricRequest, _rubric_pb2.DeleteRubricResponse]  # type: ignore[assignment]
     """Deletes a rubric permanently. For assistants that name it, the rubric does not exist. A later
-    import restores a rubric that LAMB still has.
+    import restores a rubric that the imported database still has.
     """
 
 class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Stores assessment rubrics, including those imported from LAMB. For callers who may not see a
+    """Stores assessment rubrics, including imported ones. For callers who may not see a
     rubric, it does not exist.
 
     The owner and the administrators of the organisation may read and change a rubric; other members
@@ -102,7 +102,7 @@ class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _rubric_pb2.GetRubricRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_rubric_pb2.GetRubricResponse, _abc.Awaitable[_rubric_pb2.GetRubricResponse]]:
-        """Gets one rubric. Fails with `NOT_FOUND` if there is none that the caller may read, or
+        """Gets a rubric. Fails with `NOT_FOUND` if there is none that the caller may read, or
         that the owner of an assistant may, if the call is made on an owner's behalf.
         """
 
@@ -112,7 +112,7 @@ class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _rubric_pb2.ListRubricsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_rubric_pb2.ListRubricsResponse, _abc.Awaitable[_rubric_pb2.ListRubricsResponse]]:
-        """Lists the rubrics that the caller may read, the oldest first."""
+        """Lists rubrics, the oldest first."""
 
     @_abc_1.abstractmethod
     def CreateRubric(
@@ -120,7 +120,7 @@ class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _rubric_pb2.CreateRubricRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_rubric_pb2.CreateRubricResponse, _abc.Awaitable[_rubric_pb2.CreateRubricResponse]]:
-        """Creates a rubric."""
+        """Creates a rubric. `id` is ignored."""
 
     @_abc_1.abstractmethod
     def UpdateRubric(
@@ -139,7 +139,7 @@ class RubricServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_rubric_pb2.DeleteRubricResponse, _abc.Awaitable[_rubric_pb2.DeleteRubricResponse]]:
         """Deletes a rubric permanently. For assistants that name it, the rubric does not exist. A later
-        import restores a rubric that LAMB still has.
+        import restores a rubric that the imported database still has.
         """
 
 def add_RubricServiceServicer_to_server(servicer: RubricServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -25,6 +25,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _ToolEffect:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ToolEffectEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolEffect.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TOOL_EFFECT_UNSPECIFIED: _ToolEffect.ValueType  # 0
+    """Not declared. Counts as `TOOL_EFFECT_DESTRUCTIVE`."""
+    TOOL_EFFECT_READ_ONLY: _ToolEffect.ValueType  # 1
+    """Nothing. MCP's `readOnlyHint`."""
+    TOOL_EFFECT_NON_DESTRUCTIVE: _ToolEffect.ValueType  # 2
+    """It changes something, and destroys nothing that cannot be put back. MCP's `destructiveHint` is
+    false.
+    """
+    TOOL_EFFECT_DESTRUCTIVE: _ToolEffect.ValueType  # 3
+    """It can destroy something, or send something to others."""
+
+class ToolEffect(_ToolEffect, metaclass=_ToolEffectEnumTypeWrapper):
+    """What a call of a tool can change outside of the answer, as the author of the tool declares it."""
+
+TOOL_EFFECT_UNSPECIFIED: ToolEffect.ValueType  # 0
+"""Not declared. Counts as `TOOL_EFFECT_DESTRUCTIVE`."""
+TOOL_EFFECT_READ_ONLY: ToolEffect.ValueType  # 1
+"""Nothing. MCP's `readOnlyHint`."""
+TOOL_EFFECT_NON_DESTRUCTIVE: ToolEffect.ValueType  # 2
+"""It changes something, and destroys nothing that cannot be put back. MCP's `destructiveHint` is
+false.
+"""
+TOOL_EFFECT_DESTRUCTIVE: ToolEffect.ValueType  # 3
+"""It can destroy something, or send something to others."""
+Global___ToolEffect: _TypeAlias = ToolEffect  # noqa: Y015
+
 class _ToolIsolation:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -109,6 +141,7 @@ class Tool(_message.Message):
     EXAMPLES_FIELD_NUMBER: _builtins.int
     ISOLATION_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     title: _builtins.str
@@ -142,6 +175,10 @@ class Tool(_message.Message):
     """Where the code of the tool runs."""
     label: _builtins.str
     """A short name for badges, at most 24 characters for Heddle's own tools. Never empty."""
+    effect: Global___ToolEffect.ValueType
+    """What a call can change. For a tool whose functions depend on the configuration, the most that
+    one of them can.
+    """
     @_builtins.property
     def modes(self) -> _containers.RepeatedScalarFieldContainer[_assistant_pb2.Mode.ValueType]:
         """The ways in which the tool can be bound."""
@@ -173,10 +210,11 @@ class Tool(_message.Message):
         examples: _abc.Iterable[Global___ToolExample] | None = ...,
         isolation: Global___ToolIsolation.ValueType = ...,
         label: _builtins.str = ...,
+        effect: Global___ToolEffect.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "end", b"end", "examples", b"examples", "functions", b"functions", "isolation", b"isolation", "label", b"label", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "config_schema_json", b"config_schema_json", "default_slot", b"default_slot", "description", b"description", "effect", b"effect", "end", b"end", "examples", b"examples", "functions", b"functions", "isolation", b"isolation", "label", b"label", "modes", b"modes", "name", b"name", "origin", b"origin", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -769,12 +807,18 @@ class ToolInvocation(_message.Message):
     SLOT_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     FUNCTION_CALL_FIELD_NUMBER: _builtins.int
+    ON_CHANGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier of the invocation, unique in the call."""
     name: _builtins.str
     """The tool's name."""
     slot: _builtins.str
     """The slot to fill. If empty, the tool's own."""
+    on_change: _assistant_pb2.ChangePolicy.ValueType
+    """As in `ToolBinding`. A call that changes something fails with `PERMISSION_DENIED` if this or the
+    setting of the assistant's organisation is `CHANGE_POLICY_NEVER`, and without `function_call`
+    also if it is `CHANGE_POLICY_ASK`. Who sends a `function_call` has asked the user.
+    """
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
         """The configuration for this run."""
@@ -801,10 +845,11 @@ class ToolInvocation(_message.Message):
         slot: _builtins.str = ...,
         timeout: _duration_pb2.Duration | None = ...,
         function_call: Global___FunctionCall | None = ...,
+        on_change: _assistant_pb2.ChangePolicy.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "function_call", b"function_call", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "function_call", b"function_call", "id", b"id", "name", b"name", "slot", b"slot", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "function_call", b"function_call", "id", b"id", "name", b"name", "on_change", b"on_change", "slot", b"slot", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1150,6 +1195,8 @@ class ToolFunctions(_message.Message):
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     HELD_BACK_FIELD_NUMBER: _builtins.int
+    EFFECTS_FIELD_NUMBER: _builtins.int
+    POLICIES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The invocation."""
     @_builtins.property
@@ -1166,6 +1213,19 @@ class ToolFunctions(_message.Message):
         assistant has not accepted their current form.
         """
 
+    @_builtins.property
+    def effects(self) -> _containers.RepeatedScalarFieldContainer[Global___ToolEffect.ValueType]:
+        """What a call of each function can change, in the order of `functions`. Empty: what `Tool.effect`
+        says.
+        """
+
+    @_builtins.property
+    def policies(self) -> _containers.RepeatedScalarFieldContainer[_assistant_pb2.ChangePolicy.ValueType]:
+        """What happens when each function is called, in the same order: the stricter of the policies of
+        the binding and the organisation. `CHANGE_POLICY_RUN` for functions that only read. A function
+        that never runs must not be offered to a model.
+        """
+
     def __init__(
         self,
         *,
@@ -1173,10 +1233,12 @@ class ToolFunctions(_message.Message):
         functions: _abc.Iterable[_chat_pb2.FunctionDeclaration] | None = ...,
         error: _status_pb2.Status | None = ...,
         held_back: _abc.Iterable[Global___HeldBackFunction] | None = ...,
+        effects: _abc.Iterable[Global___ToolEffect.ValueType] | None = ...,
+        policies: _abc.Iterable[_assistant_pb2.ChangePolicy.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "functions", b"functions", "held_back", b"held_back", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effects", b"effects", "error", b"error", "functions", b"functions", "held_back", b"held_back", "id", b"id", "policies", b"policies"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1353,6 +1415,7 @@ class InspectedMcpTool(_message.Message):
     PIN_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     PROBLEM_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The server's name of the tool. Bindings use it in `tools` and `pins`."""
     title: _builtins.str
@@ -1366,13 +1429,15 @@ class InspectedMcpTool(_message.Message):
     has the tool.
     """
     pin: _builtins.str
-    """The pin of the current form: `sha256:` and the SHA-256 of name, description and schema in
-    hexadecimal. Empty if the tool cannot be accepted.
+    """The pin of the current form: `sha256:` and the SHA-256 of name, description, schema and, unless
+    it is `TOOL_EFFECT_DESTRUCTIVE`, effect in hexadecimal. Empty if the tool cannot be accepted.
     """
     state: Global___PinState.ValueType
     """The comparison with `pins` of the request."""
     problem: _builtins.str
     """Why the tool cannot be accepted, in one or two sentences. Empty if it can."""
+    effect: Global___ToolEffect.ValueType
+    """What a call can change, as the server says. Part of the form that the pin accepts."""
     def __init__(
         self,
         *,
@@ -1383,10 +1448,11 @@ class InspectedMcpTool(_message.Message):
         pin: _builtins.str = ...,
         state: Global___PinState.ValueType = ...,
         problem: _builtins.str = ...,
+        effect: Global___ToolEffect.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "input_schema_json", b"input_schema_json", "name", b"name", "pin", b"pin", "problem", b"problem", "state", b"state", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "effect", b"effect", "input_schema_json", b"input_schema_json", "name", b"name", "pin", b"pin", "problem", b"problem", "state", b"state", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1471,6 +1537,8 @@ class Assessment(_message.Message):
     TRIGGER_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     AFFINITY_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The invocation."""
     available: _builtins.bool
@@ -1485,6 +1553,10 @@ class Assessment(_message.Message):
     `query` of `tree`, else its `user_prompt`, else the last message of the role user. Absent
     without `compare`, for unavailable tools, and if the models are missing or too slow.
     """
+    effect: Global___ToolEffect.ValueType
+    """What a call of the function can change."""
+    policy: _assistant_pb2.ChangePolicy.ValueType
+    """As in `ToolFunctions.policies`."""
     @_builtins.property
     def function(self) -> _chat_pb2.FunctionDeclaration:
         """The tool as the router sees it: name, description and schema of the arguments. Absent with
@@ -1515,10 +1587,12 @@ class Assessment(_message.Message):
         trigger: Global___Trigger | None = ...,
         error: _status_pb2.Status | None = ...,
         affinity: _builtins.float | None = ...,
+        effect: Global___ToolEffect.ValueType = ...,
+        policy: _assistant_pb2.ChangePolicy.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_affinity", b"_affinity", "affinity", b"affinity", "error", b"error", "function", b"function", "trigger", b"trigger"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_affinity", b"_affinity", "affinity", b"affinity", "available", b"available", "end", b"end", "error", b"error", "examples", b"examples", "function", b"function", "id", b"id", "reason", b"reason", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_affinity", b"_affinity", "affinity", b"affinity", "available", b"available", "effect", b"effect", "end", b"end", "error", b"error", "examples", b"examples", "function", b"function", "id", b"id", "policy", b"policy", "reason", b"reason", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__affinity: _TypeAlias = _typing.Literal["affinity"]  # noqa: Y015
     _WhichOneofArgType__affinity: _TypeAlias = _typing.Literal["_affinity", b"_affinity"]  # noqa: Y015

@@ -482,3 +482,5 @@ class ToolService:
             timeout,
             metadata,
             _registered_method=True)
+
+ToolServiceAsyncStub = ToolServiceStub

@@ -454,6 +454,9 @@ class ListPricesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PRICES_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """The `etag` of the organisation, whose settings have its own prices."""
     @_builtins.property
     def prices(self) -> _containers.RepeatedCompositeFieldContainer[Global___NamedPrice]:
         """All prices: an own price replaces the operator's of the same name."""
@@ -462,10 +465,11 @@ class ListPricesResponse(_message.Message):
         self,
         *,
         prices: _abc.Iterable[Global___NamedPrice] | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["prices", b"prices"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "prices", b"prices"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -479,7 +483,7 @@ class GetUsageRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """The assistant's identifier."""
+    """The identifier of an assistant."""
     def __init__(
         self,
         *,
@@ -656,7 +660,9 @@ class UsageSum(_message.Message):
     unpriced_tokens: _builtins.int
     """Tokens without a price. Their costs are not counted."""
     cost_micros: _builtins.int
-    """What the others cost, in millionths of a US dollar, rounded up."""
+    """What the others cost, in millionths of a US dollar, rounded up. Not set if no token has a
+    price.
+    """
     @_builtins.property
     def model(self) -> _assistant_pb2.ModelRef:
         """The connector and the model."""
@@ -675,13 +681,15 @@ class UsageSum(_message.Message):
         organization: _builtins.str = ...,
         counts: Global___Counts | None = ...,
         unpriced_tokens: _builtins.int = ...,
-        cost_micros: _builtins.int = ...,
+        cost_micros: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "model", b"model"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "cost_micros", b"cost_micros", "counts", b"counts", "model", b"model"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_id", b"assistant_id", "assistant_name", b"assistant_name", "cost_micros", b"cost_micros", "counts", b"counts", "day", b"day", "model", b"model", "organization", b"organization", "unpriced_tokens", b"unpriced_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "assistant_id", b"assistant_id", "assistant_name", b"assistant_name", "cost_micros", b"cost_micros", "counts", b"counts", "day", b"day", "model", b"model", "organization", b"organization", "unpriced_tokens", b"unpriced_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__cost_micros: _TypeAlias = _typing.Literal["cost_micros"]  # noqa: Y015
+    _WhichOneofArgType__cost_micros: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cost_micros) -> _WhichOneofReturnType__cost_micros | None: ...
 
 Global___UsageSum: _TypeAlias = UsageSum  # noqa: Y015
 
@@ -729,7 +737,7 @@ class ResetUsageRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """The assistant's identifier."""
+    """The identifier of an assistant."""
     def __init__(
         self,
         *,
@@ -749,12 +757,19 @@ class ResetUsageResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    USAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def usage(self) -> Global___AssistantUsage:
+        """What it consumed since then."""
+
     def __init__(
         self,
+        *,
+        usage: Global___AssistantUsage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

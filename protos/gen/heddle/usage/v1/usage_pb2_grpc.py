@@ -455,3 +455,5 @@ class UsageService:
             timeout,
             metadata,
             _registered_method=True)
+
+UsageServiceAsyncStub = UsageServiceStub
