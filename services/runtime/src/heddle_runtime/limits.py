@@ -1,22 +1,45 @@
-"""Limits that several services check: of an assistant, and of the pages of lists."""
+"""Limits that several services check: of calls, assistants, and the pages of lists."""
 
 from collections.abc import Mapping
+from typing import Annotated, TypeGuard
 
+from pydantic import Field
+
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+"""The size of a message between services, in bytes."""
 MAX_TOOLS = 64
-"""Tools of one assistant."""
+"""The maximum number of tools of one assistant."""
 MAX_TOOL_ROUNDS = 50
-"""Rounds of function calls, or decisions of the routing agent, in one run."""
+"""The maximum number of rounds of function calls, or decisions of the routing agent, in one run."""
 DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000
-"""Items of one page of a list."""
+"""The number of items of one page of a list."""
 DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE = 50, 200
-"""Items of one page of a list that is usually short, such as that of the tools."""
-MAX_TOOL_SECONDS = 86_400
-"""Time limit of one tool."""
+"""The number of items of one page of a list that is usually short, such as that of the tools."""
+MIN_TOOL_SECONDS, DEFAULT_TOOL_SECONDS, MAX_TOOL_SECONDS = 0.001, 20.0, 86_400
+"""The time limit of one tool."""
+ToolTimeoutSeconds = Annotated[
+    float,
+    Field(
+        ge=MIN_TOOL_SECONDS,
+        le=MAX_TOOL_SECONDS,
+        validation_alias="HEDDLE_TOOL_TIMEOUT_SECONDS",
+        description="Seconds that a tool may take if its binding sets no `timeout`. The "
+        "orchestrator and the tool service read it: give both the same value.",
+    ),
+]
+"""The type of the setting with the default time limit of a tool, in seconds."""
 MAX_JSON_DEPTH = 32
 """Levels of objects and lists in metadata. A tool's configuration must fit the 100 nested messages
 that protobuf reads, and costs three of them a level."""
 MAX_OWNER_CHARACTERS = 320
-"""Of an e-mail address."""
+"""The maximum number of characters of an e-mail address."""
+
+
+def is_tool_timeout(seconds: object) -> TypeGuard[float]:
+    """Return whether a value is a time limit that a tool can have."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return False
+    return MIN_TOOL_SECONDS <= seconds <= MAX_TOOL_SECONDS
 
 
 def exceeds_depth(value: object, levels: int) -> bool:

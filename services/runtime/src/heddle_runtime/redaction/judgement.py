@@ -3,10 +3,11 @@
 import re
 from typing import Any
 
+from heddle_runtime.redaction.identifiers import is_identifier
 from heddle_runtime.redaction.names import is_secret_name, is_weak_name
 
 MAX_READ = 256
-"""Characters of a value that are looked at. A longer value is a secret if its name says so."""
+"""The number of characters of a value that are read. The name decides about a longer value."""
 _MIN_STRONG, _MIN_WEAK, _MIN_MENTIONED_WEAK, _MIN_RANDOM_WEAK = 3, 6, 8, 16
 _PART = re.compile(r"[A-Za-z0-9]+")
 _NUMBERED_WORD = re.compile(r"[A-Za-z]?[a-z]{3,}[0-9]{1,4}|(?:ed|x)25519")
@@ -21,7 +22,7 @@ _MIN_MIXED_DIGITS = 3
 _TEMPLATE = re.compile(
     r"""
     [*xX\-.=_\#?~0\xe2\x80\xa2\xa6]++ | \.{2,}.* | \\.?
-    | <.* | \[[A-Za-z _-]*+\]? | \{++[^{}]*+\}*+ | \([A-Za-z ]*+\)?
+    | (?:[a-z]{2,8}[-_])*<.* | \[[A-Za-z _-]*+\]? | \{++[^{}]*+\}*+ | \([A-Za-z ]*+\)?
     | \$[({].* | \$\$?[A-Za-z_]\w*+ | %\(?\w*+\)?[sdr]? | %[A-Za-z_]++% | @++\w++@++ | :\w++
     """,
     re.DOTALL | re.VERBOSE,
@@ -41,19 +42,33 @@ _WORDS_FOR_VALUES = frozenset(
 )
 _SAMPLE = re.compile(
     r"""
-    \.\.\.$ | ^(?:not?|none)[-_] | [-_\ ](?:here|placeholder)$
+    \.\.\.$ | ^(?:not?|none|my|sk-no|sk-test|sk-fake)(?:[-_]|$) | [-_\ ](?:here|placeholder)$
     | (?:^|[-_\ .])(?:your|insert|replace|example|placeholder|dummy|todo)(?:[-_\ .]|$)
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_REFERENCE = re.compile(
-    # A name of a program: settings.api_key, os.environ["X"], get_token()
-    r"(?:[A-Za-z_]\w*+\.)+[A-Za-z_]\w*+(?:[(\[].*)?|[A-Za-z_]\w*+[(\[].*|-?-[A-Za-z].*",
-    re.DOTALL,
+_ELIDED = re.compile(
+    # sk-..., sk-proj-abc..., sk-****, hf_xxxx, AIza..., sk-...1a2b: the beginning of a key, if any
+    r"(?:(?:[A-Za-z][A-Za-z0-9]{0,7}[-_]){1,4}|AKIA|AIza|eyJ)"
+    r"(?:\w{0,6}?(?:\.{3,}|\*{3,}|[xX]{4,}|\xe2\x80\xa6|\u2026|\\u2026)\w{0,6}[\])}.,;:!?]*)?"
 )
+_REFERENCE = re.compile(r"\$?\.?(?:[A-Za-z_]\w*+\.)+[A-Za-z_]\w*+")
+_CALL = re.compile(r"(?:[A-Za-z_]\w*+\.)*[A-Za-z_]\w*+[(\[].*", re.DOTALL)
+_FLAG = re.compile(r"-?-[A-Za-z].*", re.DOTALL)
+_OBJECTS = frozenset(
+    """
+    _ account app args auth body cfg client cls conf config configuration context cred credentials
+    creds crypto ctx data database db django e env environ event faker fields form forms hashlib
+    import input json local meta mod models module module opts options os params parser payload
+    process props provider req request res response result row schema secrets self serializers
+    session settings spec state store string super sys this types user users uuid validators value
+    values var vars vault yup z
+    """.split()  # noqa: SIM905 - a list would have a line for each word
+)
+"""Names of objects and modules that hold a secret or describe it: `settings.password`."""
 _PATH = re.compile(
-    r"(?:~|\.{1,2})?(?:/[A-Za-z.][\w.-]*+)+/?|[A-Za-z]:\\.*"
-    r"|[A-Za-z][A-Za-z0-9+.-]{1,12}+://.*|(?:urn|env|file|vault|arn|op|ssm|data):.*",
+    r"(?:~|\.{1,2}|(?:[a-z]+\.)+[a-z]+)?(?:/[A-Za-z.][\w.-]*+)+/?|[A-Za-z]:\\.*"
+    r"|[A-Za-z][A-Za-z0-9+.-]{1,12}+://.*|(?:urn|env|file|vault|arn|op|ssm|data):.*|https?%3A.*|%7B%22.*",
     re.DOTALL,
 )
 _COMMON = re.compile(
@@ -68,6 +83,7 @@ _NAME = re.compile(
     r"|[A-Za-z]*(?:key|token|secret|password|passwd|pwd|credentials?)[A-Za-z]*",
     re.IGNORECASE,
 )
+_ENCODED = re.compile(r"%(?:20|22|2F|3A|7B)")
 _CAMEL_CASE = re.compile(r"[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)+")
 _CONSTANT = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 _NUMBER = re.compile(r"[0-9]{1,3}(?:_[0-9]{3})+")
@@ -77,9 +93,6 @@ _WORDS = re.compile(r"(?:[A-Za-z]+[-_./:]?)+[0-9]{0,4}|[0-9]+")
 _SENTENCE = re.compile(
     r"(?i)(?:^|\s)(?:the|an?|is|are|was|be|must|for|to|of|and|or|not?|with|in|your?|it|this|that"
     r"|here|if|from|by|as|at)\s"
-)
-_IDENTIFIER = re.compile(
-    r"[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}|[a-f0-9]{32,}", re.IGNORECASE
 )
 
 
@@ -93,7 +106,7 @@ def is_random(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a text stands in the place of a secret without being one."""
+    """Return whether a text is a placeholder for a secret."""
     value = value.strip()
     if len(value) > MAX_READ:
         return False
@@ -101,7 +114,7 @@ def is_placeholder(value: str) -> bool:
         return True
     if _SAMPLE.search(value) and not any(map(str.isdigit, value)):
         return True
-    return _TEMPLATE.fullmatch(value) is not None
+    return bool(_TEMPLATE.fullmatch(value) or _ELIDED.fullmatch(value))
 
 
 def is_assigned_secret(value: str, *, weak: bool, quoted: bool) -> bool:
@@ -118,13 +131,30 @@ def is_assigned_secret(value: str, *, weak: bool, quoted: bool) -> bool:
         return False
     if _CONSTANT.fullmatch(value) or _NUMBER.fullmatch(value):
         return False
-    if not quoted and (_REFERENCE.fullmatch(value) or _NAME.fullmatch(value)):
+    if not quoted and (is_reference(value) or _NAME.fullmatch(value)):
         return False
     return _is_token(value) if weak else len(value) >= _MIN_STRONG
 
 
+def is_reference(value: str) -> bool:
+    """Return whether a value is program text: `settings.api_key`, `os.environ["X"]`, `token()`."""
+    if not _REFERENCE.fullmatch(value):
+        is_flag = _FLAG.fullmatch(value) is not None and not is_random(value)
+        return is_flag or _CALL.fullmatch(value) is not None
+    if is_random(value):
+        return False
+    first, *others = value.lstrip("$.").lower().split(".")
+    is_object = value[0] in "$." or first.strip("_") in _OBJECTS or len(first) == 1
+    is_module = len(others) > 1 and value.islower() and value.replace(".", "").isalpha()
+    last = others[-1]
+    is_named = last in _OBJECTS or is_secret_name(last) or is_weak_name(last)
+    return is_object or is_module or is_named
+
+
 def _is_token(value: str) -> bool:
     """Return whether a value is long and random enough for a name that does not say much."""
+    if is_identifier(value):
+        return False
     if len(value) < _MIN_WEAK or not _SIGNS.fullmatch(value) or _COMMON.fullmatch(value):
         return False
     return is_random(value) or not (_WORDS.fullmatch(value) or _is_wordy(value)) or _is_long(value)
@@ -152,13 +182,16 @@ def is_mentioned_secret(value: str, *, weak: bool) -> bool:
     """Return whether a value is a secret that prose mentions after a name: `password: …`."""
     if len(value) > MAX_READ:
         return True
-    if is_placeholder(value) or _COMMON.fullmatch(value):
+    # The decoded text is read as well.
+    if is_placeholder(value) or _COMMON.fullmatch(value) or _ENCODED.search(value):
         return False
-    if _is_path(value) or _REFERENCE.fullmatch(value) or _NAME.fullmatch(value):
+    if _is_path(value) or is_reference(value) or _NAME.fullmatch(value):
         return False
     if weak:
         is_long = len(value) >= _MIN_MENTIONED_WEAK
-        return is_long and is_random(value) and not _IDENTIFIER.fullmatch(value)
+        return is_long and is_random(value) and not is_identifier(value, loose=True)
+    if is_identifier(value):
+        return False
     has_digit = any(map(str.isdigit, value))
     has_symbol = any(c in "!@#$%^&*+=~?" for c in value[:-1])
     return len(value) > _MIN_STRONG and (has_digit or has_symbol or is_random(value))

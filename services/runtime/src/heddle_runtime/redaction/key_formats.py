@@ -2,7 +2,8 @@
 
 import re
 
-from heddle_runtime.redaction.judgement import MAX_READ, is_random
+from heddle_runtime.redaction.identifiers import is_identifier
+from heddle_runtime.redaction.judgement import MAX_READ, is_placeholder, is_random
 from heddle_runtime.redaction.scan import Groups, Span, rule
 
 _SURE = r"""
@@ -65,16 +66,18 @@ _AT_A_BOUNDARY = r"""
   | cio[A-Za-z0-9]{32} | oy2[a-z0-9]{43} | cmVmd[A-Za-z0-9]{59,} | AKCp[A-Za-z0-9]{60,}
   | EAA[\w-]{50,} | EZ[AT]K[A-Za-z0-9]{50,} | AQE[A-Za-z0-9+/=]{80,}
   | [0-9]{6,12}:[A-Za-z0-9_-]{35} | t1\.[A-Z0-9a-z_-]+\.[A-Za-z0-9_-]{60,} | PMU?-[a-f0-9-]{36}
-  | sk-[\w-]{10,} | sk_[\w-]{20,} | pa-[\w-]{38,} | re_[A-Za-z0-9]{6,}_[A-Za-z0-9]{16,}
+  | sk-[\w-]{10,} | sk_[\w-]{20,} | pa-[\w-]{38,} | AQ\.[\w-]{32,} | [0-9a-f]{32}\.[A-Za-z0-9]{16}
+  | bedrock-api-key-[\w+/=-]{20,} | mdb_sa_sk_[\w-]{24,} | rpa_[A-Z0-9a-z]{32,}
+  | re_[A-Za-z0-9]{6,}_[A-Za-z0-9]{16,}
   | BSA[\w-]{24,} | LA-[\w-]{40,} | sl\.[\w.-]{60,}
-  | (?:gsk|hf|api_org|xai|nvapi|pplx|jina|tvly|csk|tgp_v1|lsv2_(?:pt|sk)|ls__|pcsk|e2b|fw|r8
-    |wandb_v1|flp|esecret|lamb|hk|voyage|llx|bce-v3|fc|ctx7sk|exa|bedrock-api-key|dtn|ph[cxs]|sgp
-    |zpka)[_-][\w-]{20,}
+  | (?:gsk|hf|api_org|jina|tgp_v1|lsv2_(?:pt|sk)|ls_|pcsk|e2b|fw|r8|wandb_v1|flp|esecret|lamb|hk
+    |dtn|ph[cxs]|sgp|zpka)_[\w-]{20,}
+  | (?:xai|nvapi|pplx|tvly|csk|voyage|llx|bce-v3|ctx7sk)-[\w-]{20,} | (?:fc|exa)-[0-9a-f-]{24,}
 """
 _ONE_WORD = r"""
     (?:sk[-_]|gsk_|hf_|r8_|pplx-|tvly-|xai-|hk_|lamb_|csk-|nvapi-|fw_|pcsk_|e2b_)[A-Za-z0-9]{16,}
 """
-_ESCAPES = r"(?:\b|\\[nrt]|%[0-9A-F]{2}|/bot)"
+_ESCAPES = r"(?:\b|\\[nrt]|/bot)"
 """A key may follow an escaped line end or character, whose letter hides the boundary."""
 _MASKS = frozenset("xX*.-_0")
 _LAST = 12
@@ -84,12 +87,15 @@ _COMMENT = re.compile(r"#.*")
 def _sure(text: str, groups: Groups) -> Span | None:
     start, end = groups[0]
     # Documentation writes ghp_xxxxxxxx.
-    return None if set(text[max(start, end - _LAST) : end]) <= _MASKS else (start, end)
+    is_mask = set(text[max(start, end - _LAST) : end]) <= _MASKS
+    return None if is_mask or is_placeholder(text[start:end]) else (start, end)
 
 
 def _random(text: str, groups: Groups) -> Span | None:
     start, end = groups[0]
-    return (start, end) if is_random(text[start : min(end, start + MAX_READ)]) else None
+    value = text[start : min(end, start + MAX_READ)]
+    is_key = is_random(value) and not is_placeholder(value) and not is_identifier(value, loose=True)
+    return (start, end) if is_key else None
 
 
 def _joined(table: str) -> str:

@@ -6,6 +6,8 @@ from heddle_runtime.redaction.judgement import (
     MAX_READ,
     is_assigned_secret,
     is_mentioned_secret,
+    is_placeholder,
+    is_reference,
 )
 from heddle_runtime.redaction.names import STRONG, SUFFIX, WEAK, is_exempt
 from heddle_runtime.redaction.scan import Groups, Span, rule
@@ -14,7 +16,7 @@ _STRONG, _ASSIGNED, _MEMBER, _SPACED, _VERB = 1, 2, 3, 4, 5
 _MAX_SECRET = 8_192
 _LOOK_BACK = 40
 _OPENING = re.compile(
-    r"""(?:[bBrRuUfF]{1,2}|(?:Secret(?:Str|Bytes)?|String|str|bytes)\()?(\\{0,8}["'`]{1,3}|&quot;|&\#39;|%22|%27)"""
+    r"""(?:[bBrRuUfF]{1,2}|(?:Secret(?:Str|Bytes)?|String|str|bytes)\()?(\\{0,8}["'`]{1,3})"""
 )
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token|ApiKey|Key)[ \t]+(?=[^\s\"'])", re.IGNORECASE)
 _RUN = re.compile(r"""[^\s"'`<>|\\][^\s"'`,;&<>|\\]*+""")
@@ -45,6 +47,8 @@ def _secret(text: str, groups: Groups) -> Span | None:
     if run is None:
         return None
     first, last = run.span()
+    if is_placeholder(text[first : min(last, first + MAX_READ + 1)]):
+        return None
     last = _line_value(text, start, first, last) or _without_trailing(text, first, last)
     value = text[first : min(last, first + MAX_READ + 1)]
     if not spaced and _is_assignment(text, groups, start, last):
@@ -100,8 +104,8 @@ def _in_quotes(text: str, groups: Groups) -> Span | None:
 def _element(text: str, groups: Groups) -> Span | None:
     """Return the text of an XML element."""
     first = groups[0][1]
-    last = text.find("<" if text[first - 1] == ">" else "&lt;", first, first + _MAX_SECRET)
-    if not text.startswith(("</", "&lt;/"), max(last, 0)):
+    last = text.find("</", first, first + _MAX_SECRET)
+    if last < 0 or "<" in text[first:last]:
         return None
     value = text[first : min(last, first + MAX_READ + 1)]
     return (first, last) if is_assigned_secret(value, weak=False, quoted=True) else None
@@ -114,7 +118,7 @@ def _is_assignment(text: str, groups: Groups, start: int, last: int) -> bool:
     separator = text[groups[_ASSIGNED][0] : groups[_ASSIGNED][1]]
     if "==" in separator:  # a comparison
         return False
-    if "=" in separator or "%3" in separator:
+    if "=" in separator:
         return not (separator[0] == " " and text[last : last + 1] in ("(", "["))
     if not separator.endswith((" ", "\t")):
         return True
@@ -126,7 +130,12 @@ def _is_assignment(text: str, groups: Groups, start: int, last: int) -> bool:
 def _line_value(text: str, start: int, first: int, last: int) -> int:
     """Return the end of a value with signs such as `;` if it fills a line of a file; else 0."""
     rest = _REST.match(text, last)
-    if rest is None or not rest[0].strip(_TRAILING) or _LINE_END.match(text, rest.end()) is None:
+    if (
+        rest is None
+        or is_reference(text[first:last][:MAX_READ])
+        or not rest[0].strip(_TRAILING)
+        or _LINE_END.match(text, rest.end()) is None
+    ):
         return 0
     before = text[max(0, start - _LOOK_BACK) : start]
     is_file = text[first - 1] in "= :" and _LINE_START.search(before) is not None
@@ -141,13 +150,13 @@ def _without_trailing(text: str, first: int, last: int) -> int:
     return end if end > first else last
 
 
-_CLOSING = r"""(?:\\*["'`]|[\])]|\*\*|&quot;|&\#39;|%22|%27)*"""
+_CLOSING = r"""(?:\\*["'`]|[\])]|\*\*)*"""
 _SEPARATOR = (
     r"(?:\x20?:\x20?[A-Za-z.]{2,20}\x20?=|:=|=>|->|(?:\|\||\?\??|\+)?={1,3}"
-    r"|:|\xEF\xBC\x9A|%3D|%3A)"  # `\xEF\xBC\x9A` is the wide colon of Chinese
+    r"|:|\xEF\xBC\x9A)"  # `\xEF\xBC\x9A` is the wide colon of Chinese
 )
 _NEXT_LINE = r"(?:(?:[|>][-+]?[\x20\t]*)?\r?\n[\x20\t]*)?"
-"""Where a value begins that is not on the line of its name; in YAML perhaps after `|` or `>`."""
+"""The text before a value on another line than its name; in YAML perhaps with `|` or `>`."""
 _VERBS = (
     r"(?:is|was|are|ist|es|és|est|da)\s+(?:(?:set|changed|equal|now)\s+(?:to\s+)?)?"
     r"|(?:provided|supplied|used|given|received)\s*:?\s+"
@@ -164,6 +173,6 @@ RULES = (
         _secret,
         value=_SPACED,
     ),
-    rule(rf"(?:<|&lt;)[\w.:-]*(?:{STRONG}|token){SUFFIX}(?:\s[^<>&]*)?(?:>|&gt;)", _element),
+    rule(rf"<[\w.:-]*(?:{STRONG}|token){SUFFIX}(?:\s[^<>]*)?>", _element),
     rule(rf"(?:identified\s+by|passw(?:or)?d(?:\s+is)?)\s+(?:as\s+)?{_QUOTE}", _in_quotes),
 )

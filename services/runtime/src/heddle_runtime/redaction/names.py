@@ -19,6 +19,8 @@ STRONG = (
     r"|palabra\x20de\x20paso|mot[-_\x20]de[-_\x20]passe|senha|wachtwoord|pasahitza"
     r"|密码|密碼|パスワード|пароль|Пароль|hasło|heslo|lösenord|adgangskode"
     rf"|(?:x-)?api{_GAP}(?:key|secret|token|auth)|(?:{_KEY_OWNERS}){_GAP}key"
+    rf"|(?:admin|db|database|email|ftp|imap|ldap|mail|mysql|pg|postgres|redis|root|smtp|ssh|user)"
+    rf"[-_.]?pass"
     rf"|secret{_GAP}access{_GAP}key|access{_GAP}key{_GAP}secret|(?:{_TOKEN_KINDS}){_GAP}token"
     rf"|secret|pepper|otp|requirepass|masterauth|ws-?token"
     rf"|psk|code{_GAP}verifier|saml{_GAP}response|totp{_GAP}seed|connection{_GAP}string|jaas{_GAP}config"
@@ -33,7 +35,7 @@ SUFFIX = (
     r"(?:[-_]?(?:value|data|base64|b64|base|hex|raw|plain|plaintext|text|prod|production|dev|test"
     r"|staging|live|old|new|current|header|[0-9]{1,3}))?"
 )
-"""What may follow a name, for example in `API_KEY_PROD`."""
+"""Suffixes of names, for example in `API_KEY_PROD`."""
 _OTHERS = frozenset(
     """
  answer audio bos cache cls completion composite content continuation

@@ -6,12 +6,12 @@ from heddle_runtime.redaction.scan import Groups, Span, rule
 
 _BODY = re.compile(
     # Line ends, also as program text has them; headers; lines of Base64.
-    r"""(?:(?:\\{1,4}[nrt]|%0[AD]|%0[ad]|[\s"'+,|>#*])++"""
+    r"""(?:(?:\\{1,4}[nrt]|[\s"'+,|>#*])++"""
     r"|(?:Proc-Type|DEK-Info|Version|Comment):[^\n\\]{0,200}+"
     r"|[A-Za-z0-9/+=_]{20,}+)*+"
     r"[A-Za-z0-9/+_]{0,19}+=*+"
 )
-_END = re.compile(r"-----END[A-Z0-9 +%]{0,60}-----")
+_END = re.compile(r"-----END[A-Z0-9 +]{0,60}-----")
 _MAX_CHARACTERS = 20_000
 
 
@@ -30,8 +30,8 @@ def _secret(text: str, groups: Groups) -> Span:
 
 RULES = (
     rule(
-        r"-----BEGIN(?:\x20|\+|%20)(?:[A-Z0-9]+(?:\x20|\+|%20))*PRIVATE(?:\x20|\+|%20)KEY"
-        r"(?:\x20BLOCK)?-----|Private-Lines:\x20\d+",
+        r"-----BEGIN[\x20+](?:[A-Z0-9]+[\x20+])*PRIVATE[\x20+]KEY(?:\x20BLOCK)?-----"
+        r"|Private-Lines:\x20\d+",
         _secret,
         exact=True,
     ),

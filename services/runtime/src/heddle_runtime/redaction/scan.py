@@ -5,19 +5,24 @@ of times, whatever the text. A function then decides on the few characters behin
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import re2
+
+from heddle_runtime.redaction.decoding import decoded
 
 REDACTED = "[redacted]"
 MAX_CANDIDATES = 2_000
 """Candidates of all rules in one text; the rest of the text after them is replaced as a whole."""
 _MIN_CHARACTERS = 5
+_MAX_ENCODINGS = 3
+"""The maximum number of encodings of a text: a URL in a URL, JSON in HTML."""
 _MEMORY_BYTES = 32 * 1024 * 1024
-"""For the automaton of one pattern, which grows with the variety of the texts."""
+"""The memory for the automaton of one pattern, which grows with the variety of the texts."""
 _WRITTEN_ESCAPES = ("\\x1b", "\\x1B", "\\u001b", "\\u001B", "\\033", "\\e[")
 _ESCAPE_SEQUENCE = re.compile(
     # A control sequence, a string such as a title or a link, or two characters. Not a sequence with
@@ -55,11 +60,14 @@ class RuleSet:
     """Rules that are tried only if a text has a candidate for any of them, which is rare."""
 
     rules: tuple[Rule, ...]
+    encoded: tuple[str, ...] = ()
+    """Patterns that count as candidates: one search finds that nothing is encoded."""
 
     @cached_property
     def any(self) -> Any:  # noqa: ANN401 - as above
         """The compiled pattern of all candidates."""
-        return compile_pattern("|".join(each.pattern for each in self.rules), groups=False)
+        patterns = (*(each.pattern for each in self.rules), *self.encoded)
+        return compile_pattern("|".join(patterns), groups=False)
 
 
 def rule(
@@ -91,22 +99,26 @@ def compile_pattern(pattern: str, *, groups: bool = True) -> Any:  # noqa: ANN40
     return re2.compile(pattern.encode(), options)
 
 
-def replace(text: str, rules: tuple[Rule, ...], more: RuleSet | None = None) -> str:
-    """Return `text` with each secret that a rule finds replaced by `[redacted]`."""
-    if len(text) < _MIN_CHARACTERS or not (rules or more):
+def replace(text: str, rules: tuple[Rule, ...], rule_sets: tuple[RuleSet, ...] = ()) -> str:
+    """Return `text` with each secret that a rule finds replaced by `[redacted]`.
+
+    Args:
+        text: The text.
+        rules: Rules for the text as it stands.
+        rule_sets: Rules for the text as it stands and for its decoded text.
+    """
+    if len(text) < _MIN_CHARACTERS or not (rules or rule_sets):
         return text
     plain = _without_escapes(text)
     data = plain.encode("utf-8", "surrogatepass")
     # A character for each byte, so that positions are the same for RE2 and for Python.
     characters = plain if len(data) == len(plain) else data.translate(_BYTES).decode("latin-1")
-    spans: list[Span] = []
-    limit, candidates = len(data), MAX_CANDIDATES
-    if more is not None and more.any.search(data) is not None:
-        rules += more.rules
-    for each in rules:
-        limit, candidates = _collect(each, characters, data, limit, candidates, spans)
-    if limit < len(data):
-        spans.append((limit, len(data)))
+    everything = [(0, len(data))]
+    possible = _possible(rule_sets, data, everything)
+    spans = _spans(characters, data, (*rules, *possible), everything)
+    if possible:
+        end = spans[-1][0] if spans and spans[-1][1] == len(data) else len(data)
+        spans += _encoded(data[:end], rule_sets, _MAX_ENCODINGS)
     if not spans:
         return text
     spans.sort()
@@ -123,31 +135,58 @@ def replace(text: str, rules: tuple[Rule, ...], more: RuleSet | None = None) -> 
     return b"".join(pieces).decode("utf-8", "surrogatepass")
 
 
-def _collect(
-    each: Rule, text: str, data: bytes, limit: int, candidates: int, spans: list[Span]
-) -> tuple[int, int]:
-    """Add what a rule finds before `limit`.
+def _encoded(data: bytes, rule_sets: Iterable[RuleSet], encodings: int) -> list[Span]:
+    """Return the secrets in the decoded text, which may have been encoded several times."""
+    view = decoded(data)
+    if view is None or not encodings:
+        return []
+    regions = list(view.regions())
+    text = view.data.translate(_BYTES).decode("latin-1")
+    spans = _spans(text, view.data, _possible(rule_sets, view.data, regions), regions)
+    if view.is_whole and len(spans) < MAX_CANDIDATES:
+        spans += _encoded(view.data, rule_sets, encodings - 1)
+    return [view.span(*span) for span in spans]
 
-    Returns:
-        The position up to which it looked, and how many candidates are left for other rules.
-    """
-    pattern, position = each.candidates, 0
-    numbers = range(1, pattern.groups + 1)
-    while (match := pattern.search(data, position, limit)) is not None:
-        whole = match.span()
-        if not candidates:
-            return whole[0], 0
-        candidates -= 1
-        position = whole[1]
+
+def _possible(rule_sets: Iterable[RuleSet], data: bytes, regions: list[Span]) -> list[Rule]:
+    """Return the rules of the sets that have a candidate."""
+    possible: list[Rule] = []
+    for each in rule_sets:
+        if any(each.any.search(data, *region) is not None for region in regions):
+            possible += each.rules
+    return possible
+
+
+def _spans(text: str, data: bytes, rules: Iterable[Rule], regions: list[Span]) -> list[Span]:
+    """Return the secrets in regions of a text, in the order of the rules."""
+    spans: list[Span] = []
+    limit, candidates = len(data), MAX_CANDIDATES
+    for each, (first, last) in product(rules, regions):
+        for start, span in _judged(each, text, data, first, min(last, limit)):
+            if not candidates:
+                limit = start
+                break
+            candidates -= 1
+            if span is not None:
+                spans.append(span)
+    if limit < len(data):
+        spans.append((limit, len(data)))
+    return spans
+
+
+def _judged(
+    each: Rule, text: str, data: bytes, position: int, last: int
+) -> Iterator[tuple[int, Span | None]]:
+    """Yield where each candidate of a rule in a region begins, and the secret in it, if any."""
+    numbers = range(1, each.candidates.groups + 1)
+    while position < last and (match := each.candidates.search(data, position, last)) is not None:
+        start, position = whole = match.span()
         span = each.secret(text, (whole, *map(match.span, numbers)))
+        yield start, span
         if span is not None:
-            spans.append(span)
             position = max(position, span[1])
-        elif match.span(each.value)[1] > whole[0]:
+        elif match.span(each.value)[1] > start:
             position = match.span(each.value)[1]
-        if position >= limit:
-            break
-    return limit, candidates
 
 
 def _without_escapes(text: str) -> str:

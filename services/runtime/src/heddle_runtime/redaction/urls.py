@@ -51,8 +51,8 @@ RULES = (
     rule(r"""\b[\w.+-]{1,64}:([^\s:@/"'<>`]{6,128})@[\w-]+(?:\.[\w-]+)*:[0-9]{2,5}\b""", _login),
     rule(r"""://[^\s/?#"'<>`@]*@(?:[^\s/?#"'<>`@]*@)*""", _user),
     rule(
-        r"(?:[?&;]|&amp;|%26|%3F)(?:key|sig|signature|code|sign|ticket|hash|k|t|s|access|x-amz-(?:signature|credential|security-token)"
-        r"|x-goog-(?:signature|credential)|access_?token|wstoken|token|apikey|api_key|appid|subscription-key|auth)(?:=|%3D)",
+        r"[?&;](?:key|sig|signature|code|sign|ticket|hash|k|t|s|access|x-amz-(?:signature|credential|security-token)"
+        r"|x-goog-(?:signature|credential)|access_?token|wstoken|token|apikey|api_key|appid|subscription-key|auth)=",
         _parameter,
     ),
     rule(r"jdbc:oracle:[a-z]+:[^\s/@:]{1,64}/([^\s@/]{1,128})@", _thin),

@@ -2,17 +2,12 @@
 
 import json
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.errors import HeddleError
 from heddle_runtime.telemetry import spans
 
-if TYPE_CHECKING:
-    from heddle_runtime.organization_settings import OrganizationSettings
-
 MAX_BYTES = 16 * 1024
-"""Of one attribute."""
+"""The size of one attribute."""
 _on = False
 ResultT = TypeVar("ResultT")
 
@@ -26,30 +21,6 @@ def switch(*, on: bool) -> None:
 def is_on() -> bool:
     """Return whether the operator wants the texts of the current request in its spans."""
     return _on and spans.is_drawn()
-
-
-async def is_allowed(settings: "OrganizationSettings | None", slug: str, owner: str) -> bool:
-    """Return whether the texts of the current request may be in its spans.
-
-    The organisations of the assistant and of the caller can forbid it. If they cannot be asked,
-    it is forbidden.
-
-    Args:
-        settings: Of organisations; None if no service has them.
-        slug: Names the organisation of the assistant.
-        owner: Of the assistant.
-    """
-    if settings is None:
-        return True
-    own = caller().identity.organization
-    owners = {(slug, owner), (own, "")} if own else {(slug, owner)}
-    try:
-        for name, user in owners:
-            if (await settings.of(name, user)).traces_without_content:
-                return False
-    except HeddleError:
-        return False
-    return True
 
 
 def add(texts: Mapping[str, object]) -> None:
@@ -73,7 +44,7 @@ async def tool_texts(
 
     Args:
         running: Runs the tool.
-        allowed: Of `is_allowed`.
+        allowed: Returns whether the span may have texts.
         arguments_json: The text of one JSON object, or what a model wrote in its place.
         text_of: Returns the text of a result.
     """

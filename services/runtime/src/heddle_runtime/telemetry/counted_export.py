@@ -15,12 +15,12 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import Link, SpanKind, TraceState
 from opentelemetry.util.types import Attributes
 
-from heddle_runtime.metrics import table
+from heddle_runtime.telemetry.metrics import table
 
 MAX_SPANS = 500
-"""Of one request in one process."""
+"""The maximum number of spans of one request in one process."""
 _MAX_REQUESTS = 4096
-"""How many requests are remembered, the latest ones."""
+"""The maximum number of requests whose spans are counted, the latest ones."""
 _QUEUE_SIZE = 2048
 """The SDK's own default."""
 _COUNTING = Lock()
@@ -33,11 +33,11 @@ def count_lost(count: int, reason: str) -> None:
 
 
 class RequestLimit(Sampler):
-    """Makes the first spans of each request, which the gateway has drawn."""
+    """Records the first `MAX_SPANS` spans of each request; the gateway selects the requests."""
 
     def __init__(self) -> None:
         self._spans: dict[int, int] = {}
-        self._lock = Lock()
+        self._lock = Lock()  # several threads begin spans
 
     def should_sample(
         self,
@@ -61,7 +61,7 @@ class RequestLimit(Sampler):
         return SamplingResult(Decision.DROP)
 
     def get_description(self) -> str:
-        """Return what the SDK calls it."""
+        """Return the SDK's description of this sampler."""
         return "RequestLimit"
 
 
@@ -71,7 +71,7 @@ class CountedProcessor(BatchSpanProcessor):
     def __init__(self, exporter: SpanExporter) -> None:
         self._size = _queue_size()
         self._waiting = 0
-        self._lock = Lock()
+        self._lock = Lock()  # a thread of the SDK exports, other threads end spans
         super().__init__(_CountedExporter(exporter, self), max_queue_size=self._size)
 
     @property
@@ -89,7 +89,7 @@ class CountedProcessor(BatchSpanProcessor):
         super().on_end(span)
 
     def take(self, count: int) -> None:
-        """Note that spans have left the queue."""
+        """Record that spans have left the queue."""
         with self._lock:
             self._waiting -= count
 
@@ -116,6 +116,6 @@ class _CountedExporter(SpanExporter):
 
 
 def _queue_size() -> int:
-    """Return how many spans wait at most, as the SDK reads it."""
+    """Return the size of the queue of spans, as the SDK reads it."""
     text = os.environ.get(OTEL_BSP_MAX_QUEUE_SIZE, "")
     return int(text) if text.isdecimal() and int(text) else _QUEUE_SIZE

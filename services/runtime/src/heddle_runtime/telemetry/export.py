@@ -29,7 +29,7 @@ _DRAWS = random.Random()  # noqa: S311 - not a secret
 
 
 class SpanSettings(BaseSettings):
-    """What spans contain."""
+    """Settings: what spans contain."""
 
     model_config = SettingsConfigDict(
         env_ignore_empty=True, extra="ignore", frozen=True, populate_by_name=True
@@ -51,7 +51,7 @@ class SpanSettings(BaseSettings):
 
 
 class TracesSettings(SpanSettings):
-    """Which requests are traced."""
+    """Settings: which requests are traced."""
 
     traces_sample: float = Field(
         default=0.01,

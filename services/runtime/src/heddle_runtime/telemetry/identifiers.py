@@ -2,7 +2,7 @@
 
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.identity.call_metadata import caller
 
 _PREFIX = "req_"
 _DIGITS = 24

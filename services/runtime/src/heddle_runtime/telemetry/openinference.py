@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def attributes(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of a span under the names of OpenInference."""
+    """Return the attributes of a span under the names of OpenInference."""
     repeated = {_NAMES[name]: value for name, value in known.items() if name in _NAMES}
     if kind := _KINDS.get(str(known.get("gen_ai.operation.name", ""))):
         repeated["openinference.span.kind"] = kind

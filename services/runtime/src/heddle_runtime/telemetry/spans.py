@@ -11,9 +11,9 @@ from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from heddle_runtime import call_metadata
-from heddle_runtime.call_metadata import CALLER, NO_CALLER, caller
 from heddle_runtime.errors import error_type
+from heddle_runtime.identity import call_metadata
+from heddle_runtime.identity.call_metadata import CALLER, NO_CALLER, caller
 from heddle_runtime.telemetry import openinference
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ ResultT = TypeVar("ResultT")
 SAMPLED = "-01"
 _UNSAMPLED = "-00"
 _SPAN_ID = slice(36, 52)
-"""Of a `traceparent`."""
+"""The place of the span's id in a `traceparent`."""
 _MAX_CHARACTERS = 256
 _PLAIN = frozenset({bool, int, float})
 _SAFE = frozenset({"heddle.request_id"})
-"""Never text of users, and different in each request: to search it costs as much as the spans."""
+"""Attributes that need no search for secrets: they hold no text of users, and a search is slow."""
 tracer: "Tracer | None" = None
 """Makes spans; None if this process exports none. Set by `use`."""
 _openinference = False

@@ -1,0 +1,1 @@
+"""Helpers for the contracts: pages, enumerations, structs, messages, audit events."""

@@ -1,0 +1,1 @@
+"""Alembic's environment, for the revisions of all members that have a database."""

@@ -1,0 +1,1 @@
+"""HTTP clients, and the addresses that they may reach."""

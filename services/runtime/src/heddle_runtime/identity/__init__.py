@@ -1,0 +1,1 @@
+"""The identity of callers, and their permissions."""

@@ -1,0 +1,1 @@
+"""Calls between services: channels, interceptors, deadlines, cached responses."""

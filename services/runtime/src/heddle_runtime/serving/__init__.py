@@ -1,0 +1,1 @@
+"""The process of a service: its server, plugins, health, and slots for heavy work."""

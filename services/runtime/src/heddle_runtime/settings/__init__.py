@@ -1,0 +1,1 @@
+"""Settings that services have in common: addresses, secrets, certificates."""

@@ -1,0 +1,1 @@
+"""Files and objects of services, and their failures."""

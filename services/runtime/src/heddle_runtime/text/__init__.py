@@ -1,0 +1,1 @@
+"""Texts that others write: JSON and its schemas, patterns, names of hosts, e-mail addresses."""
