@@ -1,27 +1,13 @@
 """`python -m heddle_assistants`."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-
-from heddle_runtime import logs
-from heddle_runtime.server import Binding, run
-from heddle_runtime.settings import read
+from heddle_runtime.serving.server import serve
 
 from heddle_assistants.app import AssistantsSettings, app, connect
 
 
-@asynccontextmanager
-async def connected(settings: AssistantsSettings) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield the service with a client of the orchestrator."""
-    async with connect(settings) as orchestrator, app(settings, orchestrator) as bindings:
-        yield bindings
-
-
 def main() -> None:
     """Serve until stopped."""
-    logs.configure("assistants")  # for what happens before the level is known
-    settings = read(AssistantsSettings)
-    run(connected(settings), settings, "assistants")
+    serve("assistants", AssistantsSettings, app, connect)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""The rules of `heddle_runtime.permissions` as conditions of queries."""
+"""The rules of `heddle_runtime.identity.permissions` as conditions of queries."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from heddle_runtime.identity import ORGANIZATION_ADMIN, SERVICE, Identity, home
-from heddle_runtime.permissions import Publishable, may_administer, may_change, may_inspect
-from heddle_runtime.permissions import may_use as may_use_published
+from heddle_runtime.identity.callers import ORGANIZATION_ADMIN, SERVICE, Identity, home
+from heddle_runtime.identity.permissions import Publishable, may_administer, may_change, may_inspect
+from heddle_runtime.identity.permissions import may_use as may_use_published
 from sqlalchemy import Column, ColumnElement, and_, or_, select, true
 
+from heddle_assistants.database.assistant_row import Shares
 from heddle_assistants.database.schema import assistant_users, assistants, organizations, rubrics
-from heddle_assistants.repository.row import Shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SharedThing(Publishable, Protocol):
 
     @property
     def shares(self) -> Shares:
-        """Whom it is shared with."""
+        """The users with whom it is shared."""
 
 
 def may_edit(identity: Identity, it: SharedThing) -> bool:

@@ -19,13 +19,15 @@ from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2_grpc
-from heddle_runtime import addresses
-from heddle_runtime.background import DAY, HOUR, repeating
-from heddle_runtime.client import channel
-from heddle_runtime.egress import Egress
-from heddle_runtime.people import PersonServicer
-from heddle_runtime.server import Binding, bind
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.http.egress import Egress
+from heddle_runtime.identity.people import PersonServicer
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import service_channel
+from heddle_runtime.serving.background import DAY, HOUR, repeating
+from heddle_runtime.serving.server import Binding, bind
+from heddle_runtime.settings import addresses
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
@@ -34,15 +36,14 @@ from heddle_assistants.accounts.bootstrap import (
     account_service,
     encryption_keys,
 )
-from heddle_assistants.assistants.catalog import Catalog
-from heddle_assistants.assistants.output_hosts import OutputHosts
+from heddle_assistants.accounts.model_prices import prices_of_file
 from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.audit.servicer import AuditServicer
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.upgrading import upgrade
-from heddle_assistants.folder import FolderAssistants
-from heddle_assistants.folder_checks import FolderChecks
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.catalog.folder import FolderAssistants
+from heddle_assistants.catalog.folder_checks import FolderChecks
+from heddle_assistants.database.schema import SCHEMA
 from heddle_assistants.following.applying import Applying
 from heddle_assistants.following.claims import Claims
 from heddle_assistants.following.servicer import FollowingServicer
@@ -67,7 +68,6 @@ from heddle_assistants.sharing.store import SharedAssistants
 from heddle_assistants.usage.budgets import Budgets
 from heddle_assistants.usage.days import DailyUsage
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_assistants.usage.prices import prices_of_file
 from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Reports
 from heddle_assistants.usage.reservations import Reservations
@@ -83,10 +83,7 @@ class AssistantsSettings(AccountSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_ASSISTANTS_")
 
-    listen: str = Field(
-        default=addresses.ASSISTANTS,
-        description="Where the server listens: host:port, or unix:/path.",
-    )
+    listen: addresses.Listen = addresses.ASSISTANTS
     database: str = Field(
         default="sqlite:///.heddle/heddle.db",
         repr=False,
@@ -102,7 +99,7 @@ class AssistantsSettings(AccountSettings):
     orchestrator_address: addresses.OrchestratorAddress = addresses.ORCHESTRATOR
     migrate_on_read: bool = Field(
         default=True,
-        description="Migrate an assistant of LAMB's format to the newest one when it is first "
+        description="Migrate an assistant of an older format to the newest one when it is first "
         "used. If 0, reads write nothing, and such an assistant answers as its old columns say.",
     )
     audit_days: int = Field(
@@ -125,12 +122,18 @@ class AssistantsSettings(AccountSettings):
         le=36_500,
         description="Days after which versions of assistants are deleted. The newest stays.",
     )
+    cleanup_seconds: float = Field(
+        default=300.0,
+        gt=0,
+        description="Seconds between two times at which the service removes deleted rows from the "
+        "files of the database.",
+    )
     undelete_days: int = Field(
         default=30,
         ge=1,
         le=36_500,
-        description="Days for which the deletion of an assistant can be taken back. Then its "
-        "versions are deleted.",
+        description="Days for which the deletion of an assistant can be taken back. Within an hour "
+        "after that, its versions and contents are deleted.",
     )
     usage_days: int = Field(
         default=800,
@@ -152,9 +155,7 @@ class AssistantsSettings(AccountSettings):
 async def connect(settings: AssistantsSettings) -> AsyncGenerator[OrchestratorClient]:
     """Yield the client of the orchestrator at the address of `settings`."""
     services = orchestrator_pb2.DESCRIPTOR.services_by_name.values()
-    async with channel(
-        settings.orchestrator_address, *services, secret=settings.identity_secret, tls=settings.tls
-    ) as orchestrator:
+    async with service_channel(settings, settings.orchestrator_address, *services) as orchestrator:
         yield OrchestratorClient(orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator))
 
 
@@ -171,7 +172,7 @@ async def app(
         FolderChecks(validation).running() as checks,
         AsyncExitStack() as exits,
     ):
-        await upgrade(database)
+        await upgrade(database, SCHEMA)
         keys = encryption_keys(settings.database, settings)
         audit = await open_audit_log(database, keys, refuse=not settings.secrets_lost)
         daily_usage = DailyUsage(database, settings.usage_days)
@@ -180,6 +181,7 @@ async def app(
             (partial(audit.expire, settings.audit_days), DAY, "events of the audit log"),
             (partial(expire, database, retention), HOUR, "versions of assistants"),
             (daily_usage.expire, DAY, "daily usage"),
+            (database.clean_up, settings.cleanup_seconds, "rows in files"),
         ):
             failure = f"old {rows_named} not deleted, will be retried"
             await exits.enter_async_context(repeating(work, pause, failure))
@@ -203,7 +205,7 @@ async def app(
                     writer,
                     Budgets(database, price_lookup),
                     validation,
-                    OutputHosts(database),
+                    database,
                     Deletions(audit, settings.undelete_days),
                 ),
                 {"database": database.check},

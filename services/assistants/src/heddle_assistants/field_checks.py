@@ -1,4 +1,4 @@
-"""Texts of requests that become columns."""
+"""Checks texts of requests that become columns."""
 
 import re
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.limits import MAX_OWNER_CHARACTERS
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
-"""LAMB's names begin with the number of whoever made them, `7_tutor`."""
+"""The pattern of names. Imported ones begin with the number of their creator: `7_tutor`."""
 _RULE = "must be at most 128 letters, digits, - or _, the first one a letter or digit"
 NO_USER = "is not the e-mail address of a user"
 _NUL = "must not contain the character NUL"
 
 
 def name_violations(name: str, field: str) -> list[Violation]:
-    """Return what is wrong with a new name. What has a name keeps it, whatever it is."""
+    """Return the faults of a new name. Existing names stay valid, whatever they are."""
     if re.fullmatch(NAME, name, re.ASCII):
         return []
     return [Violation(field, _RULE if name else "is required")]
@@ -26,8 +26,8 @@ def nul_violations(texts: Mapping[str, object], prefix: str) -> list[Violation]:
     """Return the texts that PostgreSQL cannot store.
 
     Args:
-        texts: By the name of the field; what is no text is passed over.
-        prefix: What stands before that name in the request.
+        texts: The values by the names of their fields; only texts count.
+        prefix: The path before those names in the request.
     """
     wrong = [name for name, text in texts.items() if isinstance(text, str) and "\0" in text]
     return [Violation(f"{prefix}{name}", _NUL) for name in wrong]
@@ -41,16 +41,16 @@ def deprecated_connector(name: object, field: str) -> list[Violation]:
 
 
 def may_be_user(owner: str) -> bool:
-    """Say whether a new assistant's owner can be a user: what is deleted belongs to none."""
+    """Return whether a user of this name can own a new assistant: deleted ones have no owner."""
     return owner != DELETED_OWNER and len(owner) <= MAX_OWNER_CHARACTERS
 
 
 def refuse_nul(texts: Mapping[str, object], prefix: str) -> None:
-    """Refuse texts that hold what PostgreSQL cannot keep.
+    """Refuse texts that PostgreSQL cannot store.
 
     Args:
-        texts: By the name of the field; what is no text is passed over.
-        prefix: What stands before that name in the request.
+        texts: The values by the names of their fields; only texts count.
+        prefix: The path before those names in the request.
 
     Raises:
         InvalidRequestError: One does.

@@ -1,28 +1,29 @@
 """`python -m heddle_assistants.schema`: the revision of the database's tables.
 
 Runs beside the service, with its settings, for instance
-`python -m heddle_assistants.schema downgrade 0011`.
+`python -m heddle_assistants.schema downgrade 0001`.
 """
 
 import asyncio
 import sys
 
-from heddle_runtime import logs
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import current_revision, downgrade
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.settings import read
+from heddle_runtime.settings.service import read
+from heddle_runtime.telemetry import logs
 
 from heddle_assistants.app import AssistantsSettings
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.upgrading import current_revision, downgrade
+from heddle_assistants.database.schema import SCHEMA
 
 _USAGE = "python -m heddle_assistants.schema [downgrade REVISION]"
 
 
 async def run(url: str, revision: str) -> str:
-    """Take the tables back to a revision if there is one, and return where they are."""
+    """Downgrade the tables to a revision if one is given, and return their revision."""
     async with open_database(url) as database:
         if revision:
-            await downgrade(database, revision)
+            await downgrade(database, SCHEMA, revision)
         return await current_revision(database)
 
 

@@ -1,11 +1,11 @@
-"""An assistant as every store returns it, and the ways to refer to one."""
+"""The form in which all stores return assistants, and the references to them."""
 
 from dataclasses import dataclass, field
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import Violation
 
-from heddle_assistants.repository.row import NOBODY, Shares
+from heddle_assistants.database.assistant_row import NOBODY, Shares
 
 _ID_PREFIX = "lamb_assistant."
 _NAME_PREFIX = "LAMB:"
@@ -19,13 +19,13 @@ class StoredAssistant:
     etag: str
     published: bool
     warnings: list[Violation] = field(default_factory=list)
-    """Faults of a file; some are found later, in the background."""
+    """The faults of a file; a background check adds some later."""
     shares: Shares = NOBODY
-    """Whom it is shared with besides."""
+    """The users with whom it is shared, besides being published."""
 
     @property
     def owner(self) -> str:
-        """Who owns it."""
+        """The owner."""
         return self.assistant.owner
 
     @property

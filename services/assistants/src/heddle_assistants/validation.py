@@ -3,20 +3,17 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import grpc
 import structlog
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2
-from heddle_runtime.call_metadata import Context, call_options, new_call_options
+from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
+from heddle_runtime.contract.validation import NOT_CHECKED
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_rpc
-from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.validation import NOT_CHECKED
-
-if TYPE_CHECKING:
-    from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
+from heddle_runtime.identity.call_metadata import Context, call_options, new_call_options
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 
 _TIMEOUT_SECONDS = 5.0
 _BATCH_TIMEOUT_SECONDS = 30.0
@@ -34,7 +31,7 @@ class OrchestratorClient:
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with an assistant."""
+    """The faults of an assistant."""
 
     violations: list[Violation] = field(default_factory=list)
     warnings: list[Violation] = field(default_factory=list)
@@ -42,7 +39,7 @@ class Findings:
 
     @property
     def unchecked(self) -> bool:
-        """Whether something could not be checked."""
+        """Whether a part could not be checked."""
         return any(each.description.startswith(NOT_CHECKED) for each in self.warnings)
 
     def refuse(self) -> None:
@@ -67,7 +64,7 @@ class Validation:
         self._orchestrator = orchestrator
         self._credentials = credentials
         self._retry_at = 0.0
-        """Until then batches are not checked: an import must not wait for each of its batches."""
+        """The time until which batches are not checked: an import must not wait in each of them."""
 
     @property
     def enabled(self) -> bool:
@@ -77,12 +74,12 @@ class Validation:
     async def check(
         self, assistant: pb.Assistant, stored: pb.Assistant | None, context: Context
     ) -> Findings:
-        """Return what is wrong with an assistant, on behalf of the caller.
+        """Return the faults of an assistant, on behalf of the caller.
 
         Args:
             assistant: The assistant.
             stored: The assistant before an edit.
-            context: Of the call.
+            context: The context of the call.
         """
         request = orchestrator_pb2.ValidateAssistantRequest(assistant=assistant, stored=stored)
         try:
@@ -97,7 +94,7 @@ class Validation:
         return _findings(response)
 
     async def check_batch(self, assistants: Sequence[pb.Assistant]) -> list[Findings]:
-        """Return what is wrong with each assistant, on behalf of this service.
+        """Return the faults of each assistant, on behalf of this service.
 
         Nothing is checked in a process without an orchestrator.
         """

@@ -1,17 +1,17 @@
-"""Who may do what with accounts."""
+"""The permissions for accounts."""
 
 from collections.abc import Sequence
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import NotFoundError, PermissionDeniedError
-from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity, home
-from heddle_runtime.permissions import may_administer, may_administer_in
+from heddle_runtime.identity.callers import ADMIN, ORGANIZATION_ADMIN, Identity, home
+from heddle_runtime.identity.permissions import may_administer, may_administer_in
 from sqlalchemy import ColumnElement, and_, false, true
 
 from heddle_assistants.database.schema import api_keys, organizations
 
 GRANTABLE_SCOPES = (ORGANIZATION_ADMIN, ADMIN)
-"""What a key can be given. `service` is none of them: services sign for themselves."""
+"""The scopes that a key can have. `service` is not among them: services sign their own tokens."""
 
 
 def visible_keys(identity: Identity) -> ColumnElement[bool]:
@@ -31,7 +31,7 @@ def visible_organizations(identity: Identity) -> ColumnElement[bool]:
 
 
 def require_administrator(identity: Identity, organization: str) -> None:
-    """Answer about an organisation that `identity` does not administer as if there were none."""
+    """Raise the error of a missing organisation if `identity` does not administer it."""
     if not may_administer_in(identity, organization):
         raise no_organization(organization)
 
@@ -50,7 +50,7 @@ def require_may_make(identity: Identity, key: pb.Key) -> None:
 
 
 def require_scopes(identity: Identity, scopes: Sequence[str]) -> None:
-    """Refuse to give what `identity` has not itself."""
+    """Refuse scopes that `identity` does not have itself."""
     for scope in scopes:
         if not may_administer(identity) and scope not in identity.scopes:
             raise PermissionDeniedError(f"You have no scope {scope!r} that you could give.")

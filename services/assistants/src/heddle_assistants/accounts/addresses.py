@@ -1,12 +1,12 @@
-"""Where the servers are that an organisation sets up: refused where the operator would not go."""
+"""Checks the addresses of an organisation's servers: the operator must allow their networks."""
 
 import asyncio
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from heddle_runtime.egress import SETTING, Egress, ForbiddenAddressError, server_address
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.http.egress import SETTING, Egress, ForbiddenAddressError, server_address
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 
 from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolution import resolved, servers
@@ -18,7 +18,7 @@ _PATIENCE = 2.0
 
 
 class Addresses:
-    """Looks at addresses when they are given. Who connects looks again, for names change."""
+    """Checks addresses when they are set. Services check them again when they connect."""
 
     def __init__(self, organizations: Organizations, egress: Egress) -> None:
         self._organizations = organizations
@@ -28,7 +28,7 @@ class Addresses:
         """Refuse settings with a server that has no HTTP address, or an address that is forbidden.
 
         The operator's organisations may have servers in private networks. Addresses that do not
-        change are not checked, because LAMB's import may have stored them.
+        change are not checked, because an import may have stored them.
 
         Raises:
             InvalidRequestError: They do.

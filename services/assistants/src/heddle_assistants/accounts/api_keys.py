@@ -9,9 +9,11 @@ from typing import Any
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import timestamp
-from heddle_runtime.audit import Change, Members
+from heddle_runtime.contract.audit import Change, Members
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, Violation
-from heddle_runtime.identity import ORGANIZATION_ADMIN
+from heddle_runtime.identity.callers import ADMIN, CREATOR, ORGANIZATION_ADMIN
+from heddle_runtime.identity.permissions import scopes_of
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
@@ -29,12 +31,11 @@ from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.key_text import Peppers, new_key, parts
 from heddle_assistants.accounts.key_uses import KeyUses
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import api_keys, organizations, users
 
 log = structlog.get_logger(__name__)
 OPEN = ("active", "trial")
-"""What LAMB calls organisations that may work."""
+"""The statuses of organisations that may work."""
 
 
 class ApiKeys:
@@ -49,9 +50,10 @@ class ApiKeys:
         self.uses = KeyUses(database)
 
     async def holder(self, text: str) -> pb.ResolveKeyResponse | None:
-        """Return whom a key stands for; None if it is of no use, whatever the reason.
+        """Return the user of a key; None if the key is not valid, for whatever reason.
 
-        Every text takes the same way through here: one read, one digest, one comparison.
+        Every text takes the same steps: one read, one digest, one comparison. So the time that an
+        answer takes does not reveal whether a key exists.
         """
         identifier, secret = parts(text)
         row = await self._read(identifier)
@@ -141,9 +143,9 @@ class ApiKeys:
         """Return keys, the newest first.
 
         Args:
-            where: Which ones.
+            where: The condition of the keys.
             after: The time and the id of the key before the first.
-            limit: The most to return.
+            limit: The maximum number of results.
         """
         query = _LISTED.where(where)
         if after is not None:
@@ -159,7 +161,7 @@ class ApiKeys:
             return [self._key(row) for row in await connection.execute(query)]
 
     async def revoke(self, identifier: str, where: ColumnElement[bool]) -> pb.Key:
-        """Make a key useless; one that was revoked before stays so.
+        """Revoke a key; one that was revoked before stays so.
 
         Raises:
             NotFoundError: There is no such key among those of `where`.
@@ -207,7 +209,7 @@ def _members(key: pb.Key) -> Members:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A row that a key is checked against; by default, one that no key fits."""
+    """The row against which a key is checked; by default, a row that no key fits."""
 
     id: str
     digest: bytes = field(repr=False)
@@ -223,7 +225,7 @@ class _Checked:
     enabled: bool | None = None
 
     def is_open(self, now: float) -> bool:
-        """Say whether a key with this row is valid."""
+        """Return whether a key with this row is valid."""
         return all(
             (
                 self.revoked_at is None,
@@ -234,10 +236,12 @@ class _Checked:
         )
 
     def holder(self) -> pb.ResolveKeyResponse:
-        """Return whom the key stands for."""
+        """Return the user of the key."""
         scopes = self.scopes.split()
-        if self.user is not None and self.role != "admin":  # he was when he got it
-            scopes = [scope for scope in scopes if scope != ORGANIZATION_ADMIN]
+        if self.user is not None:  # with the role of now, not of when the key was created
+            of_role = scopes_of(self.role or "")
+            scopes = [each for each in scopes if each == ADMIN or each in of_role]
+            scopes += [CREATOR] if CREATOR in of_role else []
         subject = self.user if self.user is not None else f"key:{self.id}"
         return pb.ResolveKeyResponse(
             subject=subject,

@@ -1,21 +1,22 @@
-"""Putting the account service together: its secrets, its store, its servicer."""
+"""Assembles the account service: its secrets, its store, its servicer."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.background import repeating
-from heddle_runtime.egress import Egress, EgressSettings
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.database.address import SqliteAddress, parse
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.secret_file import read_or_create_secret, split_secrets
-from heddle_runtime.server import Binding, bind
+from heddle_runtime.http.egress import Egress, EgressSettings
+from heddle_runtime.identity.secrets import read_or_create_secret, split_secrets
+from heddle_runtime.serving.background import repeating
+from heddle_runtime.serving.server import Binding, bind
+from heddle_runtime.text.email_address import canonical_email
 from pydantic import Field, SecretStr, field_validator
 
 from heddle_assistants.accounts.addresses import Addresses
 from heddle_assistants.accounts.api_keys import ApiKeys
 from heddle_assistants.accounts.collections import Collections
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.key_rotation import reseal
 from heddle_assistants.accounts.key_text import Peppers
 from heddle_assistants.accounts.key_uses import FLUSH_SECONDS
@@ -31,8 +32,7 @@ from heddle_assistants.accounts.sign_in.signing_in import SignIn
 from heddle_assistants.accounts.user_list import UserList
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.address import SqliteAddress, parse
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.encryption import Keys
 
 SHORTEST = 32
 PEPPER_FILE = ".pepper"
@@ -101,7 +101,7 @@ class AccountSettings(EgressSettings):
 async def account_service(
     database: Database, audit: AuditLog, url: str, settings: AccountSettings
 ) -> AsyncGenerator[Binding]:
-    """Yield what serves the accounts of an open database, `url` being where it is.
+    """Yield the account service of an open database at `url`.
 
     Raises:
         ValueError: A secret is missing: a setting with PostgreSQL, or one that stored keys and
@@ -150,7 +150,7 @@ async def account_service(
 
 
 def encryption_keys(url: str, settings: AccountSettings) -> Keys:
-    """Return what seals and opens secrets in settings. Raises as `account_service`."""
+    """Return the keys that encrypt and decrypt secrets in settings. Raises as `account_service`."""
     variable = "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"
     return Keys.of(split_secrets(_secret(settings.encryption_key, url, ENCRYPTION_FILE, variable)))
 

@@ -1,17 +1,17 @@
-"""What requests must fulfil beyond what their contract marks."""
+"""Checks requests beyond the fields that the contract marks as required."""
 
 import re
 import time
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.text.email_address import canonical_email
 
 from heddle_assistants.accounts.access import GRANTABLE_SCOPES
 
 ROLES = ("member", "creator", "admin")
 NEW_USER_ROLES = ("member", "creator")
-DEFAULT_ROLE = "creator"
+DEFAULT_ROLE = "member"
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 # Where it stands for a caller it must not look like one that is no user: those have no @.
 _EMAIL = re.compile(r"[!-?A-~]{1,64}@[!-?A-~]{1,190}", re.ASCII)
@@ -20,20 +20,20 @@ _MOST_COLLECTIONS = 1000
 
 
 def check_slug(slug: str) -> None:
-    """Refuse what cannot be the slug of a new organisation."""
+    """Refuse a text that cannot be the slug of a new organisation."""
     if not _SLUG.fullmatch(slug):
         what = "must be small letters, digits, - and _, at most 63 and no - or _ first"
         raise _wrong("organization.slug", what)
 
 
 def check_name(name: str, path: str) -> None:
-    """Refuse a name that is too long, or would steer a terminal."""
+    """Refuse a name that is too long, or contains control characters of a terminal."""
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise _wrong(path, f"must be at most {_LONGEST_NAME} printable characters")
 
 
 def check_user(request: pb.PutUserRequest) -> None:
-    """Refuse what cannot be a user."""
+    """Refuse a user with a wrong address, role or name."""
     if not _EMAIL.fullmatch(request.email):
         raise _wrong("email", "must be an e-mail address")
     if request.role and request.role not in ROLES:
@@ -42,7 +42,7 @@ def check_user(request: pb.PutUserRequest) -> None:
 
 
 def check_new_user(request: pb.SignInWithProviderRequest) -> None:
-    """Refuse what cannot be a user that an identity provider signs in, or a new one."""
+    """Refuse a provider's sign-in with a wrong address, or a wrong new user."""
     if not _EMAIL.fullmatch(request.email):
         raise _wrong("email", "must be an e-mail address")
     if not request.HasField("new_user"):
@@ -68,7 +68,7 @@ def check_other(email: str, subject: str) -> None:
 
 
 def check_key(key: pb.Key) -> None:
-    """Refuse what cannot be a key."""
+    """Refuse a key with a wrong name, a scope that keys cannot have, or a past expiry."""
     check_name(key.name, "key.name")
     for scope in key.scopes:
         if scope not in GRANTABLE_SCOPES:
@@ -80,7 +80,7 @@ def check_key(key: pb.Key) -> None:
 
 
 def check_collections(request: pb.ResolveCollectionsRequest) -> None:
-    """Refuse a request about more collections than one answer tells of."""
+    """Refuse a request about more collections than one response can list."""
     if len(request.ids) > _MOST_COLLECTIONS:
         raise _wrong("ids", f"must be at most {_MOST_COLLECTIONS}")
 

@@ -1,16 +1,16 @@
-"""LAMB's registry of the collections at knowledge-base servers: whose each of them is."""
+"""The registry of collections at knowledge-base servers, with their owners."""
 
 from collections.abc import Iterable
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.database.engine import Database
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import select
 
 from heddle_assistants.accounts.knowledge_stores import KnowledgeStores
 from heddle_assistants.accounts.organizations import COLUMNS, Organization
 from heddle_assistants.accounts.registries import registered
 from heddle_assistants.accounts.resolution import knowledge_server
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import knowledge_bases, organizations
 
 _REGISTERED = select(

@@ -1,14 +1,14 @@
-"""Sealing every secret with the newest key, so that an older one can be given up."""
+"""Encrypts all secrets with the newest key, so that an operator can remove older keys."""
 
 import json
 
 import structlog
+from heddle_runtime.database.engine import Database
 from sqlalchemy import select, update
 
-from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
 from heddle_assistants.accounts.organizations import locked
 from heddle_assistants.accounts.secret_members import resealed
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 from heddle_assistants.database.schema import organizations
 
 log = structlog.get_logger(__name__)
@@ -22,16 +22,16 @@ _MISSING = (
 
 
 async def reseal(database: Database, keys: Keys, *, refuse: bool) -> None:
-    """Seal the secrets of all organisations with the first key, also those that are not sealed.
+    """Encrypt the secrets of all organisations with the first key, and those that are plain.
 
     Args:
         database: Where the organisations are.
-        keys: The first of them seals.
-        refuse: Whether a secret that no key opens is an error. If not, it is logged, and the
+        keys: The first one encrypts.
+        refuse: Whether a secret that no key decrypts is an error. If not, it is logged, and the
             organisation is left as it is.
 
     Raises:
-        ValueError: No key opens a secret. The message names the setting and the remedy.
+        ValueError: No key decrypts a secret. The message names the setting and the remedy.
     """
     async with database.reading() as connection:
         slugs = (await connection.execute(select(organizations.c.slug))).scalars().all()

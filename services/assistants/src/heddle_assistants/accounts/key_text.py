@@ -1,4 +1,4 @@
-"""The text of API keys and of tokens of sessions, and what is kept of it."""
+"""The texts of API keys and session tokens, and the digests that the database stores of them."""
 
 import hmac
 import re
@@ -13,7 +13,7 @@ _ID_CHARACTERS = 16
 _KEY = re.compile(r"hk_(?P<id>[0-9a-f]{16})_(?P<secret>[A-Za-z0-9_-]{20,200})", re.ASCII)
 _TOKEN = re.compile(r"hs_(?P<id>[0-9a-f]{16})_(?P<secret>[A-Za-z0-9_-]{43})", re.ASCII)
 _SESSION = "heddle session "
-"""Begins what the digest of a token is computed of, so that none is the digest of a key."""
+"""The prefix of the input of a token's digest, so that it never equals the digest of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class NewKey:
 
     id: str
     text: str = field(repr=False)
-    """What clients send."""
+    """The text that clients send."""
     digest: bytes = field(repr=False)
-    """What is kept."""
+    """The digest that the database stores."""
 
 
 class Peppers:
-    """The secrets without which the stored digests are of no use. The first makes new digests."""
+    """The secrets that are part of the digests, by id. The first makes new digests."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         secrets_by_id = {_id_of(text.encode()): text.encode() for text in texts}

@@ -1,15 +1,15 @@
-"""When API keys were last used, stored once a minute for all keys together."""
+"""Records when API keys were last used, once a minute for all keys together."""
 
 import time
 
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError
 from sqlalchemy import bindparam, or_, update
 
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import api_keys
 
 FLUSH_SECONDS = 60.0
-_MAX_KEYS = 10_000
+_MAX_KEYS = 10_000  # bounds the memory while the database cannot be written
 _STORE = (
     update(api_keys)
     .where(
@@ -21,7 +21,7 @@ _STORE = (
 
 
 class KeyUses:
-    """Collects the uses of keys in memory: a use must not wait for a write.
+    """Collects uses of keys in memory: a request with a key must not wait for a write.
 
     A process that is killed loses those of the last minute.
     """
@@ -31,16 +31,16 @@ class KeyUses:
         self._uses: dict[str, int] = {}
 
     def note(self, identifier: str) -> None:
-        """Remember that a key is used now."""
+        """Note that a key is used now."""
         if identifier in self._uses or len(self._uses) < _MAX_KEYS:
             self._uses[identifier] = int(time.time())
 
     def last(self, identifier: str) -> int:
-        """Return when a key was last used, of what is not stored yet; 0 if it was not."""
+        """Return the time of the last use of a key that is not stored yet; 0 without one."""
         return self._uses.get(identifier, 0)
 
     async def store(self) -> None:
-        """Store what was collected. A failure keeps it for the next time."""
+        """Store the collected uses. After a failure they stay for the next time."""
         uses, self._uses = self._uses, {}
         if not uses:
             return

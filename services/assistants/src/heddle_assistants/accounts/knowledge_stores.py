@@ -1,13 +1,13 @@
-"""LAMB's registry of knowledge stores: who may search each of them, and what searches need."""
+"""The registry of knowledge stores: who may search each, and what a search needs."""
 
 from collections.abc import Iterable
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.database.engine import Database
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import select
 
 from heddle_assistants.accounts.registries import registered
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import knowledge_stores, organizations
 
 _REGISTERED = select(

@@ -7,19 +7,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
-from heddle_runtime.audit import Change, Members
+from heddle_runtime.contract.audit import Change, Members
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from sqlalchemy import ColumnElement, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.access import no_organization
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.secret_members import Config
 from heddle_assistants.accounts.settings_text import replaced
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import organizations
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """A row, its secrets sealed."""
+    """A row of the table, with encrypted secrets."""
 
     slug: str
     name: str
@@ -44,15 +44,15 @@ class Organization:
 
     @property
     def system(self) -> bool:
-        """Whether it is of those who run the installation: LAMB's, or the one for everybody else.
+        """Whether it is the operator's organisation: the imported one, or the default.
 
-        None that is made later is, so no tenant gets what the operator set up for himself.
+        No later one is, so that no tenant receives the operator's own settings.
         """
         return self.imported_system or self.slug == DEFAULT_ORGANIZATION
 
     @property
     def settings(self) -> Config:
-        """The settings; none if what is kept is not a JSON object, as a foreign row may be."""
+        """The settings; empty if the stored text is not a JSON object, as in a foreign row."""
         try:
             config = json.loads(self.config)
         except (ValueError, RecursionError):
@@ -64,7 +64,7 @@ class Organization:
 
     @property
     def etag(self) -> str:
-        """What changes whenever the row does."""
+        """A text that changes with every change of the row."""
         parts = json.dumps([self.slug, self.name, self.status, self.config])
         return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
@@ -95,9 +95,9 @@ class Organizations:
         """Return organisations in the order of their slugs.
 
         Args:
-            where: Which ones.
+            where: The condition of the organisations.
             after: The slug before the first.
-            limit: The most to return.
+            limit: The maximum number of results.
         """
         query = select(*COLUMNS).where(organizations.c.slug > after, where)
         query = query.order_by(organizations.c.slug).limit(limit)
@@ -105,7 +105,7 @@ class Organizations:
             return [Organization(*row) for row in await connection.execute(query)]
 
     async def make(self, slug: str, name: str, settings: Config) -> Organization:
-        """Keep a new organisation.
+        """Store a new organisation.
 
         Raises:
             AlreadyExistsError: The slug is taken.
@@ -132,10 +132,10 @@ class Organizations:
         """Change an organisation.
 
         Args:
-            slug: Which one.
+            slug: The organisation.
             name: If empty, it stays as it is.
             settings: Its settings. If None, they stay as they are.
-            etag: Of what the caller read.
+            etag: The etag that the caller read.
 
         Raises:
             ConflictError: It changed since.

@@ -1,16 +1,16 @@
-"""The report about servers of an organisation that are in private networks."""
+"""Reports servers of an organisation that are in private networks."""
 
 from collections.abc import Iterator
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from heddle_runtime.egress import SETTING, Egress
+from heddle_runtime.http.egress import SETTING, Egress
 
 from heddle_assistants.accounts.resolution import resolved, servers
 from heddle_assistants.accounts.secret_members import Config
 
 _PRIVATE_DOMAINS = ("local", "localhost", "internal", "lan", "home", "corp", "intranet", "arpa")
-"""Last parts of names that no public server has."""
+"""The last parts of names that no public server has."""
 
 
 def private_network_note(config: Config, egress: Egress) -> str:

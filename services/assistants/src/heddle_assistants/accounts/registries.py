@@ -1,13 +1,13 @@
-"""Lookups in LAMB's registries of collections and knowledge stores, for an assistant."""
+"""Lookups in the registries of collections and knowledge stores, for an assistant."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.database.engine import Database
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from sqlalchemy import ColumnElement, Select
 
-from heddle_assistants.database.engine import Database
-from heddle_assistants.repository.organizations import organization_of
+from heddle_assistants.accounts.owner_organizations import organization_of
 
 
 async def registered(

@@ -1,4 +1,4 @@
-"""What an organisation has set up, read out of LAMB's form of settings."""
+"""Reads the settings of an organisation from their JSON text."""
 
 import hashlib
 import json
@@ -6,18 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_conversion.contract_tools import CHANGES
 
 from heddle_assistants.accounts.secret_members import PIN, Config, masked
 
 _SETUP = "default"
 _DEFAULTS = "assistant_defaults"
-# LAMB's name of a provider, where its connector is called otherwise.
-_LAMBS = {"google": "banana_img"}
+# Providers in settings whose connector has another name.
+_CONNECTORS = {"google": "banana_img"}
 _MCP = "mcp_servers"
 STORE = "knowledge_store"
 RETENTION = "retention"
 PROVIDERS = "providers."
-"""Begins the names of providers among `servers`."""
+"""The prefix of the names of providers among `servers`."""
 _NO = {"false", "0", "no", "off", ""}
 _SECRET_FIELDS = ("api_key", "token")
 _ADDRESS_FIELDS = ("base_url", "url")
@@ -29,11 +30,11 @@ def resolved(
     """Return the settings of an organisation.
 
     Args:
-        slug: Which one.
-        own: What it has set up; opened, if its servers are to be told.
+        slug: The organisation.
+        own: Its settings; decrypted, if `reaching`.
         system: What the system has set up. Only names of models are taken from it, and only of
             providers that the system does not pay for.
-        reaching: Whether to tell where its servers are and what opens them.
+        reaching: Whether to return the addresses and credentials of its servers.
     """
     response = pb.ResolveSettingsResponse(organization=slug)
     setup = _setup(own)
@@ -43,6 +44,7 @@ def resolved(
     response.default_model = _model(setup, system, "global_default_model")
     response.small_model = _model(setup, system, "small_fast_model")
     response.traces_without_content = _object(setup, "telemetry").get("content", True) is not True
+    response.on_change = CHANGES.get(str(on_change_setting(own)), CHANGES["never"])
     response.etag = hashlib.sha256(response.SerializeToString(deterministic=True)).hexdigest()[:32]
     return response
 
@@ -50,7 +52,7 @@ def resolved(
 def _add_servers(response: pb.ResolveSettingsResponse, setup: Mapping[str, Any]) -> None:
     providers = _object(setup, "providers")
     for name, provider in providers.items():
-        connector = _LAMBS.get(name, name)
+        connector = _CONNECTORS.get(name, name)
         replaced = connector != name and connector in providers
         if isinstance(provider, Mapping) and provider and not replaced:
             response.providers[_text(connector)].CopyFrom(_provider(provider))
@@ -69,7 +71,7 @@ def _add_servers(response: pb.ResolveSettingsResponse, setup: Mapping[str, Any])
 
 
 def prices(config: Config) -> object:
-    """Return what an organisation has set as prices of models, nothing if it has set none."""
+    """Return the member with prices of models; empty if there is none."""
     return _setup(config).get("prices", {})
 
 
@@ -79,23 +81,28 @@ def output_hosts(config: Config) -> str:
     return value if isinstance(value, str) else "none"
 
 
+def on_change_setting(config: Config) -> object:
+    """Return the member about tools with side effects, valid or not."""
+    return _setup(config).get("on_change", "")
+
+
 def output_hosts_setting(config: Config) -> object:
-    """Return what an organisation has set as hosts, whatever it is."""
+    """Return the member with hosts, valid or not."""
     return _setup(config).get("output_hosts", "")
 
 
 def telemetry_setting(config: Config) -> object:
-    """Return what an organisation has set about traces, whatever it is."""
+    """Return the member about traces, valid or not."""
     return _setup(config).get("telemetry", {})
 
 
 def retention_setting(config: Config) -> object:
-    """Return what an organisation has set about how long data are stored, whatever it is."""
+    """Return the member about the retention of data, valid or not."""
     return _setup(config).get(RETENTION, {})
 
 
 def only_prices(config: Config) -> Config:
-    """Return the settings without anything but the prices, which stay in their places."""
+    """Return the settings with nothing but the prices, at their places."""
     inner = _object(_object(config, "setups"), _SETUP)
     own = {"prices": config["prices"]} if "prices" in config else {}
     return {"setups": {_SETUP: {"prices": inner.get("prices", {})}}, **own}
@@ -124,7 +131,7 @@ def knowledge_server(config: Config) -> str:
 
 
 def _assistant_defaults(setup: Mapping[str, Any]) -> str:
-    """Return the text of the object, whatever secrets people wrote there masked."""
+    """Return the JSON text of the defaults, with secrets that authors wrote there masked."""
     defaults = masked(_object(setup, _DEFAULTS))
     return json.dumps(defaults) if defaults else ""
 
@@ -134,7 +141,7 @@ def _one_of(message: Any, fields: tuple[str, ...]) -> str:  # noqa: ANN401 - one
 
 
 def _setup(config: Config) -> Mapping[str, Any]:
-    """Return LAMB's `setups.default` with the members beside `setups`, which come first."""
+    """Return `setups.default` with the members beside `setups`, which come first."""
     setup = dict(_object(_object(config, "setups"), _SETUP))
     for name, value in config.items():
         setup[name] = {**_object(setup, name), **value} if isinstance(value, Mapping) else value
@@ -184,7 +191,7 @@ def _reference(setup: Mapping[str, Any], name: str) -> tuple[str, str] | None:
 def _is_free(
     provider: str, model: str, setup: Mapping[str, Any], theirs: Mapping[str, Any]
 ) -> bool:
-    """Say whether an organisation may use a model of the system without spending its money."""
+    """Return whether an organisation may use a system's model at no cost to the system."""
     if own := _object(_object(setup, "providers"), provider):
         known = _provider(own)
         return known.enabled and (not known.models or model in known.models)
@@ -203,7 +210,7 @@ def _object(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _first(settings: Mapping[str, Any], *names: str) -> str:
-    """Return the text of the first of some members that has one; a number's too."""
+    """Return the text of the first member that has a text or a number."""
     texts = (
         _text(value)
         for name in names
@@ -214,7 +221,7 @@ def _first(settings: Mapping[str, Any], *names: str) -> str:
 
 
 def _names(value: object) -> list[str]:
-    """Return the names of a list, of an object's members, or between commas."""
+    """Return the names in a list, in the members of an object, or in a text with commas."""
     match value:
         case str():
             names: list[object] = list(value.split(","))
@@ -226,7 +233,7 @@ def _names(value: object) -> list[str]:
 
 
 def _text(value: str | float) -> str:
-    """Return what a message can hold: JSON may hold halves of characters."""
+    """Return a text that protobuf accepts: JSON may contain lone surrogates."""
     return str(value).strip().encode("utf-8", "replace").decode()
 
 

@@ -1,19 +1,19 @@
-"""What organisations have set up, for the services that act for them."""
+"""Reads the settings of organisations for the services that act for them."""
 
 import structlog
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import UnavailableError
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import bindparam, or_, select, text
 
 from heddle_assistants.accounts.api_keys import OPEN
-from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
 from heddle_assistants.accounts.organizations import COLUMNS, Organization, organization_reader
 from heddle_assistants.accounts.resolution import RETENTION, resolved
 from heddle_assistants.accounts.retention import retention_of
 from heddle_assistants.accounts.secret_members import Config, opened
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 from heddle_assistants.database.schema import organizations, users
 
 # No parameter: those are the values that a caller of the query gives.
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class ResolvedSettings:
-    """Finds, opens and reads settings."""
+    """Finds, decrypts and reads settings."""
 
     def __init__(self, database: Database, keys: Keys) -> None:
         self._database = database
@@ -39,7 +39,7 @@ class ResolvedSettings:
             of_user.where(organizations.c.slug == bindparam("slug"))
         )
         self._of_system = database.row_reader(
-            # LAMB's system before the one that Heddle makes.
+            # The imported one before the one that Heddle makes.
             query.where(or_(organizations.c.is_system, _IS_DEFAULT)).order_by(
                 organizations.c.is_system.desc(), organizations.c.id
             )
@@ -77,7 +77,7 @@ class ResolvedSettings:
         return response
 
     async def retention(self) -> list[pb.Retention]:
-        """Return for how many days organisations store data, as `limits_of_organizations`."""
+        """Return the retention limits of organisations; see `limits_of_organizations`."""
         return await limits_of_organizations(self._database)
 
     async def _resolved(
@@ -109,7 +109,7 @@ class ResolvedSettings:
 
 
 async def limits_of_organizations(database: Database) -> list[pb.Retention]:
-    """Return for how many days organisations store data, of those that limit it, by slug."""
+    """Return the retention limits of the organisations that have any, by slug."""
     with_setting = organizations.c.config.contains(f'"{RETENTION}"')
     query = select(*COLUMNS).where(with_setting).order_by(organizations.c.slug)
     async with database.reading() as connection:

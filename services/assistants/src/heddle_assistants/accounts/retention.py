@@ -1,4 +1,4 @@
-"""For how many days organisations store data: the member `retention` of their settings."""
+"""The retention limits of organisations: the member `retention` of their settings."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ _MAX_DAYS = 36_500
 
 
 def retention_problems(config: Config) -> Iterator[str]:
-    """Yield what is wrong with the member."""
+    """Yield the faults of the member."""
     setting = retention_setting(config)
     if not isinstance(setting, Mapping):
         yield "must be an object, such as {'uploads_days': 365}"

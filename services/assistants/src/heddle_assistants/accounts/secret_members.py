@@ -1,14 +1,14 @@
-"""Settings with secrets in them: which members are secret, and what becomes of those."""
+"""Encrypts, decrypts and masks the secret members of settings."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from heddle_assistants.accounts.encryption import Keys, Place, is_sealed
+from heddle_assistants.database.encryption import Keys, Place, is_sealed
 
 MASK = "********"
 Config = Mapping[str, Any]
-"""An organisation's settings in LAMB's form: a JSON object."""
+"""An organisation's settings: a JSON object."""
 _NAMES = re.compile(
     r"(?:^|[_-])(?:api_?key|key|keys|token|secrets?|pass(?:word|wd|phrase)?|pwd|credentials?"
     r"|authorization|auth|cookie|wstoken|bearer)$",
@@ -24,18 +24,18 @@ Change = Callable[[Any, Place], Any]
 
 
 def sealed(config: Config, keys: Keys, slug: str) -> dict[str, Any]:
-    """Return plain settings as they are kept: with every secret encrypted.
+    """Return settings in the form that is stored: with every secret encrypted.
 
     Args:
-        config: Settings as an administrator, or LAMB, writes them.
-        keys: The first of them encrypts.
-        slug: Of the organisation that they belong to.
+        config: Settings as an administrator, or an import, writes them.
+        keys: The first one encrypts.
+        slug: The organisation.
     """
     return _changed(config, (slug,), _is_secret, keys.seal)
 
 
 def opened(config: Config, keys: Keys, slug: str) -> dict[str, Any]:
-    """Return kept settings as `sealed` was given them.
+    """Return stored settings with decrypted secrets.
 
     Raises:
         UnreadableSecretError: A secret was encrypted with other keys, or for another place.
@@ -44,7 +44,7 @@ def opened(config: Config, keys: Keys, slug: str) -> dict[str, Any]:
 
 
 def resealed(config: Config, keys: Keys, slug: str) -> dict[str, Any]:
-    """Return kept settings with every secret sealed with the first of the keys. Raises as above."""
+    """Return stored settings with every secret encrypted by the first key. Raises as `opened`."""
 
     def renewed(value: Any, place: Place) -> str:  # noqa: ANN401 - any JSON value
         if not is_sealed(value):
@@ -60,22 +60,22 @@ def resealed(config: Config, keys: Keys, slug: str) -> dict[str, Any]:
 
 
 def masked(config: Config) -> dict[str, Any]:
-    """Return kept settings as people may see them."""
+    """Return stored settings with masked secrets, as people may see them."""
     # Also secrets that are not sealed, which rows of other origin may hold.
     return _changed(config, ("",), _is_secret, lambda _, __: MASK)
 
 
 def unmasked(settings: Config, stored: Config, keys: Keys, slug: str) -> dict[str, Any]:
-    """Return the settings that an administrator gave, with the secrets that he leaves as they are.
+    """Return an administrator's settings, with stored secrets in place of their masks.
 
     Args:
         settings: May say `"********"` in the place of a secret.
-        stored: The settings before, as they are kept.
-        keys: What they are sealed with.
-        slug: Of their organisation.
+        stored: The stored settings before.
+        keys: The keys of their secrets.
+        slug: The organisation.
 
     Raises:
-        KeyError: There is nothing in that place. Its argument is the place, with dots.
+        KeyError: No secret is stored at a masked place. The argument is the place, with dots.
         UnreadableSecretError: As of `opened`.
     """
 
@@ -87,7 +87,7 @@ def unmasked(settings: Config, stored: Config, keys: Keys, slug: str) -> dict[st
 
 
 def put_back(settings: Config, stored: Config) -> dict[str, Any]:
-    """Return the settings that an administrator gave, likewise, those secrets sealed as they are.
+    """Return an administrator's settings likewise, with those secrets still encrypted.
 
     Raises:
         KeyError: As of `unmasked`.
@@ -136,7 +136,7 @@ def _changed(
 
 
 def _is_pin(place: Place, value: Any) -> bool:  # noqa: ANN401 - any JSON value
-    """Say whether a value is at `mcp_servers.SERVER.pins.TOOL` and has the form of a pin."""
+    """Return whether a value is at `mcp_servers.SERVER.pins.TOOL` and has the form of a pin."""
     match place:
         case (*_, "mcp_servers", _, "pins", _):
             return isinstance(value, str) and bool(PIN.fullmatch(value))
@@ -145,7 +145,7 @@ def _is_pin(place: Place, value: Any) -> bool:  # noqa: ANN401 - any JSON value
 
 
 def is_secret_name(name: str) -> bool:
-    """Say whether what a member of this name holds is a secret."""
+    """Return whether a member of this name holds a secret."""
     words = _HUMP.sub("_", name)
     return bool(_NAMES.search(words)) and not _PUBLIC.search(words)
 

@@ -5,11 +5,12 @@ import time
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import row_id
-from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.contract.paging import cut, page_size, read_token
 from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
-from heddle_runtime.paging import cut, page_size, read_token
-from heddle_runtime.permissions import may_administer, require_service
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.callers import home
+from heddle_runtime.identity.permissions import may_administer, require_service
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import and_
 
 from heddle_assistants.accounts import access, checks
@@ -52,7 +53,7 @@ class AccountServicer(SignInServicer):
     async def ResolveKey(
         self, request: pb.ResolveKeyRequest, context: Context
     ) -> pb.ResolveKeyResponse:
-        """Tell whom a key stands for."""
+        """Return the user of a key."""
         require_service(caller().identity)
         holder = await self._keys.holder(request.key)
         if holder is None:
@@ -63,10 +64,10 @@ class AccountServicer(SignInServicer):
     async def CreateKey(
         self, request: pb.CreateKeyRequest, context: Context
     ) -> pb.CreateKeyResponse:
-        """Make a key and return it, once."""
+        """Create a key and return it. Only this response contains the key."""
         identity = caller().identity
-        async with self._audit.attempt("key.create", request.key.organization):
-            key = _with_canonical_user(request.key)
+        key = _completed(request.key, home(identity))
+        async with self._audit.attempt("key.create", key.organization):
             access.require_may_make(identity, key)
             checks.check_key(key)
             access.require_scopes(identity, key.scopes)
@@ -91,7 +92,7 @@ class AccountServicer(SignInServicer):
     async def RevokeKey(
         self, request: pb.RevokeKeyRequest, context: Context
     ) -> pb.RevokeKeyResponse:
-        """Make a key useless."""
+        """Revoke a key."""
         where = access.visible_keys(caller().identity)
         async with self._audit.attempt("key.revoke", request.id):
             return pb.RevokeKeyResponse(key=await self._keys.revoke(request.id, where))
@@ -124,7 +125,7 @@ class AccountServicer(SignInServicer):
     async def PutOrganization(
         self, request: pb.PutOrganizationRequest, context: Context
     ) -> pb.PutOrganizationResponse:
-        """Make an organisation, or change one that did not change since it was read."""
+        """Create an organisation, or change one that did not change since the caller read it."""
         organization = request.organization
         async with self._audit.attempt("organization.update", organization.slug):
             access.require_administrator(caller().identity, organization.slug)
@@ -145,7 +146,7 @@ class AccountServicer(SignInServicer):
         return pb.PutOrganizationResponse(organization=message, etag=stored.etag)
 
     async def PutUser(self, request: pb.PutUserRequest, context: Context) -> pb.PutUserResponse:
-        """Make or change a user."""
+        """Create or change a user."""
         identity = caller().identity
         async with self._audit.attempt("user.update", request.email):
             access.require_administrator(identity, request.organization)
@@ -187,10 +188,9 @@ class AccountServicer(SignInServicer):
     async def ResolveUser(
         self, request: pb.ResolveUserRequest, context: Context
     ) -> pb.ResolveUserResponse:
-        """Tell what a user is to an organisation."""
+        """Return the role of a user in an organisation."""
         require_service(caller().identity)
-        standing = await self._users.standing(request.email, request.organization)
-        return pb.ResolveUserResponse(standing=standing)
+        return await self._users.standing(request.email, request.organization)
 
     async def ResolveUserNumber(
         self, request: pb.ResolveUserNumberRequest, context: Context
@@ -202,7 +202,7 @@ class AccountServicer(SignInServicer):
     async def ResolveSettings(
         self, request: pb.ResolveSettingsRequest, context: Context
     ) -> pb.ResolveSettingsResponse:
-        """Return what an organisation has set up, with its secrets if they are wanted."""
+        """Return the settings of an organisation, with its secrets if the caller asks for them."""
         require_service(caller().identity)
         reaching = not request.without_servers
         owner, slug = request.owner, request.organization
@@ -216,14 +216,14 @@ class AccountServicer(SignInServicer):
     async def ListRetention(
         self, request: pb.ListRetentionRequest, context: Context
     ) -> pb.ListRetentionResponse:
-        """List for how many days organisations store data."""
+        """List the retention limits of organisations."""
         require_service(caller().identity)
         return pb.ListRetentionResponse(retention=await self._settings.retention())
 
     async def ResolveCollections(
         self, request: pb.ResolveCollectionsRequest, context: Context
     ) -> pb.ResolveCollectionsResponse:
-        """Tell which collections an assistant may not use, and which LAMB shares."""
+        """Return the collections that an assistant may not use, and those that are shared."""
         require_service(caller().identity)
         checks.check_collections(request)
         response = await self._collections.resolved(
@@ -236,11 +236,13 @@ class AccountServicer(SignInServicer):
         return response
 
 
-def _with_canonical_user(key: pb.Key) -> pb.Key:
-    canonical = pb.Key()
-    canonical.CopyFrom(key)
-    canonical.user = canonical_email(key.user)
-    return canonical
+def _completed(key: pb.Key, organization: str) -> pb.Key:
+    """Return a key with the canonical address of its user, by default of an organisation."""
+    completed = pb.Key()
+    completed.CopyFrom(key)
+    completed.user = canonical_email(key.user)
+    completed.organization = key.organization or organization
+    return completed
 
 
 def _with_settings(organization: Organization) -> pb.Organization:

@@ -1,17 +1,19 @@
-"""Settings as administrators send them: read, and refused where they are wrong."""
+"""Reads the settings that administrators send, and refuses wrong ones."""
 
 import json
 from typing import Any
 
+from heddle_conversion.contract_tools import CHANGES
 from heddle_conversion.errors import MalformedMetadataError
 from heddle_conversion.json_text import checked
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.host_lists import host_problems
+from heddle_runtime.text.host_lists import host_problems
 
-from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
+from heddle_assistants.accounts.model_prices import PriceError, read_prices
 from heddle_assistants.accounts.resolution import (
     PROVIDERS,
     STORE,
+    on_change_setting,
     output_hosts_setting,
     prices,
     resolved,
@@ -26,7 +28,7 @@ from heddle_assistants.accounts.secret_members import (
     sealed,
     unmasked,
 )
-from heddle_assistants.usage.prices import PriceError, read_prices
+from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 
 _FIELD = "organization.settings_json"
 _LARGEST = 256 * 1024
@@ -50,23 +52,25 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
-    """Return the text to keep for settings that an administrator gave.
+    """Return the text to store for an administrator's settings.
 
     Args:
         settings: May say `"********"` in the place of a secret, which stays as it is.
-        stored: What is kept so far.
-        keys: What seals the secrets.
-        slug: Of the organisation.
+        stored: The stored settings before.
+        keys: The keys that encrypt the secrets.
+        slug: The organisation.
 
     Raises:
         InvalidRequestError: There is no such secret, or it would go to another server. Or a
-            price, a host of `output_hosts`, `telemetry` or `retention` is wrong.
+            price, a host of `output_hosts`, `on_change`, `telemetry` or `retention` is wrong.
     """
     try:
         _refuse_moves(settings, stored)
         plain = unmasked(settings, stored, keys, slug)
         read_prices(prices(plain))
         _check_hosts(plain)
+        if on_change_setting(plain) not in list(CHANGES):
+            raise wrong("is wrong at 'on_change': must be run, ask or never")
         _check_telemetry(plain)
         _check_retention(plain)
         return json.dumps(sealed(plain, keys, slug))
@@ -82,7 +86,7 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
 
 
 def _check_hosts(config: Config) -> None:
-    """Refuse a list of hosts that does not mean what it says."""
+    """Refuse a list of hosts with a wrong entry."""
     value = output_hosts_setting(config)
     if not isinstance(value, str):
         raise wrong("is wrong at 'output_hosts': must be a text, such as 'example.org'")
@@ -91,20 +95,20 @@ def _check_hosts(config: Config) -> None:
 
 
 def _check_telemetry(config: Config) -> None:
-    """Refuse what would not forbid that traces contain texts, although it is meant to."""
+    """Refuse a value that is meant to forbid texts in traces and would not."""
     telemetry = telemetry_setting(config)
     if not isinstance(telemetry, dict) or not isinstance(telemetry.get("content", True), bool):
         raise wrong("is wrong at 'telemetry': must be an object whose 'content' is true or false")
 
 
 def _check_retention(config: Config) -> None:
-    """Refuse limits that would not delete what they are meant to."""
+    """Refuse limits of retention that would delete less than they seem to."""
     if problems := list(retention_problems(config)):
         raise wrong(f"is wrong at 'retention': {'; '.join(problems)}")
 
 
 def _refuse_moves(settings: Config, stored: Config) -> None:
-    """Refuse to send a secret that another administrator gave to a server of the caller's choice.
+    """Refuse to send a stored secret to a server of the caller's choice.
 
     It goes where it went before, or nowhere: another secret of the same server, which an earlier
     change moved, says nothing about this one.
@@ -131,5 +135,5 @@ def _reached(config: Config) -> dict[str, tuple[str, str]]:
 
 
 def wrong(what: str) -> InvalidRequestError:
-    """Return the error that says what is wrong with settings."""
+    """Return the error for wrong settings; `what` names the fault."""
     return InvalidRequestError("The settings are not valid.", [Violation(_FIELD, what)])

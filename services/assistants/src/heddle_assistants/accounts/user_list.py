@@ -7,14 +7,14 @@ from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import timestamp
-from heddle_runtime.audit import Change
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import ConflictError, NotFoundError
 from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.sign_in.sessions import end_of_address
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, passwords, sessions, users
 from heddle_assistants.database.search import contains
 
@@ -32,7 +32,7 @@ _LISTED = select(
 
 @dataclass(frozen=True, slots=True)
 class UserFilter:
-    """Which users of an organisation to list."""
+    """A filter of the users of an organisation."""
 
     organization: str
     text: str = ""
@@ -70,9 +70,9 @@ class UserList:
         """Return users in the order of their addresses.
 
         Args:
-            chosen: Which ones.
+            chosen: The filter.
             after: The address before the first.
-            limit: The most to return.
+            limit: The maximum number of results.
 
         Raises:
             NotFoundError: There is no such organisation.
@@ -122,7 +122,7 @@ def no_user(organization: str, email: str) -> NotFoundError:
 
 
 def etag_of(row: Row[Any]) -> str:
-    """Return what changes whenever the user does."""
+    """Return a text that changes with every change of the user."""
     parts = json.dumps([row.id, row.slug, row.name, row.role, row.enabled, row.home])
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
 

@@ -6,10 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.audit import Change, Members
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.contract.audit import Change, Members
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import AlreadyExistsError, ConflictError, NotFoundError
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,7 +21,6 @@ from heddle_assistants.accounts.organizations import organization_reader
 from heddle_assistants.accounts.sign_in.sessions import end_of_address, end_of_users
 from heddle_assistants.accounts.user_list import check_etag, no_user
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, passwords, users
 
 
@@ -30,7 +30,7 @@ class Users:
     def __init__(self, database: Database, audit: AuditLog) -> None:
         self._audit = audit
         self._member = database.row_reader(
-            select(users.c.enabled)
+            select(users.c.enabled, users.c.role)
             .join(organizations, organizations.c.id == users.c.organization_id)
             .where(users.c.email == bindparam("email"), organizations.c.slug == bindparam("slug"))
         )
@@ -38,21 +38,24 @@ class Users:
             select(users.c.enabled).where(users.c.email == bindparam("email"), users.c.home)
         )
         self._numbered = database.row_reader(
-            select(users.c.email, organizations.c.slug, users.c.enabled)
+            select(users.c.email, organizations.c.slug, users.c.enabled, users.c.role)
             .join(organizations, organizations.c.id == users.c.organization_id)
             .where(users.c.id == bindparam("number"))
         )
         self._organization = organization_reader(database)
 
-    async def standing(self, email: str, organization: str) -> pb.Standing.ValueType:
-        """Return what a person is to an organisation."""
+    async def standing(self, email: str, organization: str) -> pb.ResolveUserResponse:
+        """Return the role of a person in an organisation."""
         email = canonical_email(email)
         if member := await self._member(email, organization):
-            return pb.STANDING_USER if member[0] else pb.STANDING_DISABLED
+            enabled, role = member
+            if enabled:
+                return pb.ResolveUserResponse(standing=pb.STANDING_USER, role=role)
+            return pb.ResolveUserResponse(standing=pb.STANDING_DISABLED)
         at_home = await self._at_home(email)
         if at_home and not at_home[0] and await self._is_of_the_operator(organization):
-            return pb.STANDING_DISABLED
-        return pb.STANDING_UNSPECIFIED
+            return pb.ResolveUserResponse(standing=pb.STANDING_DISABLED)
+        return pb.ResolveUserResponse()
 
     async def numbered(self, number: int) -> pb.ResolveUserNumberResponse:
         """Return the user who has a number.
@@ -63,8 +66,10 @@ class Users:
         row = await self._numbered(number)
         if row is None:
             raise NotFoundError(f"No user has the number {number}.")
-        email, slug, enabled = row
-        return pb.ResolveUserNumberResponse(email=email, organization=slug, disabled=not enabled)
+        email, slug, enabled, role = row
+        return pb.ResolveUserNumberResponse(
+            email=email, organization=slug, disabled=not enabled, role=role
+        )
 
     async def _is_of_the_operator(self, slug: str) -> bool:
         organization = await self._organization(slug)
@@ -129,7 +134,7 @@ class Users:
             query = _KNOWN.where(
                 users.c.email == email, or_(place, users.c.home) if home else place
             )
-            # The home comes first: the number that LAMB's data has of the user moves with it.
+            # The home comes first: the number that imported data has of the user moves with it.
             records = await connection.execute(
                 query.order_by(users.c.home.desc()).with_for_update(of=users)
             )

@@ -6,31 +6,38 @@ from typing import Any
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import assistant_pb2_grpc as pb_grpc
 from heddle_conversion.processors import current_connector
-from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
-from heddle_runtime.identity import Identity
-from heddle_runtime.paging import page_size, read_token, write_token
-from heddle_runtime.permissions import require_service
+from heddle_runtime.contract.paging import page_size, read_token, write_token
+from heddle_runtime.database.engine import Database
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    MalformedAssistantError,
+    Violation,
+)
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import require_service
 
 from heddle_assistants.access import may_see
-from heddle_assistants.assistants.catalog import Catalog
-from heddle_assistants.assistants.checking import document_of
+from heddle_assistants.accounts.sign_in.limits import uses
 from heddle_assistants.assistants.output_hosts import OutputHosts
-from heddle_assistants.assistants.summaries import malformed, outline
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.catalog.checking import document_of
+from heddle_assistants.catalog.summaries import malformed, outline
+from heddle_assistants.database.assistant_row import Row
+from heddle_assistants.database.paging import fitting
 from heddle_assistants.database.search import check_length
 from heddle_assistants.field_checks import deprecated_connector, name_violations, refuse_nul
 from heddle_assistants.repository.deleting import Deletions, delete
 from heddle_assistants.repository.migrating import Stored
-from heddle_assistants.repository.paging import fitting
 from heddle_assistants.repository.reader import Reader, contract
-from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.writer import Columns, Writer
 from heddle_assistants.usage.budgets import Budgets
 from heddle_assistants.validation import Findings, Validation, messages
 
 
 class AssistantServicer(pb_grpc.AssistantServiceServicer):
-    """Translates between the contract and what keeps assistants."""
+    """Translates between the contract and the stores of assistants."""
 
     def __init__(
         self,
@@ -39,7 +46,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         writer: Writer,
         budgets: Budgets,
         validation: Validation,
-        output_hosts: OutputHosts,
+        database: Database,
         deletions: Deletions,
     ) -> None:
         self._catalog = catalog
@@ -47,13 +54,14 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self._writer = writer
         self._validation = validation
         self._budgets = budgets
-        self._output_hosts = output_hosts
+        self._output_hosts = OutputHosts(database)
+        self._database = database
         self._deletions = deletions
 
     async def GetAssistant(
         self, request: pb.GetAssistantRequest, context: Context
     ) -> pb.GetAssistantResponse:
-        """Return one assistant. A forbidden one is answered like a missing one."""
+        """Return one assistant. A forbidden one gets the same error as a missing one."""
         identity = user = caller().identity
         if request.HasField("user"):
             require_service(identity)
@@ -92,7 +100,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
     async def ListAssistants(
         self, request: pb.ListAssistantsRequest, context: Context
     ) -> pb.ListAssistantsResponse:
-        """List assistants, as they are kept."""
+        """List assistants."""
         check_length(request.text)
         size = page_size(request.page_size)
         after = read_token(request.page_token)
@@ -106,7 +114,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
     async def CreateAssistant(
         self, request: pb.CreateAssistantRequest, context: Context
     ) -> pb.CreateAssistantResponse:
-        """Keep a new assistant."""
+        """Store a new assistant."""
         assistant, identity = request.assistant, caller().identity
         document, findings = await self._checked(assistant, None, context)
         wrong_name = name_violations(assistant.name, "assistant.name")
@@ -168,7 +176,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
     async def DeleteAssistant(
         self, request: pb.DeleteAssistantRequest, context: Context
     ) -> pb.DeleteAssistantResponse:
-        """Take an assistant out of use."""
+        """Delete an assistant."""
         await self._catalog.refuse_folder(request.id, caller().identity)
         await delete(self._writer, request.id, caller().identity, request.etag)
         return pb.DeleteAssistantResponse()
@@ -176,7 +184,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
     async def UndeleteAssistant(
         self, request: pb.UndeleteAssistantRequest, context: Context
     ) -> pb.UndeleteAssistantResponse:
-        """Take a deletion back."""
+        """Undo a deletion."""
         await self._catalog.refuse_folder(request.id, caller().identity)
         row = await self._deletions.undo(request.id, caller().identity)
         return pb.UndeleteAssistantResponse(etag=row.etag)
@@ -184,7 +192,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
     async def PublishAssistant(
         self, request: pb.PublishAssistantRequest, context: Context
     ) -> pb.PublishAssistantResponse:
-        """Say who of the organisation may use an assistant."""
+        """Publish an assistant in its organisation, or withdraw it."""
         await self._catalog.refuse_folder(request.id, caller().identity)
         group = _group(request)
 
@@ -203,10 +211,19 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         require_service(caller().identity)
         return pb.ListUsedFilesResponse(ids=await self._catalog.used_files(request.ids))
 
+    async def UseConfirmation(
+        self, request: pb.UseConfirmationRequest, context: Context
+    ) -> pb.UseConfirmationResponse:
+        """Mark a confirmation as used."""
+        require_service(caller().identity)
+        if await uses(self._database, f"confirmation {request.id}") > 1:
+            raise AlreadyExistsError("The confirmation was used before.")
+        return pb.UseConfirmationResponse()
+
     async def _checked(
         self, assistant: pb.Assistant, before: Stored | None, context: Context
     ) -> tuple[dict[str, Any] | None, Findings]:
-        """Return the metadata of an assistant, and everything that is wrong with it."""
+        """Return the metadata of an assistant, and its faults."""
         document, violations = document_of(assistant)
         to_check = pb.Assistant()
         to_check.CopyFrom(assistant)
@@ -225,7 +242,7 @@ def _columns(assistant: pb.Assistant) -> dict[str, Any]:
 
 
 def _group(request: pb.PublishAssistantRequest) -> dict[str, str]:
-    """Return what the request says of LAMB's group; what it does not say stays."""
+    """Return the fields of the user group that the request sets. Others stay."""
     names = ("group_id", "group_name", "oauth_consumer_name")
     values = {name: value for name in names if (value := getattr(request, name))}
     refuse_nul(values, "")

@@ -1,9 +1,9 @@
-"""The one event of a batch of rows."""
+"""The audit event of a batch of rows: one for all of them."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from heddle_runtime.audit import Change, text_of
+from heddle_runtime.contract.audit import Change, text_of
 
 
 def batch_change(
@@ -17,10 +17,10 @@ def batch_change(
     """Return the change of a batch.
 
     Args:
-        action: What was done.
+        action: The action.
         table: The table of the rows.
-        rows: How many there are.
-        ids: What they are called.
+        rows: Their number.
+        ids: Their ids.
         contents: What was written to them, a JSON value. The event has a digest of it.
         slug: Of the organisation of all rows; empty if there are several.
     """
@@ -34,7 +34,7 @@ def batch_change(
 
 
 def ranges(ids: Iterable[int]) -> Iterator[str]:
-    """Yield numbers in order, successive ones as `first-last`."""
+    """Yield numbers in ascending order, runs of numbers as `first-last`."""
     first = last = None
     for number in sorted(ids):
         if last is not None and number == last + 1:

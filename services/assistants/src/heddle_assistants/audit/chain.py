@@ -1,4 +1,4 @@
-"""The digests that chain events, and their keys.
+"""The digests that link the audit events to a chain, and their keys.
 
 A key is random and stored encrypted, so that who can write to the database alone cannot compute a
 digest, and the secret that encrypts it can be replaced without touching any event.
@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy import RowMapping, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
+from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 from heddle_assistants.database.schema import audit_chain, audit_events, audit_keys
 
 log = structlog.get_logger(__name__)
@@ -48,7 +48,7 @@ class ChainKeys:
         return self._digest(values["key_id"], "event", [values[name] for name in _CHAINED])
 
     def of_erased_event(self, values: Values) -> str:
-        """Return the digest of what is left of an event, with the digest that it had."""
+        """Return the digest of the rest of an event after an erasure, with its former digest."""
         content = [values[name] for name in (*_CHAINED, "digest")]
         return self._digest(values["key_id"], "erased", content)
 
@@ -57,7 +57,7 @@ class ChainKeys:
         return self._digest(values["key_id"], "chain", [values[name] for name in _ENDS])
 
     def of_object(self, text: str) -> str:
-        """Return the digest of an object's text, which tells nothing about the text."""
+        """Return the digest of an object's text, which reveals nothing of the text."""
         return self._digest(self.current, "object", [text])[:32]
 
     def knows(self, key_id: str) -> bool:

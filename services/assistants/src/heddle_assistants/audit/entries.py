@@ -1,19 +1,19 @@
-"""Events as they are stored."""
+"""Audit events in the form that is stored."""
 
 import json
 import time
 from typing import Any
 
-from heddle_runtime.audit import Change, field_changes, text_of
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.identity import Identity
+from heddle_runtime.contract.audit import Change, field_changes, text_of
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.callers import Identity
 
 from heddle_assistants.audit.chain import ChainKeys
 
 DONE, REFUSED = "done", "refused"
 MAX_TEXT = 320
 _NOBODY = Identity("")
-"""The actor of what a service does by itself: outside of calls there is no request id."""
+"""The actor of work that a service does by itself: outside of calls there is no request id."""
 Entry = dict[str, Any]
 """The columns of an event without its place in the chain."""
 

@@ -1,15 +1,15 @@
-"""Reading events."""
+"""Reads audit events."""
 
 import json
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.audit.v1 import audit_pb2 as pb
-from heddle_runtime.identity import Identity, home
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.database.engine import Database
+from heddle_runtime.identity.callers import Identity, home
+from heddle_runtime.identity.permissions import may_administer
 from sqlalchemy import ColumnElement, RowMapping, and_, select, true
 
 from heddle_assistants.audit.entries import REFUSED
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import audit_events
 
 _TEXT_FILTERS = ("organization", "subject", "object_type", "object_id")
@@ -25,11 +25,11 @@ async def listed(
     """Return events, the newest first.
 
     Args:
-        database: Where they are.
-        identity: Who asks, an administrator.
+        database: The database of the events.
+        identity: The caller, an administrator.
         request: The filters.
         before: The number after the first.
-        limit: The most to return.
+        limit: The maximum number of results.
     """
     query = select(audit_events).where(_visible(identity), _selected(request))
     if before is not None:

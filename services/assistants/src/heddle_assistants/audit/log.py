@@ -1,4 +1,4 @@
-"""The transactions of all changes, and the events that they add."""
+"""Opens the transactions of all changes, and adds their audit events."""
 
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -6,26 +6,26 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
-from heddle_runtime.audit import Change
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
+from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import NotFoundError, PermissionDeniedError, UnavailableError
-from heddle_runtime.identity import home
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.callers import home
+from heddle_runtime.identity.permissions import may_administer
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit.chain import CHAIN, ChainKeys, locked_ends, open_keys
 from heddle_assistants.audit.entries import Entry, entry_of
 from heddle_assistants.audit.people import PeopleInEvents
-from heddle_assistants.database.engine import Database
-from heddle_assistants.database.inserting import insertion
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import audit_chain, audit_events, audit_keys
 
 log = structlog.get_logger(__name__)
 _MAX_REFUSALS = 60
-"""Refused attempts that are recorded in a minute: every caller can attempt anything. Failures to
-sign in are counted apart."""
+"""The maximum number of refused attempts that are recorded in a minute: any caller can cause them.
+Failures to sign in are counted apart."""
 _LOGGED = ("number", "action", "object_id", "organization", "subject", "outcome", "digest")
 
 
@@ -72,7 +72,7 @@ class AuditLog:
 
     @asynccontextmanager
     async def attempt(self, action: str, object_id: str) -> AsyncGenerator[None]:
-        """Record an attempt to do what only administrators may, if the block refuses it.
+        """Record an attempt to do what only administrators may do, if the block refuses it.
 
         The event belongs to the organisation of the caller. A process records 60 in a minute.
         """

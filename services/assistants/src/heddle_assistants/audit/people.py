@@ -1,4 +1,4 @@
-"""Persons in events: listing them, and putting a pseudonym in their place.
+"""Persons in audit events: lists them, and replaces them by a pseudonym.
 
 An event of which something was erased keeps its digest, so that the chain and the events that
 an operator has noted stay as they are. `erased_digest` covers what is left of it.
@@ -8,19 +8,20 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from heddle_runtime.people import Person, mention
-from sqlalchemy import ColumnElement, RowMapping, and_, func, or_, select, tuple_, update
+from heddle_runtime.database.engine import Database
+from heddle_runtime.identity.people import Person, mention
+from heddle_runtime.text.email_address import canonical_email
+from sqlalchemy import ColumnElement, RowMapping, and_, func, or_, select, tuple_, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.chain import ChainKeys, locked_ends
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import audit_events
 
 _NAMED = ("subject", "client_user", "object_id")
 _OWNER = frozenset({"owner", "user"})
-"""Fields of an object that say whose it is; those of keys are called `user`."""
+"""Fields that name the owner of an object; keys call it `user`."""
 _CONTENTS = frozenset({"file", "document"})
-"""Types of objects whose names are a person's words, if that person changed them."""
+"""Types of objects whose names are words of the person who changed them."""
 _SECRET = {"before_digest", "after_digest", "previous_digest", "digest", "key_id", "erased_digest"}
 _BATCH = 400
 Objects = set[tuple[str, str]]
@@ -34,12 +35,23 @@ class PeopleInEvents:
         self._keys = keys
 
     def pseudonym(self, person: Person) -> str:
-        """Return what stands for an erased person, which only the service can compute."""
+        """Return the pseudonym of an erased person, which only the service can compute."""
         digest = self._keys.of_object(f"person {person.organization} {person.email}")
         return f"erased-{digest[:16]}"
 
+    async def addresses(self, organization: str) -> set[str]:
+        """Return the addresses that acted in an organisation, or were its users."""
+        columns = audit_events.c
+        users = select(columns.object_id).where(
+            columns.object_type == "user", columns.organization == organization
+        )
+        actors = select(columns.subject).where(columns.subject_organization == organization)
+        async with self._database.reading() as connection:
+            names = await connection.scalars(union(users, actors))
+            return {canonical_email(each) for each in names if "@" in each}
+
     async def count(self, person: Person) -> int:
-        """Return how many events name a person."""
+        """Return the number of events that name a person."""
         return len(await self.rows(person))
 
     async def rows(self, person: Person) -> list[dict[str, Any]]:
@@ -51,9 +63,9 @@ class PeopleInEvents:
         ]
 
     async def erase(self, person: Person) -> int:
-        """Put a pseudonym in the place of a person, and return in how many events.
+        """Replace a person by a pseudonym, and return the number of changed events.
 
-        Values of what belonged to the person go; the names of changed fields stay.
+        Values of the person's objects are removed; the names of changed fields stay.
         """
         pseudonym = self.pseudonym(person)
         # The lock of the chain comes last in other transactions; this one needs no other lock.
@@ -134,7 +146,7 @@ def _owned(events: Sequence[RowMapping], person: Person) -> Objects:
 
 
 def _without(event: RowMapping, person: Person, pseudonym: str, owned: Objects) -> dict[str, Any]:
-    """Return the columns of an event that change."""
+    """Return the changed columns of an event after the erasure."""
     own = (event["object_type"], event["object_id"]) in owned
     by_person = event["subject"].lower() == person.email
     values: dict[str, Any] = {

@@ -1,8 +1,9 @@
-"""Events that other services send."""
+"""Records audit events that other services send."""
 
 import time
 
 from heddle.audit.v1 import audit_pb2 as pb
+from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import InvalidRequestError, Violation
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,7 +16,6 @@ from heddle_assistants.audit.entries import (
     stored_changes,
 )
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import audit_recorders
 
 MAX_EVENTS = 1_000

@@ -2,19 +2,23 @@
 
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1 import audit_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.contract.paging import cut, page_size, write_token
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity import home
-from heddle_runtime.paging import cut, page_size, write_token
-from heddle_runtime.permissions import may_administer_in, require_administrator, require_service
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.callers import home
+from heddle_runtime.identity.permissions import (
+    may_administer_in,
+    require_administrator,
+    require_service,
+)
 
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit.listing import listed
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.audit.recorded import record
 from heddle_assistants.audit.verification import verified
-from heddle_assistants.database.engine import Database
-from heddle_assistants.repository.paging import row_before
+from heddle_assistants.database.encryption import Keys
+from heddle_assistants.database.paging import row_before
 
 
 class AuditServicer(pb_grpc.AuditServiceServicer):

@@ -6,21 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from heddle.audit.v1 import audit_pb2 as pb
+from heddle_runtime.database.engine import Database
 from sqlalchemy import RowMapping, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit.chain import ChainKeys, read_keys
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import audit_chain, audit_events
 
 PART = 2_000
-"""Events that one call verifies."""
+"""The number of events that one call verifies."""
 
 
 @dataclass(slots=True)
 class Part:
-    """One part of the chain, as it was read in one transaction."""
+    """A part of the chain, read in one transaction."""
 
     keys: ChainKeys
     ends: RowMapping
@@ -31,7 +31,7 @@ class Part:
     faults: list[pb.ChainFault] = field(default_factory=list)
 
     def check(self, known: pb.KnownEvent | None) -> None:
-        """Collect what is wrong."""
+        """Collect the faults."""
         number = self.before["number"] if self.before else self.ends["expired_number"]
         digest = self.before["digest"] if self.before else self.ends["expired_digest"]
         valid = True
@@ -76,7 +76,7 @@ class Part:
         return "" if matches else "changed or inserted"
 
     def _of_known(self, known: pb.KnownEvent) -> Iterator[pb.ChainFault]:
-        """Yield a fault if the event that a caller knows is not as it was."""
+        """Yield a fault if the event that a caller knows has changed."""
         same = [event["digest"] for event in self.events if event["number"] == known.number]
         if same and same[0] != known.digest:
             yield _fault(known.number, known.number, "another than the known one")
@@ -90,7 +90,7 @@ class Part:
 async def verified(
     database: Database, encryption: Keys, after: int, known: pb.KnownEvent | None
 ) -> Part:
-    """Return the part of the chain after the event `after`, checked."""
+    """Verify the part of the chain after the event `after`, and return it."""
     async with database.reading() as connection:
         part = await _read(connection, encryption, after)
     await asyncio.to_thread(part.check, known)

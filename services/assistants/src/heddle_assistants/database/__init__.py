@@ -1,5 +1,1 @@
-"""The SQL database: SQLite in a file, or PostgreSQL by URL.
-
-`engine.open_database` is the way in, `upgrading.upgrade` brings the tables to this version,
-`schema` names them. Nothing above this package knows which database it speaks to.
-"""
+"""The tables of the assistants service, and the steps from those of earlier versions."""

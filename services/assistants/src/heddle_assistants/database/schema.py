@@ -3,6 +3,11 @@
 Once a release has made tables, a change here needs a revision in `revisions/versions` too.
 """
 
+from pathlib import Path
+
+from heddle_runtime.database.columns import Amount, Identifier, Seconds, Untyped
+from heddle_runtime.database.schema import Schema, new_metadata
+from heddle_runtime.database.sqlite import ONLY_NUMBERS
 from sqlalchemy import (
     Boolean,
     CheckConstraint,
@@ -12,32 +17,21 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     Table,
     Text,
     UniqueConstraint,
+    delete,
     false,
     text,
     true,
 )
 
-from heddle_assistants.database.columns import Amount, Identifier, Seconds, Untyped
-
-# Without names of their own, constraints could not be altered on both databases alike.
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+metadata = new_metadata()
 
 
 def _id() -> Column[int]:
     # An id given away once is never given again: old links and keys would reach a stranger's row.
-    # Given ids are kept (LAMB's rows bring theirs); see `identities.py` for what follows.
+    # Given ids are kept (imported rows bring theirs); see `identities.py` for what follows.
     return Column("id", Identifier, Identity(always=False), primary_key=True)
 
 
@@ -142,7 +136,7 @@ assistants = Table(
     Index(None, "name", "id"),
     sqlite_autoincrement=True,
 )
-"""`metadata` is LAMB's `api_callback`, byte for byte; `owner` is an email. `sharing` repeats the
+"""`metadata` is stored byte for byte as it came; `owner` is an email. `sharing` repeats the
 rows of `assistant_users`, so that reading one assistant needs one row."""
 
 assistant_users = Table(
@@ -153,7 +147,7 @@ assistant_users = Table(
     _flag("may_edit"),
     Index(None, "assistant_id"),
 )
-"""Whom assistants are shared with. `sharing/store.py` writes both."""
+"""The users with whom assistants are shared. `sharing/store.py` writes both."""
 
 originals = Table(
     "originals",
@@ -229,12 +223,12 @@ knowledge_bases = Table(
     Index(None, "owner_email", "id"),
     sqlite_autoincrement=True,
 )
-"""LAMB's registry; `kb_id` is what assistants and the knowledge base server call one."""
+"""The imported registry; `kb_id` is what assistants and the knowledge base server call one."""
 
 knowledge_stores = Table(
     "knowledge_stores",
     metadata,
-    # Made of `store_id`, because LAMB has no numbers for them.
+    # Made of `store_id`, because imported stores have no numbers.
     Column("id", Identifier, primary_key=True, autoincrement=False),
     Column("store_id", Text, nullable=False, unique=True),
     _of_organization(),
@@ -250,7 +244,7 @@ knowledge_stores = Table(
     Index(None, "organization_id", "id"),
     Index(None, "owner_email", "id"),
 )
-"""LAMB's registry; `store_id` is what assistants and the knowledge-store server call one."""
+"""The imported registry; `store_id` is what assistants and the knowledge-store server call one."""
 
 api_keys = Table(
     "api_keys",
@@ -311,7 +305,8 @@ sign_in_attempts = Table(
     _count("failures"),
     Column("ends_at", Seconds, nullable=False, index=True),
 )
-"""Failures to sign in, by the keyed digest of an address or a client, until they are forgotten."""
+"""Failures to sign in, by the keyed digest of an address or a client, and used confirmations, until
+they are forgotten."""
 
 usage = Table(
     "usage",
@@ -348,7 +343,7 @@ daily_usage = Table(
     Index(None, "organization_id", "day"),
     Index(None, "day"),
 )
-"""What assistants consumed on each day of UTC, counted from 1970. Costs are as in `usage`."""
+"""The usage of assistants on each day of UTC, counted from 1970. Costs are as in `usage`."""
 
 usage_reservations = Table(
     "usage_reservations",
@@ -358,7 +353,9 @@ usage_reservations = Table(
     _amount("cost_picos"),
     _at("expires_at"),
 )
-"""What answers that are under way may cost, by their assistants. Costs are as in `usage`."""
+"""The reserved costs of answers in progress, by assistant. Costs are as in `usage`."""
+deletion_of_reservations = delete(usage_reservations).execution_options(**{ONLY_NUMBERS: True})
+"""Reservations are deleted with every turn."""
 
 usage_recorders = Table(
     "usage_recorders",
@@ -407,7 +404,7 @@ job_findings = Table(
     _text("refusal"),
     Index(None, "job_id", "source", "row_id"),
 )
-"""What jobs found about rows of the table `source`. `notes` are lines."""
+"""The findings of jobs about rows of the table `source`. `notes` are lines."""
 
 following = Table(
     "following",
@@ -490,13 +487,6 @@ audit_keys = Table(
 )
 """The keys of the chain's digests, each encrypted as secrets in settings are."""
 
-schema_compatibility = Table(
-    "schema_compatibility",
-    metadata,
-    Column("oldest_revision", Text, primary_key=True),
-)
-"""One row: the revision of the oldest version that works with these tables."""
-
 audit_recorders = Table(
     "audit_recorders",
     metadata,
@@ -504,4 +494,8 @@ audit_recorders = Table(
     _amount("last_number"),
     _at("recorded_at"),
 )
-"""Which other services recorded events, and the number of the last event of each."""
+"""The services that recorded events, and the number of the last event of each."""
+
+SCHEMA = Schema(
+    metadata, Path(__file__).with_name("revisions") / "versions", "heddle_assistants.schema"
+)

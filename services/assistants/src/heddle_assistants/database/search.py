@@ -4,7 +4,7 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from sqlalchemy import Column, ColumnElement, func, or_, true
 
 LONGEST_TEXT = 200
-"""Characters of a text to search for."""
+"""The maximum length of a text to search for."""
 
 
 def contains(text: str, *columns: Column[str]) -> ColumnElement[bool]:

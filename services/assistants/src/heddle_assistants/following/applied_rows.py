@@ -1,4 +1,4 @@
-"""The rows of the other database as they were applied last."""
+"""Stores the rows of the other database as they were applied last."""
 
 import json
 import time
@@ -9,10 +9,10 @@ from typing import Any
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle_conversion import dump
+from heddle_runtime.database.inserting import insertion
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import followed_rows
 
 Values = Mapping[str, Any]
@@ -29,25 +29,27 @@ TABLES: Mapping["pb.FollowedTable.ValueType", str] = {
 }
 """The names of the tables, which are also those of the fields of `RowBatch`."""
 GONE = "gone"
-"""The digest of a row that is gone there."""
+"""The digest of a row that was deleted there."""
 _MAX_NOTE = 4_000
 
 
 @dataclass(slots=True)
 class Draft:
-    """A row that is applied."""
+    """A row to apply."""
 
     id: int
     after: Values | None
-    """What it is now; None if it is gone."""
+    """The row now; None if it is deleted."""
     digest: str = ""
+    origin: str = ""
+    """The name of the other installation, for notes."""
     before: Values | None = None
-    """What was applied last; None if that is not known."""
+    """The row as it was applied last; None if that is not known."""
     was_gone: bool = False
-    """Whether it was gone when it was applied last."""
+    """Whether it was already deleted when it was applied last."""
     changed: bool = False
     lost: list[str] = field(default_factory=list)
-    """The fields that changed on both sides, of which only the values from there are left."""
+    """The fields that changed on both sides. Only the values from there remain."""
     note: str = ""
     refusal: str = ""
 
@@ -59,6 +61,10 @@ class Draft:
     def was(self, name: str, value: object) -> bool:
         """Return whether a column of the row applied last is known to have had this value."""
         return self.before is not None and self.before.get(name, _UNKNOWN) == value
+
+    def conflict(self, end: str) -> str:
+        """Return a note on a conflict, which ends with the values that apply."""
+        return f"Changed in {self.origin} and in Heddle; {self.origin}'s values {end}"
 
 
 _UNKNOWN = object()
@@ -83,7 +89,7 @@ async def listed(connection: AsyncConnection, source: str, after: int) -> list[p
 async def read_applied(
     connection: AsyncConnection, source: str, drafts: Iterable[Draft]
 ) -> dict[int, Row[Any]]:
-    """Set what was applied last, and return the rows that say so."""
+    """Read the rows as they were applied last into the drafts, and return the stored rows."""
     by_id = {draft.id: draft for draft in drafts}
     query = select(followed_rows).where(
         followed_rows.c.source == source, followed_rows.c.row_id.in_(by_id)
@@ -103,7 +109,7 @@ async def write_applied(
     drafts: Iterable[Draft],
     former: Mapping[int, Row[Any]],
 ) -> None:
-    """Store what was applied. A refused row keeps what was applied last, and will be sent again."""
+    """Store the applied rows. A refused row keeps its former one, and will be sent again."""
     values = [_values(source, draft, former.get(draft.id)) for draft in drafts]
     if not values:
         return
@@ -117,15 +123,17 @@ async def write_applied(
 def _values(source: str, draft: Draft, former: Row[Any] | None) -> dict[str, Any]:
     document = draft.before if draft.refusal or draft.after is None else draft.after
     digest = draft.digest if draft.after is not None else GONE
-    notes = [draft.note, "" if former is None else former.note]
+    note = "\n".join(filter(None, [draft.note, "" if former is None else former.note]))
     refusal = draft.refusal.replace("\0", "")
-    is_new = draft.note or (refusal and (former is None or former.refusal != refusal))
+    noted_at = former.noted_at if former and (note or refusal) else None
+    if draft.note or (refusal and (former is None or former.refusal != refusal)):
+        noted_at = int(time.time())
     return {
         "source": source,
         "row_id": draft.id,
         "digest": "" if draft.refusal else digest,
         "document": b"" if document is None else zlib.compress(dump(document).encode()),
-        "noted_at": int(time.time()) if is_new else former.noted_at if former else None,
-        "note": "\n".join(filter(None, notes))[:_MAX_NOTE].replace("\0", ""),
+        "noted_at": noted_at,
+        "note": note[:_MAX_NOTE].replace("\0", ""),
         "refusal": refusal,
     }

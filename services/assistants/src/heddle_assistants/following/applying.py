@@ -1,18 +1,18 @@
-"""Applying one batch of rows, in one transaction."""
+"""Applies one batch of rows in one transaction."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from heddle.assistant.v1 import following_pb2 as pb
-from heddle_runtime.audit import Change
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit.batches import batch_change, ranges
 from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import organizations
 from heddle_assistants.following.applied_rows import (
     TABLES,
@@ -23,10 +23,11 @@ from heddle_assistants.following.applied_rows import (
 from heddle_assistants.following.assistants import COLUMNS, SHARED_WITH, apply_assistants
 from heddle_assistants.following.claims import require_claim
 from heddle_assistants.following.organizations import CONFIG, apply_organizations
-from heddle_assistants.following.other_tables import FOLLOWED, apply_rows
+from heddle_assistants.following.other_tables import apply_rows
 from heddle_assistants.following.usage import USAGE, apply_usage
+from heddle_assistants.imports.kinds import KINDS
+from heddle_assistants.repository.messages import column_values
 from heddle_assistants.repository.writer import taken_names
-from heddle_assistants.rows.messages import column_values
 
 _ADDRESSES = ("email", "owner", "owner_email")
 _ORGANIZATIONS = "organizations"
@@ -34,14 +35,14 @@ _ASSISTANTS = "assistants"
 
 
 class Applying:
-    """Applies what rows of the other database are now."""
+    """Applies the current rows of the other database."""
 
     def __init__(self, audit: AuditLog, keys: Keys) -> None:
         self._audit = audit
         self._keys = keys
 
     async def run(self, request: pb.FollowRowsRequest) -> list[Draft]:
-        """Apply rows; return what became of each.
+        """Apply rows, and return the drafts with their outcomes.
 
         Raises:
             AlreadyExistsError: Another user took the name of an assistant at the same time.
@@ -51,7 +52,7 @@ class Applying:
         messages = getattr(request.rows, source)
         values = [column_values(message) for message in messages]
         drafts = _drafts(source, request, values)
-        drafts += [Draft(number, None) for number in request.gone_ids]
+        drafts += [Draft(number, None, origin=request.origin) for number in request.gone_ids]
         drafts += [Draft(each.id, None, refusal=each.reason) for each in request.refusals]
         with taken_names():
             async with self._audit.writing() as (connection, changes):
@@ -87,7 +88,7 @@ class Applying:
             times = {int(row["id"]): row["deleted_at"] for row in values if row["deleted_at"]}
             await apply_assistants(connection, changes, known, ids, times)
         else:
-            await apply_rows(connection, FOLLOWED[source], known, ids)
+            await apply_rows(connection, KINDS[source], known, ids)
 
 
 def _drafts(
@@ -106,10 +107,10 @@ def _drafts(
         elif source == USAGE:
             row["id"] = row["assistant_id"]
         else:
-            followed = FOLLOWED[source]
-            names = ("organization", followed.key.name, *followed.columns)
+            kind = KINDS[source]
+            names = ("organization", kind.unchanging.name, *kind.followed)
             after = {name: after[name] for name in names}
-        drafts.append(Draft(int(row["id"] or 0), after, request.digests[index]))
+        drafts.append(Draft(int(row["id"] or 0), after, request.digests[index], request.origin))
     return drafts
 
 
@@ -120,7 +121,7 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - a column of any type
 
 
 def _changes(source: str, drafts: Sequence[Draft]) -> list[Change]:
-    """Return the change of a batch. Each assistant has its own; usage is no edit."""
+    """Return the audit event of a batch. Assistants have one each, usage has none."""
     changed = [draft for draft in drafts if draft.changed]
     if source in (_ASSISTANTS, USAGE) or not changed:
         return []
@@ -130,5 +131,5 @@ def _changes(source: str, drafts: Sequence[Draft]) -> list[Change]:
 
 
 def applied(draft: Draft) -> pb.AppliedRow:
-    """Return what became of a row."""
+    """Return the outcome of a row."""
     return pb.AppliedRow(id=draft.id, changed=draft.changed, note=draft.note, refusal=draft.refusal)

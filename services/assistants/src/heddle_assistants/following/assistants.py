@@ -1,23 +1,24 @@
-"""Applying changes of assistants."""
+"""Applies changes of assistants."""
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heddle_conversion import LambMetadata, displayed_title, followed_edit, newest
+from heddle_conversion import displayed_title, newest
 from heddle_conversion.columns import LegacyColumns
-from heddle_conversion.followed_edit import FollowedEdit
 from heddle_conversion.identifiers import DELETED_OWNER
-from heddle_runtime.audit import Change
+from heddle_conversion.merging import MergedMetadata, RowMetadata
+from heddle_runtime.contract.audit import Change
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.database.assistant_row import ROWS, Row, Shares
 from heddle_assistants.database.schema import assistant_versions, assistants, originals
 from heddle_assistants.following.applied_rows import Draft, Values
+from heddle_assistants.following.merging import merge
 from heddle_assistants.following.names import Naming, numbered_name, settle_names
 from heddle_assistants.repository.migrating import keeping
-from heddle_assistants.repository.row import ROWS, Row, Shares
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.snapshots import row_of_snapshot
 from heddle_assistants.sharing.store import write_users
@@ -31,19 +32,19 @@ _PLAIN = (
     *("published", "published_at", "group_id", "group_name", "oauth_consumer_name"),
 )
 COLUMNS = (*_IDENTITY, *_PLAIN, "metadata")
-"""The columns that are followed, besides whom an assistant is shared with."""
+"""The columns that are applied, besides the users with whom an assistant is shared."""
 _TIMES = ("published_at",)
 
 
 @dataclass(slots=True)
 class _Plan:
-    """What becomes of an assistant."""
+    """The planned change of an assistant."""
 
     draft: Draft
     row: Row
     columns: dict[str, Any] = field(default_factory=dict)
     naming: Naming | None = None
-    edit: FollowedEdit | None = None
+    edit: MergedMetadata | None = None
 
 
 async def apply_assistants(
@@ -53,14 +54,14 @@ async def apply_assistants(
     organization_ids: Mapping[str, int],
     deletion_times: Mapping[int, int],
 ) -> None:
-    """Apply what assistants are now; say in the drafts what became of each.
+    """Apply the current rows of assistants, and store the outcomes in the drafts.
 
     Args:
-        connection: In the transaction.
-        changes: Of the audit log.
+        connection: The connection of the transaction.
+        changes: The changes for the audit log.
         drafts: The assistants.
         organization_ids: The ids of their organisations by their slugs.
-        deletion_times: When those were deleted that are, by their ids.
+        deletion_times: The deletion times of the deleted ones, by their ids.
     """
     ids = [draft.id for draft in drafts]
     query = ROWS.where(assistants.c.id.in_(ids)).order_by(assistants.c.id)
@@ -85,7 +86,7 @@ async def apply_assistants(
 async def _set_imported(
     connection: AsyncConnection, rows: Mapping[int, Row], drafts: Sequence[Draft]
 ) -> None:
-    """Let the import count as what was applied last, as far as it is known."""
+    """Take the imported row as the one that was applied last, as far as it is known."""
     query = select(assistant_versions.c.assistant_id, assistant_versions.c.document).where(
         assistant_versions.c.assistant_id.in_([draft.id for draft in drafts]),
         assistant_versions.c.action == "import",
@@ -145,7 +146,7 @@ def _is_known(draft: Draft, name: str, mine: str) -> bool:
 def _plan_metadata(plan: _Plan, after: Values) -> None:
     draft, row = plan.draft, plan.row
     before = None if draft.before is None else _metadata(draft.before)
-    plan.edit = followed_edit(LambMetadata(row.metadata, row.legacy), before, _metadata(after))
+    plan.edit = merge()(RowMetadata(row.metadata, row.legacy), before, _metadata(after))
     document = plan.edit.document
     if plan.edit.text != row.metadata:
         plan.columns["metadata"] = plan.edit.text
@@ -153,13 +154,13 @@ def _plan_metadata(plan: _Plan, after: Values) -> None:
     draft.lost += plan.edit.lost
 
 
-def _metadata(values: Values) -> LambMetadata:
+def _metadata(values: Values) -> RowMetadata:
     columns = LegacyColumns(values["rag_top_k"], values["rag_collections"])
-    return LambMetadata(values["metadata"], columns)
+    return RowMetadata(values["metadata"], columns)
 
 
 def _plan_shares(plan: _Plan, after: Values) -> None:
-    """Add whom LAMB shares with now, and remove whom it did before."""
+    """Add the users with whom the other installation shares now, and remove its former ones."""
     draft, row = plan.draft, plan.row
     was = set() if draft.before is None else set(draft.before[SHARED_WITH])
     now = set(after[SHARED_WITH])
@@ -180,7 +181,7 @@ def _gone(draft: Draft, row: Row) -> _Plan:
     edits = edited_here(draft, row)
     if edits:
         draft.note = (
-            f"LAMB deleted it. Version {row.revision} has what changed in Heddle: "
+            f"{draft.origin} deleted it. Version {row.revision} has what changed in Heddle: "
             f"{', '.join(edits)}."
         )
     return plan
@@ -192,9 +193,9 @@ def edited_here(draft: Draft, row: Row) -> list[str]:
         return ["all fields"]
     names = [name for name in _PLAIN if not draft.was(name, getattr(row, name))]
     known = _metadata(draft.before)
-    # If LAMB had removed all of the metadata, what Heddle changed would be lost.
-    nothing = LambMetadata("[]", known.columns)
-    edit = followed_edit(LambMetadata(row.metadata, row.legacy), known, nothing)
+    # If the other side had removed all of the metadata, what Heddle changed would be lost.
+    nothing = RowMetadata("[]", known.columns)
+    edit = merge()(RowMetadata(row.metadata, row.legacy), known, nothing)
     return [*names, *edit.lost]
 
 
@@ -230,16 +231,16 @@ async def _write(connection: AsyncConnection, changes: list[Change], plan: _Plan
     if draft.lost:
         names = ", ".join(dict.fromkeys(draft.lost))
         draft.note = (
-            f"Changed in LAMB and in Heddle: {names}. LAMB's values apply; version {row.revision} "
-            "has the others."
+            f"Changed in {draft.origin} and in Heddle: {names}. {draft.origin}'s values apply; "
+            f"version {row.revision} has the others."
         )
     await save(connection, changes, ACTION, row, written, note=draft.note)
 
 
 async def _write_original(
-    connection: AsyncConnection, edit: FollowedEdit, draft: Draft, row: Row
+    connection: AsyncConnection, edit: MergedMetadata, draft: Draft, row: Row
 ) -> None:
-    """Let a rollback of the migration restore what LAMB has now."""
+    """Store the other installation's row as the original, for a rollback of the migration."""
     if edit.document is None:
         await connection.execute(delete(originals).where(originals.c.assistant_id == row.id))
         return

@@ -1,17 +1,17 @@
-"""Which process follows, and what it reports."""
+"""Stores which process follows the other installation, and what it reported."""
 
-import time
 from typing import Any
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle_conversion.identifiers import timestamp
+from heddle_runtime.database.claims import CLAIM_SECONDS, seconds_now
+from heddle_runtime.database.engine import Database
+from heddle_runtime.database.identities import continue_after
+from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import ConflictError
 from sqlalchemy import Row, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.engine import Database
-from heddle_assistants.database.identities import continue_after
-from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import (
     assistants,
     followed_rows,
@@ -23,9 +23,8 @@ from heddle_assistants.database.schema import (
 )
 from heddle_assistants.following.applied_rows import GONE, TABLES
 
-CLAIM_SECONDS = 20
 LAST_FOLLOWED_ID = 1_000_000_000_000
-"""Up to here, ids are the other installation's. LAMB counts from 1 and never skips a number."""
+"""The largest id of the other installation, which counts from 1 and never skips a number."""
 MAX_NOTES = 100
 _ONLY = 1
 _OWN = (organizations, users, assistants, rubrics, knowledge_bases)
@@ -38,14 +37,13 @@ class Claims:
         self._database = database
 
     async def claim(self, request: pb.ClaimFollowingRequest) -> bool:
-        """Claim the following or renew the claim; return whether the claimant follows."""
-        now = int(time.time())
+        """Claim the following, or renew the claim. Return whether the claimant has it."""
         async with self._database.reading() as connection:  # mostly another one follows
-            row = await _row(connection)
+            row, now = await _row(connection), await seconds_now(connection)
         if row is not None and _is_anothers(row, request.claimant, now):
             return False
         async with self._database.writing() as connection:
-            row = await _held(connection)
+            row, now = await _held(connection), await seconds_now(connection)
             if _is_anothers(row, request.claimant, now):
                 return False
             if row.claimant != request.claimant:
@@ -62,9 +60,9 @@ class Claims:
         return not request.release
 
     async def status(self) -> pb.GetFollowingResponse:
-        """Return what is known about the following."""
+        """Return the state of the following."""
         async with self._database.reading() as connection:
-            row = await _row(connection)
+            row, now = await _row(connection), await seconds_now(connection)
             gone = func.sum(case((followed_rows.c.digest == GONE, 1), else_=0))
             refused = func.sum(case((followed_rows.c.refusal != "", 1), else_=0))
             counts = await connection.execute(
@@ -81,7 +79,7 @@ class Claims:
             messages = [_note(each) for each in notes]
         response = pb.GetFollowingResponse(notes=messages)
         if row is not None:
-            response.following = row.claimed_until >= time.time()
+            response.following = row.claimed_until >= now
             response.report.CopyFrom(_report(row))
         for number, source in TABLES.items():
             if source in by_table:

@@ -1,4 +1,4 @@
-"""The names of followed assistants, each unique for its owner."""
+"""Gives followed assistants names, each unique for its owner."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from heddle_assistants.database.schema import assistants
 
 @dataclass(slots=True)
 class Naming:
-    """A name that an assistant shall get."""
+    """The planned name of an assistant."""
 
     id: int
     values: dict[str, Any]
@@ -20,7 +20,7 @@ class Naming:
 
 
 async def settle_names(connection: AsyncConnection, namings: Sequence[Naming]) -> None:
-    """Give each assistant a name that is free, in the order in which names become free.
+    """Give each assistant a free name, in the order in which names become free.
 
     Two assistants may exchange their names. A name of an assistant that keeps it is not free: the
     other one gets its id at the end of its name, as in an import.

@@ -1,4 +1,4 @@
-"""Applying changes of organisations.
+"""Applies changes of organisations.
 
 Their settings are compared member by member. What was applied last is stored as digests, because
 settings hold secrets.
@@ -15,8 +15,8 @@ from heddle_conversion import MalformedMetadataError, dump, parse
 from sqlalchemy import RowMapping, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
 from heddle_assistants.accounts.secret_members import opened, sealed
+from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 from heddle_assistants.database.schema import organizations
 from heddle_assistants.following.applied_rows import Draft
 
@@ -30,7 +30,7 @@ Path = tuple[str, ...]
 async def apply_organizations(
     connection: AsyncConnection, drafts: Sequence[Draft], keys: Keys
 ) -> None:
-    """Apply what organisations are now; say in the drafts what became of each."""
+    """Apply the current rows of organisations, and store the outcomes in the drafts."""
     known = {draft.id: draft.after or draft.before or {} for draft in drafts}
     slugs = [values.get("slug", "") for values in known.values()]
     query = select(organizations).where(organizations.c.slug.in_(slugs))
@@ -85,7 +85,7 @@ async def _write(
         return
     draft.changed = True
     if draft.lost:
-        draft.note = f"Changed in LAMB and in Heddle; LAMB's values apply: {', '.join(draft.lost)}."
+        draft.note = draft.conflict(f"apply: {', '.join(draft.lost)}.")
     query = update(organizations).where(organizations.c.id == row["id"])
     await connection.execute(query.values(**values, updated_at=int(time.time())))
 
@@ -105,7 +105,7 @@ def _merged(
     now: Mapping[Path, str],
     salt: str,
 ) -> dict[str, Any]:
-    """Return the stored settings with the members that changed in LAMB."""
+    """Return the stored settings with the members that changed there."""
     known = was or {}
     mine, theirs = dict(_leaves(stored)), dict(_leaves(config))
     values = dict(mine)

@@ -2,11 +2,11 @@
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle.assistant.v1 import following_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.permissions import require_administrator, require_service
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.permissions import require_administrator, require_service
 
-from heddle_assistants.database.engine import Database
 from heddle_assistants.following.applied_rows import TABLES, listed
 from heddle_assistants.following.applying import Applying, applied
 from heddle_assistants.following.claims import Claims
@@ -14,6 +14,7 @@ from heddle_assistants.repository.batches import MAX_ROWS
 
 _MAX_CLAIMANT = 64
 _MAX_DIGEST = 64
+_MAX_ORIGIN = 64
 
 
 class FollowingServicer(pb_grpc.FollowingServiceServicer):
@@ -27,7 +28,7 @@ class FollowingServicer(pb_grpc.FollowingServiceServicer):
     async def ClaimFollowing(
         self, request: pb.ClaimFollowingRequest, context: Context
     ) -> pb.ClaimFollowingResponse:
-        """Claim the following."""
+        """Claim the right to follow the other installation."""
         require_service(caller().identity)
         check_claim(request)
         return pb.ClaimFollowingResponse(claimed=await self._claims.claim(request))
@@ -45,7 +46,7 @@ class FollowingServicer(pb_grpc.FollowingServiceServicer):
     async def FollowRows(
         self, request: pb.FollowRowsRequest, context: Context
     ) -> pb.FollowRowsResponse:
-        """Apply rows."""
+        """Apply rows of the other installation."""
         require_service(caller().identity)
         check_rows(request)
         drafts = await self._applying.run(request)
@@ -76,6 +77,8 @@ def check_rows(request: pb.FollowRowsRequest) -> None:
         InvalidRequestError: Names the field.
     """
     _require_table(request.table)
+    fits = 0 < len(request.origin) <= _MAX_ORIGIN
+    _require(fits, "origin", f"must have 1 to {_MAX_ORIGIN} characters")
     names = [field.name for field, _ in request.rows.ListFields()]
     _require(names in ([], [TABLES[request.table]]), "rows", "must be rows of the table")
     rows = getattr(request.rows, TABLES[request.table])

@@ -1,4 +1,4 @@
-"""Applying what assistants used in LAMB.
+"""Applies the usage of assistants in the other installation.
 
 It is a row of its own for each assistant, so what they used in Heddle stays beside it.
 """
@@ -16,7 +16,7 @@ _AMOUNTS = ("requests", "prompt_tokens", "completion_tokens", "cost_picos")
 
 
 async def apply_usage(connection: AsyncConnection, drafts: Sequence[Draft]) -> None:
-    """Set the sums of LAMB; a row that is gone stays."""
+    """Set the sums of the other installation; a row that is gone stays."""
     for draft in drafts:
         if draft.after is None or not any(map(draft.differs, _AMOUNTS)):
             continue

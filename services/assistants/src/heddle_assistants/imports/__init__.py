@@ -1,4 +1,4 @@
-"""Inserting rows of another installation under their ids.
+"""Inserts rows of another installation under their ids.
 
 `rows` runs a batch, `organizations` and `conflict_resolution` decide what becomes of each row.
 """

@@ -1,20 +1,20 @@
-"""Which rows of a batch are new, which are there already, and which cannot be inserted."""
+"""Decides which rows of a batch are new, which exist already, and which cannot be inserted."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from heddle_runtime.database.identities import continue_after_explicit_ids
 from heddle_runtime.errors import AlreadyExistsError, HeddleError, InvalidRequestError
 from sqlalchemy import ColumnElement, insert, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.checks import ROLES
-from heddle_assistants.database.identities import continue_after_explicit_ids
 from heddle_assistants.database.schema import users
 from heddle_assistants.imports.kinds import Kind
 
 _MAX_KEY_BYTES = 2_000
-"""Of the texts in a row's indexes; PostgreSQL takes 2,704 less what it needs itself."""
+"""The size of the texts in a row's indexes; PostgreSQL takes 2,704 less what it needs itself."""
 Key = tuple[Any, ...]
 
 
@@ -23,19 +23,19 @@ class Draft:
     """A row that may be inserted."""
 
     values: dict[str, Any]
-    """By the names of the columns."""
+    """The values by the names of the columns."""
     notes: list[str] = field(default_factory=list)
-    """What a person should look at."""
+    """Notes for a person who checks the import."""
     error: HeddleError | None = None
-    """Why it is not inserted."""
+    """The error if it is not inserted."""
     present: bool = False
     """Whether it was imported before."""
     renamed: bool = False
-    """Whether another row has the name that it came with."""
+    """Whether it got another name because its own was taken."""
 
     @property
     def id(self) -> int:
-        """The number that it came with."""
+        """The id that it came with."""
         return int(self.values["id"])
 
     @property
@@ -46,15 +46,15 @@ class Draft:
 
 @dataclass(slots=True)
 class Present:
-    """What the table holds already."""
+    """The rows that the table has already."""
 
     by_id: dict[int, Any]
-    """By id, the column that never changes."""
+    """The values of the unchanging column, by id."""
     keys: set[Key]
 
 
 async def insert_new(connection: AsyncConnection, kind: Kind, drafts: Sequence[Draft]) -> None:
-    """Insert what is new, in the caller's transaction."""
+    """Insert the new rows, in the caller's transaction."""
     # First, because it also keeps others from inserting meanwhile.
     await continue_after_explicit_ids(connection, kind.table)
     resolve(kind, drafts, await present_rows(connection, kind, drafts))
@@ -65,7 +65,7 @@ async def insert_new(connection: AsyncConnection, kind: Kind, drafts: Sequence[D
 
 
 async def present_rows(connection: AsyncConnection, kind: Kind, drafts: Sequence[Draft]) -> Present:
-    """Return what the table holds of the ids and keys of a batch."""
+    """Return the existing rows with the ids and keys of a batch."""
     ids = [draft.id for draft in drafts]
     query = select(kind.table.c.id, kind.unchanging).where(kind.table.c.id.in_(ids))
     by_id = {row[0]: row[1] for row in await connection.execute(query)}
@@ -80,7 +80,7 @@ async def present_rows(connection: AsyncConnection, kind: Kind, drafts: Sequence
 
 
 def resolve(kind: Kind, drafts: Sequence[Draft], present: Present) -> None:
-    """Decide about each draft; the keys of new ones are in `present` afterwards."""
+    """Decide about each draft. Afterwards `present` contains the keys of the new ones."""
     indexed = _indexed_columns(kind)
     for draft in drafts:
         stored = present.by_id.get(draft.id)
@@ -89,25 +89,25 @@ def resolve(kind: Kind, drafts: Sequence[Draft], present: Present) -> None:
         elif stored is not None:
             draft.error = _conflict(draft, f"has another row with the id {draft.id}")
         else:
-            draft.error = _incomplete(kind, draft) or _too_long(indexed, draft)
+            draft.error = draft.error or _incomplete(kind, draft) or _too_long(indexed, draft)
         if draft.is_new:
             _claim_key(kind, draft, present.keys)
 
 
 def _rivals(kind: Kind, drafts: Sequence[Draft]) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions of the rows with a draft's key that leave no room for the draft."""
+    """Yield the conditions of the rows whose key prevents the insertion of a draft."""
     if kind.table is users:  # a guest of another organisation does
         places = [(draft.values["organization_id"], draft.values["email"]) for draft in drafts]
         yield or_(users.c.home, tuple_(users.c.organization_id, users.c.email).in_(places))
 
 
 def key_of(kind: Kind, values: dict[str, Any]) -> Key:
-    """Return what no other row may share."""
+    """Return the values that no other row may share."""
     return tuple(values[column.name] for column in kind.key)
 
 
 def _indexed_columns(kind: Kind) -> set[str]:
-    """Return the columns by which rows are found."""
+    """Return the indexed columns of a table."""
     columns = [*kind.key, *(column for index in kind.table.indexes for column in index.columns)]
     return {column.name for column in columns}
 
@@ -120,7 +120,9 @@ def _incomplete(kind: Kind, draft: Draft) -> HeddleError | None:
         if not column.nullable and draft.values.get(column.name, "") is None
     ]
     if missing:
-        return InvalidRequestError(f"The row has no {' and no '.join(missing)}. Set it in LAMB.")
+        return InvalidRequestError(
+            f"The row has no {' and no '.join(missing)}. Set it in the source."
+        )
     if kind.table is users and draft.values["role"] not in ROLES:
         return InvalidRequestError(f"The role of a user must be {', '.join(ROLES)}.")
     return None
@@ -138,7 +140,7 @@ def _too_long(columns: Iterable[str], draft: Draft) -> HeddleError | None:
     longest = max(sizes, key=lambda name: sizes[name])
     return InvalidRequestError(
         f"The texts that a row is found by may have {_MAX_KEY_BYTES:,} bytes in all. Shorten its "
-        f"{longest} in LAMB."
+        f"{longest} in the source."
     )
 
 

@@ -14,7 +14,7 @@ from heddle_assistants.imports.conflict_resolution import Draft
 from heddle_assistants.validation import Validation
 
 _Settings = tuple[str | None, object, int]
-"""What the faults of an assistant depend on: most assistants share theirs with many others."""
+"""The members on which the faults of an assistant depend: most assistants share them with many."""
 
 
 async def note_faults(drafts: Sequence[Draft], validation: Validation) -> None:

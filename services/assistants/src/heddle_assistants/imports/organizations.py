@@ -1,4 +1,4 @@
-"""Importing organisations.
+"""Imports organisations.
 
 An organisation is known by its slug, everywhere outside of the database: one whose slug exists
 already is that one, whatever its id. So its id is kept only if it is free.
@@ -8,14 +8,14 @@ import json
 from collections.abc import Container, Sequence
 
 from heddle_conversion import MalformedMetadataError, parse
-from heddle_runtime.egress import Egress
+from heddle_runtime.database.identities import continue_after_explicit_ids
+from heddle_runtime.http.egress import Egress
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.private_networks import private_network_note
 from heddle_assistants.accounts.secret_members import sealed
-from heddle_assistants.database.identities import continue_after_explicit_ids
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import organizations
 from heddle_assistants.imports.conflict_resolution import Draft
 

@@ -1,25 +1,27 @@
-"""Importing one batch of rows, in one transaction."""
+"""Imports one batch of rows in one transaction."""
 
 import json
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle_conversion.identifiers import DELETED_OWNER, MAX_ROW_ID
 from heddle_conversion.import_notes import is_incomplete, is_unusable
-from heddle_runtime.audit import Change
-from heddle_runtime.egress import Egress
-from heddle_runtime.email_address import canonical_email
-from heddle_runtime.errors import InvalidRequestError, Violation, to_status
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation, to_status
+from heddle_runtime.http.egress import Egress
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit.batches import batch_change, ranges
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.assistant_row import BatchRow
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import assistants, organizations
 from heddle_assistants.imports import organizations as organization_import
 from heddle_assistants.imports import usage as usage_import
@@ -32,9 +34,8 @@ from heddle_assistants.imports.conflict_resolution import (
 )
 from heddle_assistants.imports.faults import note_faults
 from heddle_assistants.imports.kinds import KINDS, Kind
-from heddle_assistants.repository.row import BatchRow
+from heddle_assistants.repository.messages import column_values
 from heddle_assistants.repository.saving import save_new
-from heddle_assistants.rows.messages import column_values
 from heddle_assistants.validation import Validation
 
 _ORGANIZATIONS = "organizations"
@@ -42,41 +43,30 @@ _USAGE = "usage"
 _ADDRESSES = ("email", "owner", "owner_email")
 
 
+@dataclass(eq=False, slots=True)
 class RowImport:
     """Imports rows. Any number of imports may run at once."""
 
-    def __init__(
-        self,
-        database: Database,
-        audit: AuditLog,
-        keys: Keys,
-        egress: Egress,
-        validation: Validation,
-    ) -> None:
-        """Set up imports.
-
-        Args:
-            database: Where the rows go.
-            audit: Opens the transactions of imports.
-            keys: Encrypt the secrets in an organisation's settings.
-            egress: Where organisations' servers may be.
-            validation: Checks the assistants.
-        """
-        self._database = database
-        self._audit = audit
-        self._keys = keys
-        self._egress = egress
-        self._validation = validation
+    database: Database
+    """The database into which rows are inserted."""
+    audit: AuditLog
+    """Opens the transactions of imports."""
+    keys: Keys
+    """Encrypt the secrets in an organisation's settings."""
+    egress: Egress
+    """The policy for the addresses of organisations' servers."""
+    validation: Validation
+    """Checks the assistants."""
 
     async def run(
         self, batch: pb.RowBatch, earlier: pb.RowBatch, *, dry_run: bool
     ) -> list[pb.ImportedRow]:
-        """Insert the rows that are new, or only say what would happen.
+        """Insert the new rows, or return what would happen.
 
         Args:
             batch: Rows of one kind.
             earlier: Of a dry run, the keys of rows before them.
-            dry_run: Write nothing.
+            dry_run: Whether to write nothing.
 
         Raises:
             InvalidRequestError: The batch is not of one kind, or a row is not valid.
@@ -94,16 +84,15 @@ class RowImport:
                 return [_message(draft, "") for draft in drafts]
             if names[0] == _ORGANIZATIONS:
                 for draft in drafts:
-                    organization_import.prepare(draft, self._keys, self._egress)
+                    organization_import.prepare(draft, self.keys, self.egress)
                 await organization_import.place(connection, drafts, dry_run=dry_run)
                 changes.extend(_organization_changes(drafts))
                 return [_message(draft, "") for draft in drafts]
-            kind = next(each for each in KINDS if each.field == names[0])
+            kind = KINDS[names[0]]
             _check_ids(drafts)
             earlier_rows = [_values(row) for row in getattr(earlier, kind.field)]
-            rows = [*(draft.values for draft in drafts), *earlier_rows]
             slugs = {draft.id: draft.values["organization"] for draft in drafts}
-            await _set_organizations(connection, rows, dry_run=dry_run)
+            await _set_organizations(connection, drafts, earlier_rows, dry_run=dry_run)
             if dry_run:
                 present = await present_rows(connection, kind, drafts)
                 present.keys |= {key_of(kind, values) for values in earlier_rows}
@@ -115,13 +104,13 @@ class RowImport:
                     await save_new(connection, "import", [each.id for each in new])
                 changes.extend(_changes(kind, new, slugs))
         if kind.table is assistants:
-            await note_faults([draft for draft in drafts if draft.is_new], self._validation)
+            await note_faults([draft for draft in drafts if draft.is_new], self.validation)
         return [_message(draft, _name(kind, draft)) for draft in drafts]
 
     async def faults(self, rows: Sequence[BatchRow]) -> Mapping[int, Sequence[str]]:
-        """Return why assistants of an older format will not answer, or only without a part."""
+        """Return why assistants of an older format will not answer, or not with all their parts."""
         drafts = [Draft(_legacy_values(row)) for row in rows]
-        await note_faults(drafts, self._validation)
+        await note_faults(drafts, self.validation)
         return {
             draft.id: [note for note in draft.notes if is_unusable([note]) or is_incomplete([note])]
             for draft in drafts
@@ -132,10 +121,10 @@ class RowImport:
         self, *, dry_run: bool
     ) -> AsyncGenerator[tuple[AsyncConnection, list[Change]]]:
         if dry_run:
-            async with self._database.reading() as connection:
+            async with self.database.reading() as connection:
                 yield connection, []
         else:
-            async with self._audit.writing() as (connection, changes):
+            async with self.audit.writing() as (connection, changes):
                 yield connection, changes
 
 
@@ -192,17 +181,22 @@ def _check_ids(drafts: Sequence[Draft], name: str = "id") -> None:
 
 
 async def _set_organizations(
-    connection: AsyncConnection, rows: Collection[dict[str, Any]], *, dry_run: bool
+    connection: AsyncConnection,
+    drafts: Sequence[Draft],
+    earlier: Sequence[dict[str, Any]],
+    *,
+    dry_run: bool,
 ) -> None:
-    """Set the id of each row's organisation; in a dry run a negative one if it is not there yet."""
+    """Set the id of each row's organisation; in a dry run a negative one for a new organisation."""
+    rows = [*(draft.values for draft in drafts), *earlier]
     slugs = {values["organization"] for values in rows}
     query = select(organizations.c.slug, organizations.c.id)
     numbers = await connection.execute(query.where(organizations.c.slug.in_(slugs)))
     ids: dict[str, int] = {slug: number for slug, number in numbers}  # noqa: C416 - rows are no pairs to mypy
     missing = slugs - ids.keys()
-    if missing and not dry_run:
-        violation = Violation("rows", f"name organisations that do not exist: {sorted(missing)}")
-        raise InvalidRequestError("The batch is not valid.", [violation])
+    for draft in drafts:
+        if draft.values["organization"] in missing and not dry_run:
+            draft.error = NotFoundError("Its organisation was not imported.")
     ids |= {slug: -number for number, slug in enumerate(sorted(missing), start=1)}
     for values in rows:
         values["organization_id"] = ids[values.pop("organization")]

@@ -1,4 +1,4 @@
-"""Importing what assistants used elsewhere."""
+"""Imports the usage of assistants elsewhere."""
 
 from collections.abc import Sequence
 

@@ -2,17 +2,17 @@
 
 from heddle.assistant.v1 import jobs_pb2 as pb
 from heddle.assistant.v1 import jobs_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.enums import enum_names
+from heddle_runtime.contract.enums import enum_names
+from heddle_runtime.contract.paging import cut, page_size
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.paging import cut, page_size
-from heddle_runtime.permissions import require_administrator, require_service
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.permissions import require_administrator, require_service
 from sqlalchemy import ColumnElement, and_
 
+from heddle_assistants.database.paging import row_before
 from heddle_assistants.database.schema import job_findings
 from heddle_assistants.database.search import contains
 from heddle_assistants.jobs.store import Jobs
-from heddle_assistants.repository.paging import row_before
 
 _MAX_FINDINGS = 1000
 _MAX_CLAIMANT = 64

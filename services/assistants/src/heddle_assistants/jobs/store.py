@@ -8,8 +8,10 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict, ParseDict
 from heddle.assistant.v1 import jobs_pb2 as pb
 from heddle_conversion.identifiers import row_id, timestamp
-from heddle_runtime.audit import Change
-from heddle_runtime.enums import enum_names
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.contract.enums import enum_names
+from heddle_runtime.database.claims import CLAIM_SECONDS, seconds_now
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -21,17 +23,15 @@ from sqlalchemy import ColumnElement, Row, and_, delete, insert, or_, select, up
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import job_findings, jobs
 
-CLAIM_SECONDS = 20
 MAX_FINISHED = 100
 _FINISHED = ("stopped", "done", "failed")
 _KINDS, _STATES = enum_names(pb.JobKind.DESCRIPTOR), enum_names(pb.JobState.DESCRIPTOR)
 
 
 class Jobs:
-    """Stores jobs. Each change of one is a transaction that holds its row."""
+    """Stores jobs. Each change of a job is a transaction that locks its row."""
 
     def __init__(self, database: Database, audit: AuditLog) -> None:
         self._database = database
@@ -87,7 +87,7 @@ class Jobs:
             return [_finding(row) for row in rows]
 
     async def stop(self, identifier: str) -> pb.Job:
-        """Ask for the end of a job; one that waits ends at once."""
+        """Request the end of a job. A waiting job ends at once."""
         async with self._audit.writing() as (connection, changes):
             row = await _held(connection, identifier)
             if row.state in (*_FINISHED, "stopping"):
@@ -99,7 +99,7 @@ class Jobs:
             return _job(await _write(connection, row, state=state, ended_at=ended))
 
     async def resume(self, identifier: str) -> pb.Job:
-        """Make a job that was stopped or has failed wait again.
+        """Let a stopped or failed job wait again.
 
         Raises:
             AlreadyExistsError: Another job is not finished.
@@ -120,15 +120,16 @@ class Jobs:
 
     async def claim(self, claimant: str) -> pb.Job | None:
         """Return the job that waits or whose claim has ended; None if there is none."""
-        now = int(time.time())
-        lost = and_(jobs.c.state.in_(("running", "stopping")), jobs.c.claimed_until < now)
-        free = select(jobs.c.id).where(or_(jobs.c.state == "queued", lost)).limit(1)
         async with self._database.reading() as connection:  # mostly there is none
+            ended = jobs.c.claimed_until < await seconds_now(connection)
+            lost = and_(jobs.c.state.in_(("running", "stopping")), ended)
+            free = select(jobs.c.id).where(or_(jobs.c.state == "queued", lost)).limit(1)
             number = await connection.scalar(free)
         if number is None:
             return None
         async with self._database.writing() as connection:
             row = await _held(connection, str(number))
+            now = await seconds_now(connection)
             if row.state != "queued" and not (row.claimed_until or 0) < now:
                 return None  # another service was faster
             if row.state in _FINISHED:
@@ -148,7 +149,8 @@ class Jobs:
             row = await _held(connection, request.id)
             if row.claimant != request.claimant or row.state not in ("running", "stopping"):
                 raise ConflictError("Another service has claimed the job.")
-            values: dict[str, Any] = {"claimed_until": int(time.time()) + CLAIM_SECONDS}
+            until = await seconds_now(connection) + CLAIM_SECONDS
+            values: dict[str, Any] = {"claimed_until": until}
             if request.tables:
                 values["tables"] = json.dumps([MessageToDict(each) for each in request.tables])
             if request.findings:

@@ -1,1 +1,1 @@
-"""What the database has of a person: listing, exporting and erasing it."""
+"""Lists, exports and erases the data of a person in the database."""

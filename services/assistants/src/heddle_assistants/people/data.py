@@ -1,17 +1,24 @@
-"""What the assistants service stores of people."""
+"""The personal data of the assistants service."""
 
 from collections.abc import AsyncGenerator, Sequence
 
 from heddle.person.v1 import person_pb2 as pb
-from heddle_runtime.people import Erasure, Person, json_file, place
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
+from heddle_runtime.identity.people import Erasure, Person, json_file, place
+from sqlalchemy import ColumnElement, select, update
 
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.schema import organizations, users
 from heddle_assistants.people.erasing import Erasing
-from heddle_assistants.people.places import places_of, subject_of
+from heddle_assistants.people.organizations import ALL, removed
+from heddle_assistants.people.person_tables import places_of, subject_of
 from heddle_assistants.people.snapshots import naming
 
 _EVENTS = "audit_events"
+_KEYS = {"sessions", "passwords", "api_keys"}
+_LAST = {"users", "organizations"}
+"""The tables that are erased last: until then they name the persons who need a pseudonym."""
 
 
 class DatabaseData:
@@ -43,7 +50,16 @@ class DatabaseData:
                 yield file
 
     async def erase(self, erasure: Erasure) -> Sequence[pb.Place]:
-        """Erase the rows, and put a pseudonym into the events of the audit log."""
+        """Erase the rows, and put pseudonyms into the events of the audit log."""
+        if erasure.person.email:
+            places = await self._erase_person(erasure)
+        else:
+            places = await self._erase_organization(erasure)
+        if not erasure.access_only:
+            await self._database.forget_deleted()
+        return places
+
+    async def _erase_person(self, erasure: Erasure) -> Sequence[pb.Place]:
         pseudonym = self._audit.people.pseudonym(erasure.person)
         async with self._database.reading() as connection:
             subject = await subject_of(connection, erasure.person)
@@ -55,5 +71,30 @@ class DatabaseData:
         if erasure.access_only:
             return places
         count = await self._audit.people.erase(erasure.person)
-        await self._database.forget_deleted()
         return [*places, place(_EVENTS, count, pb.TREATMENT_PSEUDONYMISED)]
+
+    async def _erase_organization(self, erasure: Erasure) -> Sequence[pb.Place]:
+        """Erase the rows of an organisation, then its people, and at last itself."""
+        slug = erasure.person.organization
+        async with self._audit.writing() as (connection, changes):
+            changes.append(Change("organization.erase", slug, slug))
+            await connection.execute(update(users).values(enabled=False).where(_of(slug)))
+            places = await removed(connection, slug, _KEYS if erasure.access_only else ALL - _LAST)
+        if erasure.access_only:
+            return places
+        async with self._database.reading() as connection:
+            emails = {*await connection.scalars(select(users.c.email).where(_of(slug)))}
+        events = 0
+        for email in emails | await self._audit.people.addresses(slug):
+            *_, last = await self._erase_person(Erasure(Person(email, slug)))
+            events += last.count
+        async with self._audit.writing() as (connection, changes):
+            changes.append(Change("organization.delete", slug, slug))
+            places += await removed(connection, slug, ALL)
+        return [*places, place(_EVENTS, events, pb.TREATMENT_PSEUDONYMISED)]
+
+
+def _of(slug: str) -> ColumnElement[bool]:
+    """Return the condition of the users of an organisation."""
+    query = select(organizations.c.id).where(organizations.c.slug == slug)
+    return users.c.organization_id.in_(query)

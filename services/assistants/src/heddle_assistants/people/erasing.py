@@ -1,4 +1,4 @@
-"""Erasing what the tables have of a person, in the transaction of one event of the audit log."""
+"""Erases the data of a person in the tables, in the transaction of one audit event."""
 
 import time
 from collections.abc import Sequence
@@ -6,25 +6,25 @@ from dataclasses import dataclass
 
 from heddle.person.v1 import person_pb2 as pb
 from heddle_conversion.identifiers import DELETED_OWNER
-from heddle_runtime.audit import Change
+from heddle_runtime.contract.audit import Change
 from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError, Violation
-from heddle_runtime.people import Erasure, place
+from heddle_runtime.identity.people import Erasure, place
 from sqlalchemy import Table, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.accounts.owner_organizations import is_user_of
 from heddle_assistants.accounts.sign_in.sessions import end_of_address
 from heddle_assistants.database import schema
-from heddle_assistants.people.places import Subject, TablePlace, places_of
+from heddle_assistants.database.assistant_row import LIVING, ROWS, Row, Shares
+from heddle_assistants.people.person_tables import Subject, TablePlace, places_of
 from heddle_assistants.people.snapshots import Snapshot, without_person
 from heddle_assistants.repository.deleting import remove_contents
-from heddle_assistants.repository.organizations import is_user_of
-from heddle_assistants.repository.row import LIVING, ROWS, Row, Shares
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.writer import written
 from heddle_assistants.sharing.store import write_users
 
 ACCESS = ("users", "passwords", "sessions", "api_keys")
-"""The tables that let a person in."""
+"""The tables that give a person access."""
 _OWNED: tuple[Table, ...] = (schema.rubrics, schema.knowledge_bases, schema.knowledge_stores)
 
 
@@ -113,7 +113,7 @@ class Erasing:
         await save(self.connection, self.changes, "hand_over", before, row)
 
     async def _owned(self) -> None:
-        """Delete rubrics and rows of LAMB's registries, or give them another owner."""
+        """Delete rubrics and rows of the registries, or give them another owner."""
         for table in _OWNED:
             owned = (table.c.organization_id == self.subject.organization_id) & (
                 table.c.owner_email == self.erasure.person.email
@@ -125,7 +125,7 @@ class Erasing:
                 await self.connection.execute(delete(table).where(owned))
 
     async def _mentions(self, snapshots: Sequence[Snapshot]) -> None:
-        """Take the person out of the things of others."""
+        """Remove the person from the things of others."""
         email = self.erasure.person.email
         users = schema.assistant_users
         shared = select(users.c.assistant_id).where(users.c.email == email)

@@ -1,16 +1,16 @@
-"""Versions of assistants that name a person as the owner or as one whom they are shared with."""
+"""Finds versions of assistants that name a person as owner or share with one."""
 
 import json
 import zlib
 from typing import NamedTuple
 
 from heddle_conversion import dump
+from heddle_runtime.database.engine import Database
 from sqlalchemy import select, tuple_
 
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.assistant_row import Shares
 from heddle_assistants.database.schema import assistant_versions, assistants
-from heddle_assistants.people.places import Subject
-from heddle_assistants.repository.row import Shares
+from heddle_assistants.people.person_tables import Subject
 
 _PAGE = 500
 
@@ -53,7 +53,7 @@ async def naming(database: Database, subject: Subject) -> list[Snapshot]:
 
 
 def without_person(document: bytes, email: str, pseudonym: str) -> bytes:
-    """Return a version in which a pseudonym owns what a person did, and nothing is shared with it.
+    """Return a version in which a pseudonym replaces the person as owner and in the sharing.
 
     Texts of authors stay as they are.
     """

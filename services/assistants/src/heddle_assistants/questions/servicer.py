@@ -2,9 +2,9 @@
 
 from heddle.assistant.v1 import questions_pb2 as pb
 from heddle.assistant.v1 import questions_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.identity.call_metadata import Context, caller
 
-from heddle_assistants.questions.store import QuestionStore
+from heddle_assistants.questions.store import Questions, QuestionStore
 
 
 class QuestionServicer(pb_grpc.QuestionServiceServicer):
@@ -18,8 +18,7 @@ class QuestionServicer(pb_grpc.QuestionServiceServicer):
     ) -> pb.GetQuestionsResponse:
         """Return the questions of an assistant."""
         questions = await self._store.get(request.id, caller().identity)
-        messages = [pb.SavedQuestion(title=title, text=text) for title, text in questions.items]
-        return pb.GetQuestionsResponse(questions=messages, etag=questions.etag)
+        return pb.GetQuestionsResponse(questions=_messages(questions), etag=questions.etag)
 
     async def UpdateQuestions(
         self, request: pb.UpdateQuestionsRequest, context: Context
@@ -27,4 +26,8 @@ class QuestionServicer(pb_grpc.QuestionServiceServicer):
         """Replace the questions of an assistant."""
         identity = caller().identity
         questions = await self._store.replace(request.id, identity, request.etag, request.questions)
-        return pb.UpdateQuestionsResponse(etag=questions.etag)
+        return pb.UpdateQuestionsResponse(questions=_messages(questions), etag=questions.etag)
+
+
+def _messages(questions: Questions) -> list[pb.SavedQuestion]:
+    return [pb.SavedQuestion(title=title, text=text) for title, text in questions.items]

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from heddle.assistant.v1 import questions_pb2 as pb
-from heddle_runtime.audit import Change
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
+from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import ConflictError, InvalidRequestError, Violation
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import may_edit
-from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
-from heddle_assistants.database.inserting import insertion
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import saved_questions
-from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import held_row, no_assistant
 
@@ -31,12 +31,12 @@ class Questions(NamedTuple):
 
     assistant: int
     items: list[list[str]]
-    """Title and text of each."""
+    """The title and the text of each."""
     revision: int
 
     @property
     def etag(self) -> str:
-        """What changes whenever the questions do."""
+        """A text that changes with every change of the questions."""
         return f"{self.assistant}-questions-{self.revision}"
 
 

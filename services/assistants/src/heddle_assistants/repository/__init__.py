@@ -1,1 +1,1 @@
-"""Assistants as rows of the database: reading them, migrating them, changing them."""
+"""Reads, migrates and changes the rows of assistants."""

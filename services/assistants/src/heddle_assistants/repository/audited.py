@@ -2,9 +2,9 @@
 
 from heddle_conversion import MalformedMetadataError, parse
 from heddle_conversion.bindings import normal
-from heddle_runtime.audit import Change, Members
+from heddle_runtime.contract.audit import Change, Members
 
-from heddle_assistants.repository.row import Row
+from heddle_assistants.database.assistant_row import Row
 
 _SAME_ROW = {"id", "organization", "metadata", "published_at", "created_at", "updated_at"}
 _COLUMNS = [name for name in Row._fields if name not in {*_SAME_ROW, "revision", "deleted_at"}]

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heddle_conversion import Conversion, displayed_title, parse
-from heddle_runtime.audit import Change
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import NotSetUpError
 from sqlalchemy import Row as Record
 from sqlalchemy import Select, Text, bindparam, delete, func, select, type_coerce, update
@@ -16,16 +17,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.batches import batch_change, ranges
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.assistant_row import ROWS, BatchRow, Row, row_version
 from heddle_assistants.database.schema import assistants, originals
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.migrating import keeping, original
-from heddle_assistants.repository.row import ROWS, BatchRow, Row, row_version
 from heddle_assistants.repository.saving import save_batch
 
 MAX_ROWS = 500
 _MAX_CHARACTERS = 8_000_000
-"""Of the metadata in one batch; a batch holds one row at least."""
+"""The size of the metadata in one batch; a batch has at least one row."""
 _UPDATE = (
     update(assistants)
     .where(assistants.c.id == bindparam("row_id"))
@@ -131,7 +131,7 @@ class Batches:
         """Restore originals; return the ids of the rows written.
 
         Args:
-            versions: By the ids of the rows, what they were when they were read.
+            versions: The versions of the rows when they were read, by their ids.
         """
         columns = (assistants.c.id, assistants.c.revision, assistants.c.metadata)
         query = (

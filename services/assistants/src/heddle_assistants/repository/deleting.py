@@ -1,4 +1,4 @@
-"""Deleting an assistant, as LAMB does, and taking that back.
+"""Deletes assistants, and undoes deletions.
 
 The row stays, under another owner and name. The version of the deletion has the former ones.
 """
@@ -9,16 +9,16 @@ from typing import Any
 
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import AlreadyExistsError
-from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_change
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import may_change
 from sqlalchemy import ColumnElement, Table, Text, cast, literal, or_, select, update
 from sqlalchemy import delete as delete_from
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database import schema
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import assistant_versions, assistants
-from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import locked_or_deleted
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.snapshots import row_of_snapshot
@@ -68,15 +68,15 @@ async def delete(writer: Writer, identifier: str, identity: Identity, etag: str)
 
 
 class Deletions:
-    """Takes deletions back."""
+    """Undoes deletions."""
 
     def __init__(self, audit: AuditLog, days: int) -> None:
-        """Set up the time for which a deletion can be taken back, in days."""
+        """Set the number of days in which a deletion can be undone."""
         self._audit = audit
         self._seconds = days * _DAY
 
     async def undo(self, identifier: str, identity: Identity) -> Row:
-        """Make a deleted assistant what it was; one that is not deleted stays as it is.
+        """Undo the deletion of an assistant; one that is not deleted stays as it is.
 
         Raises:
             AlreadyExistsError: The owner has another one of its name.
@@ -94,7 +94,7 @@ class Deletions:
             return restored
 
     async def _former(self, connection: AsyncConnection, row: Row) -> Row | None:
-        """Return what a row was before it was deleted, None if that is too long ago."""
+        """Return a row as it was before its deletion; None if that is too long ago."""
         if not row.deleted:
             return row
         if row.deleted_at is None or row.deleted_at < time.time() - self._seconds:
@@ -128,7 +128,7 @@ async def remove_contents(
 
 
 def has_contents() -> ColumnElement[bool]:
-    """Return the condition of assistants of which there is anything to remove."""
+    """Return the condition of assistants that still have contents."""
     columns = (assistants.c[name] for name in _EMPTY)
     return or_(*(each.is_not(None) if each.nullable else each != "" for each in columns))
 

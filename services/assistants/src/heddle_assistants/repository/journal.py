@@ -1,7 +1,7 @@
 """One log line for each assistant that was migrated.
 
-Its members are those that LAMB's operators know. What would tell about people or hold a secret is
-not in them: of a document there are only the names of its members and a digest, by which it is
+Its members are those that programs of operators read. What would tell about people or hold a secret
+is not in them: of a document there are only the names of its members and a digest, by which it is
 found in the database, and in place of the owner a pseudonym, the same in one run of the service.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from heddle_conversion import Conversion, parse
 from heddle_runtime.redaction import redact_personal
 
-from heddle_assistants.repository.row import MigratedRow
+from heddle_assistants.database.assistant_row import MigratedRow
 
 log = logging.getLogger("lamb.migration")
 _PEPPER = secrets.token_bytes(16)
@@ -24,12 +24,12 @@ _DIGITS = 16
 
 
 def log_migration(row: MigratedRow, conversion: Conversion, migrated: str | None) -> None:
-    """Tell that `row` was brought to the newest format. Call it when that is on disk.
+    """Log the migration of a row. Call it when the result is on disk.
 
     Args:
-        row: What it was.
-        conversion: What became of it.
-        migrated: The same as it is kept.
+        row: The row before.
+        conversion: The converted metadata.
+        migrated: Its text, as it is stored.
     """
     if not log.isEnabledFor(logging.INFO):
         return
@@ -51,16 +51,16 @@ def log_migration(row: MigratedRow, conversion: Conversion, migrated: str | None
 
 
 def pseudonym(owner: str) -> str:
-    """Return what stands for an owner; nobody can tell from it who that is."""
+    """Return a pseudonym for an owner, from which nobody can derive the owner."""
     return hashlib.blake2b(owner.encode(), key=_PEPPER, digest_size=8).hexdigest()
 
 
 def described(text: str | None, document: Mapping[str, Any]) -> dict[str, str]:
-    """Return what tells a document apart without saying what is in it.
+    """Return the names of a document's members and its digest, without its content.
 
     Args:
-        text: The document, as it is kept.
-        document: The same, read.
+        text: The stored text of the document.
+        document: The parsed document.
     """
     names = ", ".join(name[:_LONGEST_NAME] for name in list(document)[:_MOST_NAMES])
     digest = hashlib.sha256((text or "").encode()).hexdigest()

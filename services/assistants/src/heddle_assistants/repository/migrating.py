@@ -1,4 +1,4 @@
-"""Bringing a row to the newest format, when it is used and in one transaction.
+"""Migrates a row to the newest format when it is used, in one transaction.
 
 Nothing is locked while a row is converted. What is written is compared with what was read, so that
 of any number of replicas one migrates a row, and an edit that comes between is never overwritten.
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from heddle_conversion import Conversion, convert_row, displayed_title, dump, newest
+from heddle_runtime.database.inserting import Insertion, insertion
 from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.inserting import Insertion, insertion
+from heddle_assistants.database.assistant_row import MigratedRow, Row
 from heddle_assistants.database.schema import assistants, originals
 from heddle_assistants.repository.journal import log_migration
-from heddle_assistants.repository.row import MigratedRow, Row
 from heddle_assistants.repository.saving import save
 
 
@@ -39,7 +39,7 @@ class Migrations:
         """Return a row in the newest format, None if it changed since it was read.
 
         Raises:
-            MalformedAssistantError: Its metadata cannot be understood.
+            MalformedAssistantError: Its metadata cannot be read.
             NewerFormatError: Its metadata is of a newer format.
         """
         conversion = convert_row(row.id, row.metadata, row.legacy)
@@ -56,7 +56,7 @@ class Migrations:
 
 
 async def migrate(connection: AsyncConnection, row: Row, conversion: Conversion) -> Row | None:
-    """Write what a migration made of a row; return what is kept, None if the row changed since."""
+    """Write the migrated row and return it; None if the row changed since it was read."""
     migrated = dump(conversion.metadata)
     query = (
         update(assistants)
@@ -85,7 +85,7 @@ async def keep_malformed(connection: AsyncConnection, row: Row) -> None:
 
 
 def original(row: MigratedRow, conversion: Conversion, migrated: str) -> dict[str, Any]:
-    """Return the values of the row that keeps what an assistant was."""
+    """Return the values for the table of originals, with the metadata before the migration."""
     return {
         "assistant_id": row.id,
         "metadata": row.metadata,
@@ -97,10 +97,10 @@ def original(row: MigratedRow, conversion: Conversion, migrated: str) -> dict[st
 
 
 def keeping(connection: AsyncConnection) -> Insertion:
-    """Return the statement that keeps what assistants were.
+    """Return the statement that stores originals, and replaces earlier ones.
 
-    There is something kept already if an operator put the old document back by hand; what was in
-    use last is what counts.
+    An earlier original exists if an operator put the old document back by hand: the document that
+    was in use last is the right one.
     """
     query = insertion(connection, originals)
     anew = {c.name: query.excluded[c.name] for c in originals.c if not c.primary_key}

@@ -1,21 +1,21 @@
-"""Whose a new assistant or rubric is."""
+"""Determines the owner of a new assistant or rubric."""
 
-from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity import Identity, home
-from heddle_runtime.permissions import may_administer, may_administer_in, may_own
+from heddle_runtime.identity.callers import Identity, home
+from heddle_runtime.identity.permissions import may_administer, may_administer_in, may_own
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.repository.organizations import is_user_of, organization_of
+from heddle_assistants.accounts.owner_organizations import is_user_of, organization_of
 
 
 async def owner_of_new(
     connection: AsyncConnection, identity: Identity, owner: str
 ) -> tuple[str, str]:
-    """Return the owner of what `identity` makes for `owner`, and the organisation's slug.
+    """Return the owner of a new thing that `identity` creates for `owner`, and the organisation.
 
-    What an assistant costs, its owner's organisation pays. So whoever administers one organisation
-    makes things for its users only; others answer like users that nobody knows.
+    The owner's organisation pays for an assistant. So administrators of an organisation create
+    things for its users only. Other users get the same answer as unknown ones.
 
     Raises:
         PermissionDeniedError: `identity` may not make one for that owner.

@@ -1,26 +1,26 @@
-"""Assistants ready to answer as."""
+"""Reads assistants in the newest format."""
 
 from collections import OrderedDict
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import StoredColumns, convert_row, to_contract
 from heddle_runtime.errors import MalformedAssistantError, UnavailableError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 from heddle_assistants.access import may_edit, may_see, may_use
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.repository.migrating import Migrations, Stored
-from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
 from heddle_assistants.store import StoredAssistant
 
-_TRIES = 20
+_TRIES = 20  # another caller may change the row before it is migrated
 _REMEMBERED = 1000
 _LARGEST_REMEMBERED = 32_000  # bytes
 
 
 class Reader:
-    """Finds assistants, and sees to it that what it returns is of the newest format."""
+    """Finds assistants, and migrates them to the newest format when they are read."""
 
     def __init__(self, rows: Rows, migrations: Migrations) -> None:
         self._rows = rows
@@ -32,8 +32,8 @@ class Reader:
         """Return an assistant's row and document, None if there is none that `identity` may use.
 
         Raises:
-            MalformedAssistantError: What is kept cannot be understood.
-            NewerFormatError: What is kept is of a newer format.
+            MalformedAssistantError: The stored assistant cannot be read.
+            NewerFormatError: The stored assistant has a newer format.
         """
         for _ in range(_TRIES):
             row = await self._rows.get(identifier)
@@ -44,7 +44,7 @@ class Reader:
         raise changing(identifier)
 
     async def assistant(self, identifier: str, identity: Identity) -> StoredAssistant | None:
-        """Return an assistant as the contract tells it, likewise."""
+        """Return an assistant as a message of the contract, likewise."""
         for _ in range(_TRIES):
             row = await self._rows.get(identifier)
             if row is None or not may_use(identity, row):
@@ -56,7 +56,7 @@ class Reader:
         raise changing(identifier)
 
     async def before_edit(self, identifier: str, identity: Identity) -> tuple[Row, Stored | None]:
-        """Return the row that `identity` may change, and what is stored; None if it is malformed.
+        """Return the row that `identity` may change, and its metadata; None if that is malformed.
 
         Raises:
             NewerFormatError: What is stored is of a newer format.
@@ -95,29 +95,18 @@ class Reader:
 
 
 def stored_assistant(stored: Stored) -> StoredAssistant:
-    """Return a stored assistant as the contract tells it."""
+    """Return a stored assistant as the catalogue returns it."""
     return StoredAssistant(
         contract(stored), stored.row.etag, stored.row.published, shares=stored.row.shares
     )
 
 
 def contract(stored: Stored) -> pb.Assistant:
-    """Return the assistant alone."""
-    row = stored.row
-    columns = StoredColumns(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        owner=row.owner,
-        organization=row.organization,
-        system_prompt=row.system_prompt,
-        prompt_template=row.prompt_template,
-        created_at=row.created_at,
-    )
-    return to_contract(stored.document, columns)
+    """Return the assistant as a message, without its state in the store."""
+    return to_contract(stored.document, StoredColumns.of(stored.row))
 
 
 def changing(identifier: str) -> UnavailableError:
-    """Return the error of a caller whose assistant others change faster than it is read."""
+    """Return the error for an assistant that changes faster than it can be read."""
     message = f"The assistant {identifier!r} changes all the time. Try again."
     return UnavailableError(message, retry_after=1.0, assistant=identifier)

@@ -1,16 +1,16 @@
-"""Reading rows."""
+"""Reads the rows of assistants."""
 
 from collections.abc import AsyncGenerator
 
 from heddle_conversion.identifiers import row_id
-from heddle_runtime.identity import Identity
+from heddle_runtime.database.engine import Database
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import ColumnElement, bindparam, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import ASSISTANTS
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.assistant_row import LIVING, ROWS, Row
 from heddle_assistants.database.schema import assistants
-from heddle_assistants.repository.row import LIVING, ROWS, Row
 
 
 class Rows:
@@ -58,11 +58,11 @@ class Rows:
 
         Args:
             last: The id before the first.
-            limit: The most to return.
-            where: Which ones.
-            text: Only those whose name or title has this in it, in any case of letters; a few
-                others may be among them.
-            skip: How many to leave out at the beginning.
+            limit: The maximum number of results.
+            where: The condition of the rows.
+            text: Only rows whose name or title contains this, in any case of letters, and
+                possibly a few others.
+            skip: The number of rows to leave out at the beginning.
         """
         if not _is_storable(text):
             return []
@@ -75,7 +75,7 @@ class Rows:
             return [Row._make(each) for each in records]
 
     async def count(self, where: ColumnElement[bool]) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         query = select(func.count()).select_from(assistants).where(LIVING, where)
         async with self._database.reading() as connection:
             return await connection.scalar(query) or 0

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.audit import Change, field_changes
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.contract.audit import Change, field_changes
+from heddle_runtime.database.inserting import insertion
+from heddle_runtime.identity.call_metadata import caller
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.inserting import insertion
+from heddle_assistants.database.assistant_row import ROWS, Row
 from heddle_assistants.database.schema import assistant_versions, assistants
 from heddle_assistants.repository.audited import change_of
-from heddle_assistants.repository.row import ROWS, Row
 from heddle_assistants.repository.snapshots import snapshot
 
 INITIAL = "initial"
 _MIGRATE = "migrate"
-"""Changes the format only."""
+"""The action that changes the format only."""
 _METADATA = "metadata."
 _NAMES = {
     "connector": "model.connector",
@@ -27,7 +27,7 @@ _NAMES = {
     "metadata._format_version": "",
     "metadata.title": "title",
 }
-"""Names in events of the audit log, and those of the JSON form of an assistant."""
+"""The names of fields in audit events, and those of the JSON form of an assistant."""
 _MEMBERS = {field.name for field in pb.Assistant.DESCRIPTOR.fields}
 
 
@@ -45,14 +45,14 @@ async def save(  # noqa: PLR0913 - the last ones are named, and rare
     """Add a version and the change of an assistant, in the transaction that wrote the row.
 
     Args:
-        connection: In the transaction.
-        changes: Of the audit log.
-        action: What was done.
+        connection: The connection of the transaction.
+        changes: The changes for the audit log.
+        action: The action.
         before: None for a new assistant.
         after: What was written. If the revision is that of `before`, nothing was.
         converted: The row before in the newest format, if it was of another one.
         restored: The number of the version that was restored.
-        note: What the author should look at.
+        note: A note for the author.
     """
     change = change_of(action, before, after)
     changes.append(change)
@@ -87,7 +87,7 @@ async def save_new(connection: AsyncConnection, action: str, ids: Iterable[int])
 
 
 async def last_save(connection: AsyncConnection, row: Row) -> tuple[str, int]:
-    """Return who saved a row last, empty if that is unknown, and when."""
+    """Return the user who saved a row last (empty if unknown), and the time."""
     columns = (assistant_versions.c.author, assistant_versions.c.saved_at)
     query = select(*columns).where(
         assistant_versions.c.assistant_id == row.id, assistant_versions.c.number == row.revision

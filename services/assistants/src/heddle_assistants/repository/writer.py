@@ -1,4 +1,4 @@
-"""Changing rows: each call is one transaction that holds the row it changes."""
+"""Changes rows: each call is one transaction that locks its row."""
 
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -14,23 +14,23 @@ from heddle_runtime.errors import (
     NotFoundError,
     PermissionDeniedError,
 )
-from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_change
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import may_change
 from sqlalchemy import delete, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import may_edit
+from heddle_assistants.accounts.owner_organizations import organization_id
 from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.migrating import Stored, keep_malformed, migrate
-from heddle_assistants.repository.organizations import organization_id
 from heddle_assistants.repository.owners import owner_of_new
-from heddle_assistants.repository.row import Row
+from heddle_assistants.repository.quotas import keep_quota
 from heddle_assistants.repository.rows import locked
 from heddle_assistants.repository.saving import last_save, save
-from heddle_assistants.usage.quotas import keep_quota
 
 Columns = Mapping[str, Any]
 """New values by the names of columns."""
@@ -51,12 +51,12 @@ class Writer:
         identity: Identity,
         taken: Container[str],
     ) -> Stored:
-        """Keep a new assistant.
+        """Store a new assistant.
 
         Args:
             document: Its metadata in the newest format, or the text of malformed metadata.
-            columns: The rest. An empty `owner` is `identity`.
-            identity: Who makes it.
+            columns: The other columns. An empty `owner` is `identity`.
+            identity: The caller.
             taken: Identifiers that it must not get.
 
         Raises:
@@ -97,9 +97,9 @@ class Writer:
         """Change columns of an assistant, whatever its metadata is.
 
         Args:
-            identifier: Which one.
-            identity: Who changes it.
-            etag: Of what was read. If empty, that does not matter.
+            identifier: The identifier of the assistant.
+            identity: The caller.
+            etag: The etag that the caller read. Empty: any.
             change: Returns the new values.
             action: What the audit log calls the change.
 
@@ -126,14 +126,14 @@ class Writer:
         repairs: bool = False,
         restored: int = 0,
     ) -> Stored:
-        """Change an assistant, likewise, and keep it in the newest format.
+        """Change an assistant likewise, and store it in the newest format.
 
         With `repairs`, malformed metadata counts as empty, and is stored as the original.
         `restored` is the number of the version that the edit restores.
 
         Raises:
-            MalformedAssistantError: What is kept cannot be understood, and this repairs nothing.
-            NewerFormatError: What is kept is of a newer format.
+            MalformedAssistantError: The stored assistant cannot be read, and `repairs` is off.
+            NewerFormatError: The stored assistant has a newer format.
             PermissionDeniedError: `identity` may not change its quota.
         """
         with taken_names():
@@ -184,10 +184,10 @@ async def held_row(
     """Return the row that `identity` may edit, locked until the transaction ends.
 
     Args:
-        connection: In the transaction.
-        identifier: Which one.
-        identity: Who changes it.
-        etag: Of what was read. If empty, that does not matter.
+        connection: The connection of the transaction.
+        identifier: The identifier of the assistant.
+        identity: The caller.
+        etag: The etag that the caller read. Empty: any.
         owned: Whether only its owner and administrators may.
 
     Raises:

@@ -3,14 +3,14 @@
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle.assistant.v1 import rows_pb2_grpc as pb_grpc
 from heddle_conversion import Conversion, newest, parse, version_of
-from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
-from heddle_runtime.identity import SERVICE
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.callers import SERVICE
+from heddle_runtime.identity.permissions import may_administer
 
+from heddle_assistants.database.assistant_row import BatchRow
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import MAX_ROWS, Batches, Replacement
-from heddle_assistants.repository.row import BatchRow
 
 
 class RowBatchServicer(pb_grpc.RowBatchServiceServicer):

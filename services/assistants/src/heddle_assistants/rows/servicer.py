@@ -1,19 +1,21 @@
 """`heddle.assistant.v1.RowService`."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle.assistant.v1 import rows_pb2_grpc as pb_grpc
 from heddle_conversion import StoredColumns, convert_row, newest, parse, to_contract, version_of
 from heddle_conversion.fields import metadata_field
-from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.contract.paging import page_size, write_token
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
-from heddle_runtime.identity import Identity
-from heddle_runtime.paging import page_size, write_token
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.callers import Identity
 
 from heddle_assistants.access import ASSISTANTS, SharedThing, may_edit, may_see, may_use
-from heddle_assistants.assistants.catalog import Catalog
-from heddle_assistants.assistants.checking import violations_of
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.catalog.checking import violations_of
+from heddle_assistants.database.paging import fitting, row_before
 from heddle_assistants.field_checks import (
     NO_USER,
     deprecated_connector,
@@ -22,18 +24,17 @@ from heddle_assistants.field_checks import (
     nul_violations,
     refuse_nul,
 )
-from heddle_assistants.repository.migrating import Stored
-from heddle_assistants.repository.paging import fitting, row_before
-from heddle_assistants.repository.reader import Reader, contract
-from heddle_assistants.repository.rows import Rows
-from heddle_assistants.repository.writer import Columns, Writer, no_assistant
-from heddle_assistants.rows.messages import (
+from heddle_assistants.repository.messages import (
     folder_message,
     outline_row,
     read_top_k,
     row_message,
     stored_message,
 )
+from heddle_assistants.repository.migrating import Stored
+from heddle_assistants.repository.reader import Reader, contract
+from heddle_assistants.repository.rows import Rows
+from heddle_assistants.repository.writer import Columns, Writer, no_assistant
 from heddle_assistants.validation import Findings, Validation, messages
 
 _TEXT_COLUMNS = (
@@ -42,40 +43,33 @@ _TEXT_COLUMNS = (
 )
 
 
+@dataclass(eq=False, slots=True)
 class RowServicer(pb_grpc.RowServiceServicer):
     """Serves single rows, under the rules of access of assistants."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        rows: Rows,
-        reader: Reader,
-        writer: Writer,
-        validation: Validation,
-    ) -> None:
-        self._catalog = catalog
-        self._rows = rows
-        self._reader = reader
-        self._writer = writer
-        self._validation = validation
+    catalog: Catalog
+    rows: Rows
+    reader: Reader
+    writer: Writer
+    validation: Validation
 
     async def GetRow(self, request: pb.GetRowRequest, context: Context) -> pb.GetRowResponse:
         """Return one row. A forbidden one gets the same answer as a missing one."""
         identity = caller().identity
         if request.to_change:
-            await self._catalog.refuse_folder(request.id, identity)
-        elif folder_assistant := await self._catalog.in_folder(request.id):
+            await self.catalog.refuse_folder(request.id, identity)
+        elif folder_assistant := await self.catalog.in_folder(request.id):
             allowed = may_see if request.as_stored else may_use
             if not allowed(identity, folder_assistant):
                 raise no_assistant(request.id)
             message = folder_message(folder_assistant)
             return _shown(message, folder_assistant.etag, identity, folder_assistant)
         if not (request.to_change or request.as_stored):
-            stored = await self._reader.stored(request.id, identity)
+            stored = await self.reader.stored(request.id, identity)
             if stored is None:
                 raise no_assistant(request.id)
             return _shown(stored_message(stored), stored.row.etag, identity, stored.row)
-        row = await self._rows.get(request.id)
+        row = await self.rows.get(request.id)
         if row is None or not (may_edit if request.to_change else may_see)(identity, row):
             raise no_assistant(request.id)
         if request.as_stored:
@@ -91,12 +85,12 @@ class RowServicer(pb_grpc.RowServiceServicer):
             violation = Violation("skip", "must not be negative")
             raise InvalidRequestError("The request is not valid.", [violation])
         where = ASSISTANTS.editable(caller().identity)
-        rows = await self._rows.after(after, size + 1, where, skip=request.skip)
+        rows = await self.rows.after(after, size + 1, where, skip=request.skip)
         page = fitting(row_message(row, row.metadata) for row in rows[:size])
         return pb.ListRowsResponse(
             rows=page,
             next_page_token=write_token(page[-1].id) if len(page) < len(rows) else "",
-            total_size=await self._rows.count(where),
+            total_size=await self.rows.count(where),
         )
 
     async def CreateRow(
@@ -113,9 +107,9 @@ class RowServicer(pb_grpc.RowServiceServicer):
         document, findings = await self._new_document(row, context, imported=request.imported)
         findings.violations[:0] = wrong_columns
         findings.refuse()
-        await self._catalog.refuse_name(row.name, identity)
-        taken = await self._catalog.taken()
-        stored = await self._writer.insert(document, columns, identity, taken)
+        await self.catalog.refuse_name(row.name, identity)
+        taken = await self.catalog.taken()
+        stored = await self.writer.insert(document, columns, identity, taken)
         message = row_message(stored.row, stored.row.metadata)
         warnings = messages(findings.warnings)
         return pb.CreateRowResponse(row=message, etag=stored.row.etag, warnings=warnings)
@@ -125,10 +119,10 @@ class RowServicer(pb_grpc.RowServiceServicer):
     ) -> pb.UpdateRowResponse:
         """Change the columns that the request sets."""
         identity, row = caller().identity, request.row
-        await self._catalog.refuse_folder(row.id, identity)
+        await self.catalog.refuse_folder(row.id, identity)
         columns = _columns(row)
         refuse_nul(columns, "row.")
-        before_row, before = await self._reader.before_edit(row.id, identity)
+        before_row, before = await self.reader.before_edit(row.id, identity)
         document, findings = None, Findings()
         if row.HasField("metadata"):
             document = _document(row)
@@ -136,14 +130,14 @@ class RowServicer(pb_grpc.RowServiceServicer):
         if columns.get("name", before_row.name) != before_row.name:
             findings.violations[:0] = name_violations(row.name, "row.name")
         findings.refuse()
-        check_name = await self._catalog.name_check(identity)
+        check_name = await self.catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             if columns.get("name", stored.row.name) != stored.row.name:
                 check_name(row.name)
             return stored.document if document is None else document, columns
 
-        stored = await self._writer.edit(
+        stored = await self.writer.edit(
             row.id, identity, request.etag, edit, repairs=document is not None
         )
         warnings = messages(findings.warnings)
@@ -169,10 +163,10 @@ class RowServicer(pb_grpc.RowServiceServicer):
     async def _findings(
         self, document: dict[str, Any], before: Stored | None, context: Context
     ) -> Findings:
-        """Return what is wrong with metadata, with fields of the row."""
+        """Return the faults of metadata, with fields of the row."""
         assistant = to_contract(document, StoredColumns(id=""))
         stored = None if before is None else contract(before)
-        findings = await self._validation.check(assistant, stored, context)
+        findings = await self.validation.check(assistant, stored, context)
         violations = (*violations_of(assistant), *findings.violations)
         field = "row.metadata.connector"
         deprecated = deprecated_connector(document.get("connector"), field)

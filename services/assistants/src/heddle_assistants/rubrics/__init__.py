@@ -1,1 +1,1 @@
-"""Assessment rubrics: people keep them, and the tools of their assistants read them."""
+"""Stores assessment rubrics, which users write and the tools of their assistants read."""

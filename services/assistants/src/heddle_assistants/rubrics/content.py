@@ -1,25 +1,25 @@
-"""The content of a rubric: LAMB's rules for one that people save."""
+"""Checks the content of a rubric that a user saves."""
 
 import json
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from heddle_conversion.json_text import parse, same
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails
 
 FIELD = "rubric.content_json"
 LARGEST = 256 * 1024  # characters
 _MOST_VIOLATIONS = 20
-_Text = Annotated[str, Field(min_length=1)]
+# PostgreSQL keeps no NUL, and the documented schema allows none.
+_Characters = Annotated[str, Field(pattern="^[^\0]*$")]
+_Text = Annotated[_Characters, Field(min_length=1)]
 
 
 class _Part(BaseModel):
-    """Base: members that nobody here knows are kept, and "3" is no number."""
+    """The base of the parts of a rubric. Unknown members are stored, and "3" is no number."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
@@ -28,23 +28,22 @@ class _Level(_Part):
     id: _Text
     score: float
     label: _Text
-    description: str
+    description: _Characters
 
 
 class _Criterion(_Part):
     id: _Text
     name: _Text
-    description: str
+    description: _Characters
     weight: float = Field(ge=0)
     levels: list[_Level] = Field(min_length=2)
 
 
 class _Content(_Part):
-    """What must be in a rubric, except for what the service puts there."""
+    """The required members of a rubric, except those that the service sets."""
 
-    # These two become columns, and PostgreSQL keeps no NUL.
-    title: str = Field(min_length=1, pattern="^[^\0]*$")
-    description: str = Field(pattern="^[^\0]*$")
+    title: _Text
+    description: _Characters
     metadata: dict[str, Any] = Field(default_factory=dict)
     criteria: list[_Criterion] = Field(min_length=1)
     scoring_type: Literal["points", "percentage", "holistic", "single-point", "checklist"] = Field(
@@ -54,10 +53,10 @@ class _Content(_Part):
 
 
 def read(text: str) -> dict[str, Any]:
-    """Return the object that a request carries, whatever is in it.
+    """Parse the content of a request as a JSON object, valid or not.
 
     Raises:
-        InvalidRequestError: It carries something else, or too much.
+        InvalidRequestError: It is not a JSON object, or is too large.
     """
     if len(text) > LARGEST:
         raise _refused(f"must have at most {LARGEST} characters")
@@ -72,7 +71,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def check(content: dict[str, Any]) -> None:
-    """Refuse content that is not LAMB's.
+    """Refuse content without the members of a rubric.
 
     Raises:
         InvalidRequestError: It is wrong; each violation says where.
@@ -88,7 +87,7 @@ def check(content: dict[str, Any]) -> None:
 
 
 def completed(content: dict[str, Any], identifier: str, created_at: int, now: int) -> str:
-    """Return the text to keep of content, with what LAMB expects besides it.
+    """Return the text to store of content, with its identifier and times.
 
     Args:
         content: Checked.
@@ -103,21 +102,21 @@ def completed(content: dict[str, Any], identifier: str, created_at: int, now: in
 
 
 def is_unchanged(content: dict[str, Any], text: str) -> bool:
-    """Say whether `text`, which is kept, holds this content already."""
+    """Return whether the stored `text` has this content already."""
     try:
         return same(content, parse(text))
-    except MalformedAssistantError:  # LAMB does not look
+    except MalformedAssistantError:  # an imported rubric may hold anything
         return False
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
-    """Return where in the content something is, for example `criteria[0].name`."""
+    """Return the place of a fault in the content, for example `criteria[0].name`."""
     written = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return "".join(written).removeprefix(".")
 
 
-def _problem(error: "ErrorDetails") -> str:
-    """Return what is wrong in the words of other messages of Heddle."""
+def _problem(error: ErrorDetails) -> str:
+    """Return the fault in the words of Heddle's other messages."""
     match error["type"]:
         case "missing":
             return "is required"

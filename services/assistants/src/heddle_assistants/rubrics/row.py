@@ -1,4 +1,4 @@
-"""One rubric as the database keeps it."""
+"""A rubric as a row of the database."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ class Row(NamedTuple):
     """A row of `rubrics`."""
 
     number: int
-    """The row's own, by which lists are ordered; nobody else calls the rubric so."""
+    """The number of the row, by which lists are ordered. No other service uses it."""
     id: str
     organization: str
     """The slug."""
@@ -21,7 +21,7 @@ class Row(NamedTuple):
     title: str
     description: str | None
     content: str
-    """The text of a JSON object, unless LAMB kept something else."""
+    """The text of a JSON object, unless something else was imported."""
     published: bool
     """Whether others of the organisation may read it."""
     created_at: int
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
     @property
     def etag(self) -> str:
-        """What changes whenever the row does."""
+        """A text that changes with every change of the row."""
         return hashlib.sha256(json.dumps(self).encode()).hexdigest()[:32]
 
 
@@ -45,4 +45,4 @@ ROWS = select(
     rubrics.c.created_at,
     rubrics.c.updated_at,
 ).join(organizations, rubrics.c.organization_id == organizations.c.id)
-"""All rows, their columns in the order of `Row`."""
+"""The query for all rows, with columns in the order of `Row`."""

@@ -6,16 +6,16 @@ from typing import Any
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import timestamp
-from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.contract.paging import page_size, write_token
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import may_read, require_service
 from heddle_runtime.limits import MAX_OWNER_CHARACTERS
-from heddle_runtime.paging import page_size, write_token
-from heddle_runtime.permissions import may_read, require_service
+from heddle_runtime.text.email_address import canonical_email
 
+from heddle_assistants.database.paging import fitting, row_before
 from heddle_assistants.field_checks import refuse_nul
-from heddle_assistants.repository.paging import fitting, row_before
 from heddle_assistants.rubrics.content import check, completed, is_unchanged, read
 from heddle_assistants.rubrics.row import Row
 from heddle_assistants.rubrics.store import Allowed, Columns, Rubrics
@@ -40,7 +40,8 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         """List the rubrics that the caller may read."""
         size = page_size(request.page_size)
         after = row_before(request.page_token)
-        rows = await self._rubrics.listed(caller().identity, after, size + 1, own=request.own)
+        own = request.selection == pb.RUBRIC_SELECTION_OWN
+        rows = await self._rubrics.listed(caller().identity, after, size + 1, own=own)
         shown = fitting(map(_summary, rows[:size]))
         more = len(rows) > len(shown)
         token = write_token(str(rows[len(shown) - 1].number)) if more else ""
@@ -49,7 +50,7 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
     async def CreateRubric(
         self, request: pb.CreateRubricRequest, context: Context
     ) -> pb.CreateRubricResponse:
-        """Keep a new rubric."""
+        """Store a new rubric."""
         rubric = request.rubric
         _check_owner(rubric.owner)
         content = read(rubric.content_json)

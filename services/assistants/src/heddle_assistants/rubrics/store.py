@@ -5,18 +5,18 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from heddle_runtime.audit import Change
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import ConflictError, NotFoundError
-from heddle_runtime.identity import DEFAULT_ORGANIZATION, Identity
-from heddle_runtime.permissions import may_change
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity
+from heddle_runtime.identity.permissions import may_change
 from sqlalchemy import bindparam, delete, insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import RUBRICS
+from heddle_assistants.accounts.owner_organizations import organization_id, organization_of
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import rubrics
-from heddle_assistants.repository.organizations import organization_id, organization_of
 from heddle_assistants.repository.owners import owner_of_new
 from heddle_assistants.rubrics.row import ROWS, Row
 
@@ -55,9 +55,9 @@ class Rubrics:
         """Return rubrics that `identity` may read, in the order of their numbers.
 
         Args:
-            identity: Who asks.
+            identity: The caller.
             after: The number before the first.
-            limit: The most to return.
+            limit: The maximum number of results.
             own: Only those that `identity` owns.
         """
         which = RUBRICS.owned(identity) if own else RUBRICS.readable(identity)
@@ -69,12 +69,12 @@ class Rubrics:
     async def make(
         self, identity: Identity, owner: str, columns: Callable[[str, int], Columns]
     ) -> Row:
-        """Keep a new rubric.
+        """Store a new rubric.
 
         Args:
-            identity: Who makes it.
-            owner: For whom; `identity` if empty.
-            columns: Returns the rest, of the identifier and the time in seconds.
+            identity: The caller.
+            owner: The owner; empty for `identity`.
+            columns: Returns the other columns for an identifier and a time in seconds.
 
         Raises:
             PermissionDeniedError: `identity` may not make it for that owner.
@@ -105,9 +105,9 @@ class Rubrics:
         """Change a rubric.
 
         Args:
-            identifier: Which one.
-            identity: Who changes it.
-            etag: Of what was read. If empty, that does not matter.
+            identifier: The identifier of the rubric.
+            identity: The caller.
+            etag: The etag that the caller read. Empty: any.
             change: Returns the new values, none if nothing changes, of the row and the time.
 
         Raises:

@@ -2,11 +2,11 @@
 
 from heddle.assistant.v1 import sharing_pb2 as pb
 from heddle.assistant.v1 import sharing_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.identity.call_metadata import Context, caller
 
 from heddle_assistants.access import may_edit
-from heddle_assistants.assistants.catalog import Catalog
-from heddle_assistants.repository.row import Row
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
 from heddle_assistants.sharing.store import SharedAssistants
@@ -23,7 +23,7 @@ class SharingServicer(pb_grpc.SharingServiceServicer):
     async def GetSharing(
         self, request: pb.GetSharingRequest, context: Context
     ) -> pb.GetSharingResponse:
-        """Return who may use and edit an assistant."""
+        """Return the users who may use and edit an assistant."""
         identity = caller().identity
         await self._catalog.refuse_folder(request.id, identity)
         row = await self._rows.get(request.id)
@@ -34,7 +34,7 @@ class SharingServicer(pb_grpc.SharingServiceServicer):
     async def UpdateSharing(
         self, request: pb.UpdateSharingRequest, context: Context
     ) -> pb.UpdateSharingResponse:
-        """Replace who may use and edit an assistant."""
+        """Replace the users who may use and edit an assistant."""
         identity = caller().identity
         await self._catalog.refuse_folder(request.id, identity)
         row = await self._shared.share(request.id, identity, request.etag, request.sharing)

@@ -1,22 +1,22 @@
-"""Sharing assistants with single users, and handing them over."""
+"""Shares assistants with single users, and transfers them."""
 
 import time
 from collections.abc import Iterable
 
 from heddle.assistant.v1 import sharing_pb2 as pb
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import may_administer
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.accounts.owner_organizations import is_user_of
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.assistant_row import Row, Shares
 from heddle_assistants.database.schema import assistant_users, organizations, users
 from heddle_assistants.field_checks import may_be_user
-from heddle_assistants.repository.organizations import is_user_of
-from heddle_assistants.repository.row import Row, Shares
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.writer import Columns, held_row, taken_names, written
 
@@ -33,7 +33,7 @@ class SharedAssistants:
     async def share(
         self, identifier: str, identity: Identity, etag: str, sharing: pb.Sharing
     ) -> Row:
-        """Replace whom an assistant is shared with.
+        """Replace the users with whom an assistant is shared.
 
         Raises:
             ConflictError: It changed since it was read.
@@ -77,7 +77,7 @@ class SharedAssistants:
         return row
 
     async def unknown_users(self, row: Row) -> list[str]:
-        """Return whom an assistant is shared with and who is no user of its organisation."""
+        """Return the users in an assistant's sharing who do not belong to its organisation."""
         addresses = row.shares.users | row.shares.editors
         query = (
             select(users.c.email)
@@ -90,7 +90,7 @@ class SharedAssistants:
 
 
 def shares_of(sharing: pb.Sharing) -> Shares:
-    """Return whom a message shares with.
+    """Return the users with whom a message shares an assistant.
 
     Raises:
         InvalidRequestError: An address is not valid, or there are too many.

@@ -1,1 +1,1 @@
-"""`heddle.usage.v1.UsageService`: what assistants consume, what it costs, what they may spend."""
+"""`heddle.usage.v1.UsageService`: the usage, costs and quotas of assistants."""

@@ -1,18 +1,18 @@
-"""What an assistant may spend, and has spent."""
+"""The quotas of assistants, and the part that is spent."""
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import parse
+from heddle_runtime.database.engine import Database
 from sqlalchemy import bindparam, func, select
 
-from heddle_assistants.database.engine import Database
+from heddle_assistants.accounts.model_prices import MICROS, Prices, price_of
 from heddle_assistants.database.schema import usage
+from heddle_assistants.repository.quotas import MEMBER, quota_of
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_assistants.usage.prices import MICROS, Prices, price_of
-from heddle_assistants.usage.quotas import MEMBER, quota_of
 
 
 class Budgets:
-    """Finds the quota of whoever answers. Assistants without one cost nothing here."""
+    """Finds the quotas of assistants. Those without a quota cost nothing here."""
 
     def __init__(self, database: Database, price_lookup: PriceLookup) -> None:
         self._price_lookup = price_lookup
@@ -29,18 +29,20 @@ class Budgets:
 
 
 def quota_message(assistant: pb.Assistant, spent: int, prices: Prices) -> pb.Quota | None:
-    """Return an assistant's quota in the words of the contract, None if it has none.
+    """Return an assistant's quota as a message; None if it has none.
 
     Args:
-        assistant: Whose.
-        spent: In millionths of a millionth of a US dollar.
-        prices: Of its organisation.
+        assistant: The assistant.
+        spent: The costs so far, in millionths of a millionth of a US dollar.
+        prices: The prices of its organisation.
     """
     quota = quota_of(parse(assistant.extra_json))
     if quota is None:
         return None
     quota.spent_micros = spent // MICROS
     price = price_of(prices, assistant.model.connector, assistant.model.model)
+    quota.exceeded = quota.spent_micros >= quota.limit_micros
+    quota.priced = price is not None
     if price is not None:
         quota.price.CopyFrom(price)
     return quota

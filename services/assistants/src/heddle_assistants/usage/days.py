@@ -1,4 +1,4 @@
-"""The usage of days: sums for charts, and how long they are stored."""
+"""Sums the usage of days for charts, and deletes it after some time."""
 
 import time
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ import structlog
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion.identifiers import row_id
+from heddle_runtime.contract.validation import UNKNOWN_MEMBER
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.identity import Identity
-from heddle_runtime.validation import UNKNOWN_MEMBER
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import Column, ColumnElement, Row, and_, delete, func, select
 
 from heddle_assistants.access import ASSISTANTS
+from heddle_assistants.accounts.model_prices import MICROS
 from heddle_assistants.accounts.resolved_settings import limits_of_organizations
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, daily_usage, organizations
 from heddle_assistants.usage.entries import COUNTS
-from heddle_assistants.usage.prices import MICROS
 
 log = structlog.get_logger(__name__)
 _DAY_SECONDS = 86_400
@@ -43,7 +43,7 @@ def today() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Days from the first to the last."""
+    """A period: days from the first to the last."""
 
     first: date
     last: date
@@ -66,7 +66,7 @@ class DailyUsage:
     """Reads and deletes the usage of days."""
 
     def __init__(self, database: Database, days: int) -> None:
-        """Set up for how many days usage is stored."""
+        """Set the number of days for which usage is stored."""
         self._database = database
         self._days = days
 
@@ -81,11 +81,11 @@ class DailyUsage:
         """Return sums of the assistants that `identity` may change, ordered by the dimensions.
 
         Args:
-            identity: Who asks.
+            identity: The caller.
             request: The dimensions and filters.
             period: The days.
-            skip: How many sums to leave out at the beginning.
-            limit: The most to return.
+            skip: The number of sums to leave out at the beginning.
+            limit: The maximum number of results.
 
         Raises:
             InvalidRequestError: A dimension is not known.
@@ -108,7 +108,7 @@ class DailyUsage:
             return [_message(row) for row in rows]
 
     async def expire(self) -> None:
-        """Delete the usage of days that are too long ago, here or for their organisation."""
+        """Delete the usage of days before the limit of the service or of the organisation."""
         limits = await limits_of_organizations(self._database)
         deleted = 0
         old = [daily_usage.c.day < today() - self._days]
@@ -154,11 +154,13 @@ def _message(row: Row[*tuple[Any, ...]]) -> pb.UsageSum:
     message = pb.UsageSum(
         counts=pb.Counts(**{name: int(values[name]) for name in COUNTS}),
         unpriced_tokens=int(values["unpriced_tokens"]),
-        cost_micros=-(-int(values["cost_picos"]) // MICROS),
         assistant_id=str(values.get("assistant_id", "")),
         assistant_name=values.get("name", ""),
         organization=values.get("slug", ""),
     )
+    cost = -(-int(values["cost_picos"]) // MICROS)
+    if cost or not message.unpriced_tokens:
+        message.cost_micros = cost
     if "day" in values:
         message.day = (_FIRST + timedelta(days=values["day"])).isoformat()
     if "model" in values:

@@ -1,4 +1,4 @@
-"""What services say was consumed, checked and added up."""
+"""Checks and sums the usage that services report."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _LONGEST_NAME = 200
 
 
 class Entry(NamedTuple):
-    """What one assistant consumed of one model."""
+    """The usage of one model by one assistant."""
 
     number: int
     assistant: int
@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 
 
 def entries_of(request: pb.RecordUsageRequest) -> list[Entry]:
-    """Return the entries that may be of assistants in the database.
+    """Return the entries whose assistants may be in the database.
 
     Raises:
         InvalidRequestError: Something is wrong; the violation says what.
@@ -60,7 +60,7 @@ def _entry(message: pb.UsageEntry, place: str) -> Entry | None:
 
 
 def _shortened(name: str) -> str:
-    """Return what both databases keep of a name; an odd one must not cost the others' usage."""
+    """Return a name that both databases can store: an odd one must not lose the usage of others."""
     return name.replace("\0", "")[:_LONGEST_NAME]
 
 

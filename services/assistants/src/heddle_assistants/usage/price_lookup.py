@@ -1,22 +1,22 @@
-"""Whose prices count: an organisation's own before those of the operator's file."""
+"""Finds the prices of an organisation: its own before those of the operator's file."""
 
 from collections.abc import Mapping
 
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.database.engine import Database
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_assistants.accounts.access import no_organization
-from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError
+from heddle_assistants.accounts.model_prices import Prices, usable_prices
 from heddle_assistants.accounts.organizations import Organization, organization_reader
 from heddle_assistants.accounts.resolution import only_prices, prices
 from heddle_assistants.accounts.secret_members import opened
-from heddle_assistants.database.engine import Database
-from heddle_assistants.usage.prices import Prices, usable_prices
+from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 
 log = structlog.get_logger(__name__)
 REMEMBERED = 5.0
-"""Seconds that a changed price may take to count."""
+"""The number of seconds for which prices are cached."""
 
 
 class PriceLookup:
@@ -32,7 +32,7 @@ class PriceLookup:
         """Return the prices for an organisation's assistants."""
         return await self._known.get(slug, lambda: self._prices(slug))
 
-    async def listed(self, slug: str) -> list[pb.NamedPrice]:
+    async def listed(self, slug: str) -> pb.ListPricesResponse:
         """Return the prices for an organisation's assistants, ordered by name.
 
         Raises:
@@ -42,10 +42,11 @@ class PriceLookup:
         if organization is None:
             raise no_organization(slug)
         own = self._own(organization)
-        return [
+        listed = [
             pb.NamedPrice(name=name, price=price, own=name in own)
             for name, price in sorted({**self._file, **own}.items())
         ]
+        return pb.ListPricesResponse(prices=listed, etag=organization.etag)
 
     async def _prices(self, slug: str) -> Prices:
         organization = await self._organization(slug)

@@ -1,4 +1,4 @@
-"""Recording usage: each entry counts once, and sums are exact with several recorders."""
+"""Records usage: each entry counts once, and sums are exact with several recorders."""
 
 import time
 from collections import Counter, defaultdict
@@ -9,29 +9,30 @@ from typing import Any, NamedTuple
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
+from heddle_runtime.database.engine import Database
+from heddle_runtime.database.inserting import Insertion, insertion
 from heddle_runtime.errors import MalformedAssistantError
 from sqlalchemy import Table, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.engine import Database
-from heddle_assistants.database.inserting import Insertion, insertion
+from heddle_assistants.accounts.model_prices import cost_of, price_of
 from heddle_assistants.database.schema import (
     assistants,
     daily_usage,
+    deletion_of_reservations,
     organizations,
     usage,
     usage_recorders,
     usage_reservations,
 )
+from heddle_assistants.repository.quotas import MEMBER, quota_of
 from heddle_assistants.usage.days import today
 from heddle_assistants.usage.entries import COUNTS, Entry, entries_of
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_assistants.usage.prices import cost_of, price_of
-from heddle_assistants.usage.quotas import MEMBER, quota_of
 
 log = structlog.get_logger(__name__)
 MOST_PICOS = 9 * 10**18
-"""What 64 bits hold, 9 million US dollars; costs of one assistant and model stop there."""
+"""The highest sum: 9 million US dollars, which fits into 64 bits. Costs of a model stop there."""
 _FORGOTTEN = 30 * 86_400  # seconds after a recorder's last entry
 _MOST_WARNED = 10_000
 _KEYS = [column.name for column in usage.primary_key]
@@ -39,7 +40,7 @@ _AMOUNTS = [column.name for column in usage.c if not column.primary_key]
 
 
 class _Known(NamedTuple):
-    """What has to be known of an assistant to count for it."""
+    """The columns of an assistant that are needed to record its usage."""
 
     organization_id: int
     organization: str
@@ -55,7 +56,7 @@ class Recording:
         self._warned: set[tuple[int, str, str]] = set()
 
     async def record(self, request: pb.RecordUsageRequest) -> None:
-        """Add entries to what is kept, except those that are kept or of no kept assistant.
+        """Add entries, except those that are recorded already and those of unknown assistants.
 
         Raises:
             InvalidRequestError: An entry is wrong; the violation says what.
@@ -77,7 +78,7 @@ class Recording:
                 await connection.execute(_adding(connection, daily_usage), _daily(rows, known))
             if settled := request.settled_reservations[:]:
                 ended = usage_reservations.c.reservation.in_(settled)
-                await connection.execute(delete(usage_reservations).where(ended))
+                await connection.execute(deletion_of_reservations.where(ended))
             if last > before:
                 mine = update(usage_recorders).where(usage_recorders.c.recorder == recorder)
                 values = {"last_number": last, "recorded_at": int(time.time())}
@@ -98,7 +99,7 @@ class Recording:
             return {row[0]: _Known(*row[1:]) for row in await connection.execute(query)}
 
     async def _cost(self, entry: Entry, known: _Known) -> int | None:
-        """Return what an entry cost in millionths of a millionth of a US dollar, if that is known.
+        """Return the cost of an entry in millionths of a millionth of a US dollar; None if unknown.
 
         An assistant with a quota and without a price is told of once: its quota stops nothing.
         """
@@ -147,10 +148,9 @@ async def _last_number(connection: AsyncConnection, recorder: str) -> int:
 
 
 def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:
-    """Return what to add, one row for each assistant and model.
+    """Return the amounts to add, one row for each assistant and model.
 
-    In the order of their keys, in which all recorders take hold of rows: none waits for another
-    that waits for it.
+    All recorders lock rows in the order of their keys, so that they cannot deadlock.
     """
     rows: dict[tuple[int, str, str], Counter[str]] = defaultdict(Counter)
     for entry, cost in entries:
@@ -170,7 +170,7 @@ def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:
 
 
 def _daily(rows: Iterable[Mapping[str, Any]], known: Mapping[int, _Known]) -> list[dict[str, Any]]:
-    """Return what to add to the usage of today."""
+    """Return the amounts to add to the usage of today."""
     day = today()
     return [
         {**row, "day": day, "organization_id": known[row["assistant_id"]].organization_id}

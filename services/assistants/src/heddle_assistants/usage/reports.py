@@ -1,57 +1,51 @@
-"""What was consumed, for those who may know."""
+"""Reports usage to callers who may read it."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import convert_row
-from heddle_runtime.audit import Change
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
-from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_administer_in
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import may_administer_in
 from sqlalchemy import Row as UsageRow
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import ASSISTANTS, may_edit, may_use
-from heddle_assistants.assistants.catalog import Catalog
+from heddle_assistants.accounts.model_prices import MICROS
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.database.assistant_row import ROWS, Row
 from heddle_assistants.database.schema import assistants, organizations, usage
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import contract
-from heddle_assistants.repository.row import ROWS, Row
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
 from heddle_assistants.usage.budgets import quota_message
 from heddle_assistants.usage.entries import COUNTS
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_assistants.usage.prices import MICROS
 
 Used = Sequence[UsageRow[Any]]
 
 
+@dataclass(eq=False, slots=True)
 class Reports:
-    """Reads usage, and begins it anew."""
+    """Reads usage, and resets it."""
 
-    def __init__(
-        self,
-        database: Database,
-        audit: AuditLog,
-        catalog: Catalog,
-        rows: Rows,
-        price_lookup: PriceLookup,
-    ) -> None:
-        self._database = database
-        self._audit = audit
-        self._catalog = catalog
-        self._rows = rows
-        self._price_lookup = price_lookup
+    database: Database
+    audit: AuditLog
+    catalog: Catalog
+    rows: Rows
+    price_lookup: PriceLookup
 
     async def of(self, identifier: str, identity: Identity) -> pb.AssistantUsage:
-        """Return what an assistant consumed.
+        """Return the usage of an assistant.
 
         Raises:
             NotFoundError: There is none that `identity` may change, or it comes from a file.
@@ -59,20 +53,20 @@ class Reports:
         row = await self._row(identifier, identity)
         if row is None or not may_edit(identity, row):
             raise no_assistant(identifier)
-        async with self._database.reading() as connection:
+        async with self.database.reading() as connection:
             used = await _used(connection, [row.id])
         return await self._report(row, used[row.id])
 
     async def listed(
         self, identity: Identity, organization: str, after: int, limit: int
     ) -> list[pb.AssistantUsage]:
-        """Return what assistants consumed, in the order of their ids.
+        """Return the usage of assistants, in the order of their ids.
 
         Args:
             identity: Who asks; sees those that it may change.
             organization: The slug of the only organisation, all if it is empty.
             after: The id before the first.
-            limit: The most to return.
+            limit: The maximum number of results.
         """
         query = ROWS.where(
             assistants.c.id > after,
@@ -83,24 +77,24 @@ class Reports:
             return []
         if organization:
             query = query.where(organizations.c.slug == organization)
-        async with self._database.reading() as connection:
+        async with self.database.reading() as connection:
             records = await connection.execute(query.order_by(assistants.c.id).limit(limit))
             rows = [Row._make(each) for each in records]
             used = await _used(connection, [row.id for row in rows])
         return [await self._report(row, used[row.id]) for row in rows]
 
     async def reset(self, identifier: str, identity: Identity) -> None:
-        """Begin to count an assistant anew.
+        """Reset the usage of an assistant.
 
         Raises:
             NotFoundError: There is none whose organisation `identity` administers, or it comes
                 from a file.
         """
-        async with self._audit.attempt("usage.reset", identifier):
+        async with self.audit.attempt("usage.reset", identifier):
             row = await self._row(identifier, identity)
             if row is None or not may_administer_in(identity, row.organization):
                 raise no_assistant(identifier)
-        async with self._audit.writing() as (connection, changes):
+        async with self.audit.writing() as (connection, changes):
             used = (await _used(connection, [row.id]))[row.id]
             await connection.execute(delete(usage).where(usage.c.assistant_id == row.id))
             counts = sorted([list(each) for each in used])
@@ -108,9 +102,9 @@ class Reports:
             changes.append(Change("usage.reset", identifier, row.organization, before=before))
 
     async def _row(self, identifier: str, identity: Identity) -> Row | None:
-        stored = await self._catalog.in_folder(identifier)
+        stored = await self.catalog.in_folder(identifier)
         if stored is None:
-            return await self._rows.get(identifier)
+            return await self.rows.get(identifier)
         if not may_use(identity, stored):
             return None
         raise NotFoundError(
@@ -135,7 +129,7 @@ class Reports:
             )
         except (MalformedAssistantError, NewerFormatError):  # it cannot answer either
             return usage
-        prices = await self._price_lookup.of(row.organization)
+        prices = await self.price_lookup.of(row.organization)
         if (quota := quota_message(assistant, spent, prices)) is not None:
             usage.quota.CopyFrom(quota)
         return usage

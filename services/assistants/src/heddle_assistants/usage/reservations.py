@@ -1,4 +1,4 @@
-"""What answers that are under way may cost: reserved before the model is asked."""
+"""Reserves the estimated costs of answers before the model is asked."""
 
 import time
 from datetime import timedelta
@@ -7,6 +7,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
 from heddle_conversion.identifiers import row_id
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     QUOTA_SPENT,
     InvalidRequestError,
@@ -15,19 +16,19 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     Violation,
 )
-from sqlalchemy import Select, delete, func, insert, select
+from sqlalchemy import Select, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.engine import Database
+from heddle_assistants.accounts.model_prices import MICROS, cost_of, price_of
 from heddle_assistants.database.schema import (
     assistants,
+    deletion_of_reservations,
     organizations,
     usage,
     usage_reservations,
 )
+from heddle_assistants.repository.quotas import MEMBER, quota_of
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_assistants.usage.prices import MICROS, cost_of, price_of
-from heddle_assistants.usage.quotas import MEMBER, quota_of
 from heddle_assistants.usage.recording import MOST_PICOS
 
 MAX_LIFETIME = timedelta(days=1)
@@ -94,9 +95,7 @@ async def _reserve(
     await connection.execute(turn.with_for_update(key_share=True))
     now = int(time.time())
     ended = (_COLUMNS.expires_at <= now) | (_COLUMNS.reservation == request.reservation_id)
-    await connection.execute(
-        delete(usage_reservations).where(_COLUMNS.assistant_id == number, ended)
-    )
+    await connection.execute(deletion_of_reservations.where(_COLUMNS.assistant_id == number, ended))
     # One statement: usage that is recorded meanwhile counts on one side, as spent or as reserved.
     spent, reserved = (await connection.execute(_committed(number))).one()
     left = quota.limit_micros * MICROS - int(spent or 0)

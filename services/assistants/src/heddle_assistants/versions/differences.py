@@ -9,13 +9,13 @@ from heddle_conversion import convert_row
 from heddle_conversion.assistant_json import PUBLISHED_MEMBER, VERSION_MEMBER, write_assistant
 from heddle_conversion.json_text import same
 
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import contract
-from heddle_assistants.repository.row import Row
 from heddle_assistants.versions.text_pieces import text_pieces
 
 _TOOLS = "tools"
-_LAMB_COLUMNS = (
+_IMPORTED_COLUMNS = (
     *("rag_endpoint", "rag_top_k", "rag_collections"),
     *("pre_retrieval_endpoint", "post_retrieval_endpoint"),
     *("group_id", "group_name", "oauth_consumer_name"),
@@ -38,7 +38,7 @@ def _document(row: Row) -> dict[str, Any]:
     document = convert_row(row.id, row.metadata, row.legacy).metadata
     members = write_assistant(contract(Stored(row, document)))
     del members[VERSION_MEMBER]
-    columns = {name: getattr(row, name) for name in _LAMB_COLUMNS}
+    columns = {name: getattr(row, name) for name in _IMPORTED_COLUMNS}
     return {
         **members,
         PUBLISHED_MEMBER: row.published,

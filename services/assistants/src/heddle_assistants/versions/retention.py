@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heddle_runtime.database.engine import Database
 from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, tuple_
 
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistant_versions as versions
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.repository.deleting import has_contents, remove_contents
@@ -17,18 +17,18 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Which versions stay. The newest of an assistant that is not deleted always does."""
+    """The limits of stored versions. The newest of an existing assistant always stays."""
 
     count: int
-    """The most of one assistant."""
+    """The maximum number of versions of one assistant."""
     days: int
-    """After which a version is deleted."""
+    """The number of days after which a version is deleted."""
     undelete_days: int
-    """After which all versions of a deleted assistant are."""
+    """The number of days after which all versions of a deleted assistant are deleted."""
 
 
 async def expire(database: Database, retention: Retention) -> None:
-    """Delete all versions that need not stay, and the contents of what was deleted long ago."""
+    """Delete versions beyond the limits, and contents of assistants that were deleted long ago."""
     while keys := await _expired(database, retention):
         await _delete(database, keys)
     await _empty(database, retention)

@@ -1,22 +1,23 @@
 """`heddle.assistant.v1.VersionService`."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from heddle.assistant.v1 import versions_pb2 as pb
 from heddle.assistant.v1 import versions_pb2_grpc as pb_grpc
 from heddle_conversion import convert_row
-from heddle_runtime.call_metadata import Context, caller
+from heddle_runtime.contract.paging import cut, page_size
 from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
-from heddle_runtime.paging import cut, page_size
+from heddle_runtime.identity.call_metadata import Context, caller
 
-from heddle_assistants.assistants.catalog import Catalog
-from heddle_assistants.assistants.summaries import malformed
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.catalog.summaries import malformed
+from heddle_assistants.database.paging import row_before
 from heddle_assistants.repository.migrating import Stored
-from heddle_assistants.repository.paging import row_before
+from heddle_assistants.repository.quotas import MEMBER as QUOTA
 from heddle_assistants.repository.reader import contract
 from heddle_assistants.repository.writer import Columns, Writer
-from heddle_assistants.usage.quotas import MEMBER as QUOTA
 from heddle_assistants.validation import Validation, messages
 from heddle_assistants.versions.differences import differences
 from heddle_assistants.versions.store import Version, Versions
@@ -28,16 +29,14 @@ _RESTORED = (
 )
 
 
+@dataclass(eq=False, slots=True)
 class VersionServicer(pb_grpc.VersionServiceServicer):
     """Translates between the contract and the stored versions."""
 
-    def __init__(
-        self, versions: Versions, catalog: Catalog, writer: Writer, validation: Validation
-    ) -> None:
-        self._versions = versions
-        self._catalog = catalog
-        self._writer = writer
-        self._validation = validation
+    versions: Versions
+    catalog: Catalog
+    writer: Writer
+    validation: Validation
 
     async def ListVersions(
         self, request: pb.ListVersionsRequest, context: Context
@@ -45,7 +44,7 @@ class VersionServicer(pb_grpc.VersionServiceServicer):
         """List the versions of an assistant."""
         size = page_size(request.page_size)
         before = row_before(request.page_token)
-        newest = await self._versions.listed(request.id, caller().identity, before, size + 1)
+        newest = await self.versions.listed(request.id, caller().identity, before, size + 1)
         shown, token = cut(newest, size, lambda each: str(each.number))
         return pb.ListVersionsResponse(versions=shown, next_page_token=token)
 
@@ -69,9 +68,9 @@ class VersionServicer(pb_grpc.VersionServiceServicer):
     async def CompareVersions(
         self, request: pb.CompareVersionsRequest, context: Context
     ) -> pb.CompareVersionsResponse:
-        """Return what differs between two versions."""
+        """Return the differences between two versions."""
         before = await self._version(request.id, request.from_number, "from_number")
-        after = await self._versions.get(request.id, caller().identity, request.to_number)
+        after = await self.versions.get(request.id, caller().identity, request.to_number)
         return pb.CompareVersionsResponse(
             from_version=before.message,
             to_version=after.message,
@@ -82,14 +81,14 @@ class VersionServicer(pb_grpc.VersionServiceServicer):
     async def RestoreVersion(
         self, request: pb.RestoreVersionRequest, context: Context
     ) -> pb.RestoreVersionResponse:
-        """Make an assistant what it was."""
+        """Restore a version of an assistant."""
         identity = caller().identity
-        await self._catalog.refuse_folder(request.id, identity)
+        await self.catalog.refuse_folder(request.id, identity)
         version = (await self._version(request.id, request.number)).row
         document = convert_row(version.id, version.metadata, version.legacy).metadata
-        findings = await self._validation.check(contract(Stored(version, document)), None, context)
+        findings = await self.validation.check(contract(Stored(version, document)), None, context)
         findings.accept()
-        check_name = await self._catalog.name_check(identity)
+        check_name = await self.catalog.name_check(identity)
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             if version.name != stored.row.name:
@@ -97,7 +96,7 @@ class VersionServicer(pb_grpc.VersionServiceServicer):
             columns = {name: getattr(version, name) for name in _RESTORED}
             return _with_quota_of(document, stored.document), columns
 
-        stored = await self._writer.edit(
+        stored = await self.writer.edit(
             request.id, identity, request.etag, edit, repairs=True, restored=request.number
         )
         return pb.RestoreVersionResponse(
@@ -111,7 +110,7 @@ class VersionServicer(pb_grpc.VersionServiceServicer):
         if number <= 0:
             violation = Violation(field, "must be above 0")
             raise InvalidRequestError("The number of the version is not valid.", [violation])
-        return await self._versions.get(identifier, caller().identity, number)
+        return await self.versions.get(identifier, caller().identity, number)
 
 
 def _with_quota_of(document: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:

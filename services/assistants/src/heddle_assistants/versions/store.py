@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 from heddle.assistant.v1 import versions_pb2 as pb
 from heddle_conversion.identifiers import timestamp
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import Row as Record
 from sqlalchemy import select
 
 from heddle_assistants.access import may_edit
-from heddle_assistants.assistants.catalog import Catalog
-from heddle_assistants.database.engine import Database
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import assistant_versions as versions
-from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.saving import INITIAL
 from heddle_assistants.repository.snapshots import row_of_snapshot
@@ -45,9 +45,9 @@ class Versions:
 
         Args:
             identifier: Of the assistant.
-            identity: Who asks.
+            identity: The caller.
             before: The number after the first; 0 for the beginning.
-            limit: The most to return.
+            limit: The maximum number of results.
 
         Raises:
             NotFoundError: There is no assistant in the database that `identity` may change.

@@ -1,4 +1,4 @@
-"""What differs between two texts, as pieces that are read one after another."""
+"""Compares two texts, as pieces that are read one after another."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from heddle.assistant.v1 import versions_pb2 as pb
 
 MAX_PARTS = 4_000
-"""Words or lines of a text that are compared; the time grows with the square."""
+"""The maximum number of words or lines of a text to compare; the time grows with the square."""
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 

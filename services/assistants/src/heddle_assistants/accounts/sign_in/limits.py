@@ -1,22 +1,22 @@
-"""Limits of failures to sign in, counted in the database for all replicas."""
+"""Limits of events that the database counts for all replicas, such as failed sign-ins."""
 
 import time
 from dataclasses import dataclass
 
+from heddle_runtime.database.engine import Database
+from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import ResourceExhaustedError
 from sqlalchemy import case, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.key_text import Peppers
-from heddle_assistants.database.engine import Database
-from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import sign_in_attempts
 
 WINDOW_SECONDS = 15 * 60
 MAX_ADDRESS_FAILURES = 10
-"""Failures of one e-mail address in the window, by all clients together."""
+"""The maximum number of failures of one e-mail address in the window, by all clients together."""
 MAX_CLIENT_FAILURES = 50
-"""Failures of one client in the window: a class may share one address of the network."""
+"""The maximum number of failures of one client in the window: a class may share one IP address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Attempt:
 
 
 class SignInLimits:
-    """Counts attempts before they are checked, so that concurrent ones do not pass together."""
+    """Counts an attempt as a failure before its check, so that concurrent attempts cannot pass."""
 
     def __init__(self, database: Database, peppers: Peppers) -> None:
         self._database = database
@@ -53,7 +53,7 @@ class SignInLimits:
         return attempt
 
     async def succeeded(self, attempt: Attempt) -> None:
-        """Forget the failures of an address, and that the client failed this time."""
+        """Reset the failures of the address, and remove this attempt from those of the client."""
         failures = sign_in_attempts.c.failures
         async with self._database.writing() as connection:
             await connection.execute(
@@ -72,7 +72,7 @@ class SignInLimits:
             await connection.execute(delete(sign_in_attempts).where(ended))
 
     def _digest(self, kind: str, text: str) -> str:
-        """Return what is stored of an address: the table is no list of them."""
+        """Return the digest that is stored of an address, so that the table lists no addresses."""
         peppers = self._peppers
         return peppers.digest(f"heddle sign-in {kind} {text}", peppers.current).hex()
 
@@ -90,6 +90,12 @@ def check_failures(failures: int, most: int, seconds: int) -> None:
             "administrator for a new password.",
             retry_after=float(max(1, seconds)),
         )
+
+
+async def uses(database: Database, what: str) -> int:
+    """Count a use of a thing that can be used once; return how often it was used in the window."""
+    async with database.writing() as connection:
+        return (await _count(connection, what, int(time.time())))[0]
 
 
 async def _count(connection: AsyncConnection, digest: str, now: int) -> tuple[int, int]:

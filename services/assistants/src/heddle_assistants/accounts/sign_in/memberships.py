@@ -1,9 +1,10 @@
-"""What one address is in organisations, and what follows for signing in."""
+"""The memberships of one address in organisations, and how they sign in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from heddle_runtime.identity import ADMIN, DEFAULT_ORGANIZATION, ORGANIZATION_ADMIN
+from heddle_runtime.identity.callers import ADMIN, DEFAULT_ORGANIZATION
+from heddle_runtime.identity.permissions import scopes_of
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -27,7 +28,7 @@ class Membership:
     imported_system: bool
     password: str | None = field(repr=False)
     all_organizations: bool | None
-    """None without a password."""
+    """None if there is no password."""
 
     @property
     def opens_all(self) -> bool:
@@ -76,7 +77,7 @@ def with_password(rows: Memberships, organization: str) -> Membership | None:
 
 
 def with_address(rows: Memberships, organization: str) -> Membership | None:
-    """Return the row that a proven address signs in to; None if that is none.
+    """Return the row to which a verified address signs in; None if there is none.
 
     An address that is disabled at home is disabled everywhere.
     """
@@ -88,9 +89,7 @@ def with_address(rows: Memberships, organization: str) -> Membership | None:
 
 def scopes(role: str, *, is_operator: bool) -> list[str]:
     """Return the scopes of a user's session."""
-    if is_operator:
-        return [ADMIN]
-    return [ORGANIZATION_ADMIN] if role == "admin" else []
+    return [ADMIN] if is_operator else [*scopes_of(role)]
 
 
 def is_system(slug: str, *, imported_system: bool) -> bool:

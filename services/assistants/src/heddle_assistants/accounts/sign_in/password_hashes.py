@@ -15,9 +15,10 @@ ResultT = TypeVar("ResultT")
 # OWASP's second choice: 19 MiB for about 50 ms of one processor. A changed parameter applies to a
 # password when it is next used.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-_THREADS = 2
+_DECOY = _HASHER.hash(secrets.token_hex())
+_THREADS = 2  # a hash takes 19 MiB and a processor
 MAX_WAITING_HASHES = 64
-"""Sign-ins that wait for a thread. One more is refused, instead of waiting for seconds."""
+"""The maximum number of sign-ins that wait for a thread. One more is refused, not delayed."""
 
 
 class PasswordHashes:
@@ -26,7 +27,6 @@ class PasswordHashes:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="passwords")
         self._waiting = 0
-        self._decoy = _HASHER.hash(secrets.token_hex())
 
     async def hash(self, password: str) -> str:
         """Return the hash of a password.
@@ -42,7 +42,7 @@ class PasswordHashes:
         Raises:
             ResourceExhaustedError: Too many others wait.
         """
-        right = await self._run(_verified, password, hashed or self._decoy)
+        right = await self._run(_verified, password, hashed or _DECOY)
         return right and hashed is not None
 
     async def _run(self, function: Callable[..., ResultT], *texts: str) -> ResultT:
@@ -84,5 +84,5 @@ def _verified(password: str, hashed: str) -> bool:
 
 
 def _bytes(password: str) -> bytes:
-    """Return what is hashed: keyboards compose the same characters in different ways."""
+    """Return the bytes to hash: normalised, as keyboards compose characters in different ways."""
     return unicodedata.normalize("NFKC", password).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What a password must fulfil."""
+"""The rules for passwords."""
 
 import secrets
 
@@ -17,10 +17,10 @@ def generated_password() -> str:
 
 
 def check_new_password(password: str, email: str) -> None:
-    """Refuse what cannot be the password of a user.
+    """Refuse a new password that breaks the rules.
 
     Raises:
-        InvalidRequestError: It cannot. The message does not repeat it.
+        InvalidRequestError: It breaks one. The message does not repeat it.
     """
     check_length(password)
     if len(password) < MIN_PASSWORD_CHARACTERS:

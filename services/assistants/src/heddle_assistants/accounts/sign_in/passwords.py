@@ -1,18 +1,21 @@
 """The table of passwords."""
 
 import time
+from dataclasses import dataclass
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.audit import Change
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
+from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
     PermissionDeniedError,
     Violation,
 )
-from heddle_runtime.identity import Identity, home
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.identity.callers import Identity, home
+from heddle_runtime.identity.permissions import may_administer
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts import access
@@ -26,27 +29,18 @@ from heddle_assistants.accounts.sign_in.password_rules import (
 )
 from heddle_assistants.accounts.sign_in.sessions import Sessions, end_of_address, end_of_users
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
-from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import passwords
 
 
+@dataclass(eq=False, slots=True)
 class Passwords:
     """Sets passwords."""
 
-    def __init__(
-        self,
-        database: Database,
-        audit: AuditLog,
-        sessions: Sessions,
-        hashes: PasswordHashes,
-        limits: SignInLimits,
-    ) -> None:
-        self._database = database
-        self._audit = audit
-        self._sessions = sessions
-        self._hashes = hashes
-        self._limits = limits
+    database: Database
+    audit: AuditLog
+    sessions: Sessions
+    hashes: PasswordHashes
+    limits: SignInLimits
 
     async def change_own(self, request: pb.SetPasswordRequest, identity: Identity) -> None:
         """Change the password with which a caller signs in.
@@ -58,17 +52,17 @@ class Passwords:
         """
         check_new_password(request.password, identity.subject)
         check_length(request.current_password)
-        attempt = await self._limits.begin(identity.subject, request.client)
-        async with self._database.reading() as connection:
+        attempt = await self.limits.begin(identity.subject, request.client)
+        async with self.database.reading() as connection:
             rows = await memberships(connection, identity.subject)
         proof = with_password(rows, home(identity))
         hashed = proof.password if proof else None
-        if not await self._hashes.matches(request.current_password, hashed) or proof is None:
+        if not await self.hashes.matches(request.current_password, hashed) or proof is None:
             what = "is not correct. If you have none, ask an administrator for one"
             violation = Violation("current_password", what)
             raise InvalidRequestError("The password is not changed.", [violation])
         await self._store(proof, request.password, opens_all=proof.opens_all)
-        await self._limits.succeeded(attempt)
+        await self.limits.succeeded(attempt)
 
     async def reset(self, request: pb.SetPasswordRequest, identity: Identity) -> str:
         """Set the password of a user, and return it if it was generated.
@@ -83,21 +77,21 @@ class Passwords:
         password = request.password or generated_password()
         if request.password:
             check_new_password(password, email)
-        async with self._database.reading() as connection:
+        async with self.database.reading() as connection:
             rows = await memberships(connection, email)
         member = next((row for row in rows if row.organization == request.organization), None)
         if member is None:
             message = f"{request.organization!r} has no user {email[:200]!r}."
             raise NotFoundError(message, user=email[:200])
-        if self._sessions.is_operator(email) and not may_administer(identity):
+        if self.sessions.is_operator(email) and not may_administer(identity):
             raise PermissionDeniedError("Only operators set the passwords of operators.")
         # Administrators of an organisation must not sign in to others with what they set.
         await self._store(member, password, opens_all=member.home and may_administer(identity))
         return "" if request.password else password
 
     async def _store(self, member: Membership, password: str, *, opens_all: bool) -> None:
-        hashed = await self._hashes.hash(password)
-        async with self._audit.writing() as (connection, changes):
+        hashed = await self.hashes.hash(password)
+        async with self.audit.writing() as (connection, changes):
             await _put(connection, member.user_id, hashed, opens_all=opens_all)
             await end_of_users(connection, [member.user_id])
             if member.home:

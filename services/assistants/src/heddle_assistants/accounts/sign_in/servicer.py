@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.email_address import canonical_email
-from heddle_runtime.permissions import require_service
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.permissions import require_service
+from heddle_runtime.text.email_address import canonical_email
 
 from heddle_assistants.accounts.checks import check_new_user, check_own
 from heddle_assistants.accounts.sign_in.passwords import Passwords
@@ -19,7 +19,7 @@ from heddle_assistants.audit.log import AuditLog
 
 @dataclass(frozen=True, slots=True)
 class UserStores:
-    """What users are, and how they sign in."""
+    """The stores of users, passwords and sessions."""
 
     users: Users
     listed: UserList
@@ -92,7 +92,7 @@ class SignInServicer(pb_grpc.AccountServiceServicer):
     async def ListMemberships(
         self, request: pb.ListMembershipsRequest, context: Context
     ) -> pb.ListMembershipsResponse:
-        """List what an address is in organisations."""
+        """List the memberships of an address in organisations."""
         require_service(caller().identity)
         rows = await self._sign_in.memberships(canonical_email(request.email))
         return pb.ListMembershipsResponse(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import timestamp
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError
 from sqlalchemy import and_, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,17 +23,16 @@ from heddle_assistants.accounts.key_text import (
     token_parts,
 )
 from heddle_assistants.accounts.sign_in.memberships import Membership, is_system, scopes
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, sessions, users
 
 log = structlog.get_logger(__name__)
 _COALESCED_SECONDS = 60
-"""A session is written at most once in this time, however often it is used."""
+"""The time in which uses of a session are written once."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """How long sessions last, and who operates the installation."""
+    """The duration of sessions, and the operators of the installation."""
 
     idle_seconds: int
     seconds: int
@@ -103,7 +103,7 @@ class Sessions:
         self._read = database.row_reader(_STORED.where(sessions.c.id == bindparam("id")))
 
     async def resolve(self, token: str) -> StoredSession | None:
-        """Return the session of a token, and extend it; None if it is of no use.
+        """Return the session of a token, and extend it; None if the token is not valid.
 
         Every text takes the same way: one read, one digest, one comparison.
         """
@@ -151,10 +151,10 @@ class Sessions:
         """Start a session in a transaction, and return it with its token.
 
         Args:
-            connection: Of the transaction.
+            connection: The connection of the transaction.
             member: The user in the organisation of the session.
             method: How the user signed in.
-            all_organizations: Whether the address itself was proven.
+            all_organizations: Whether the sign-in is valid in all organisations of the address.
             ends_at: When the session ends at the latest; None: after the time of the settings.
         """
         now = int(time.time())
@@ -175,14 +175,14 @@ class Sessions:
         return self.message(StoredSession(*row)), token.text
 
     async def forget(self) -> None:
-        """Delete the sessions that have ended by themselves."""
+        """Delete expired sessions."""
         async with self._database.writing() as connection:
             ended = sessions.c.ends_at < int(time.time())
             await connection.execute(delete(sessions).where(ended))
 
 
 async def end_of_session(connection: AsyncConnection, identifier: str) -> int:
-    """End one session, and return how many that were."""
+    """End one session, and return the number of ended sessions."""
     result = await connection.execute(delete(sessions).where(sessions.c.id == identifier))
     return result.rowcount
 

@@ -1,15 +1,17 @@
-"""Signing in, switching and signing out."""
+"""Signs users in and out, and switches sessions between organisations."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import structlog
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.audit import Change
-from heddle_runtime.call_metadata import caller, calling_as
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError, UnauthenticatedError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.call_metadata import caller, calling_as
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.text.email_address import canonical_email
 from msgspec.structs import replace
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -34,7 +36,6 @@ from heddle_assistants.accounts.sign_in.sessions import (
 )
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import passwords
 
 log = structlog.get_logger(__name__)
@@ -46,24 +47,16 @@ Started = tuple[pb.Session, str]
 """A session and its token."""
 
 
+@dataclass(eq=False, slots=True)
 class SignIn:
     """Starts and ends sessions, and records both in the audit log."""
 
-    def __init__(
-        self,
-        database: Database,
-        audit: AuditLog,
-        sessions: Sessions,
-        hashes: PasswordHashes,
-        limits: SignInLimits,
-        users: Users,
-    ) -> None:
-        self._database = database
-        self._audit = audit
-        self._sessions = sessions
-        self._hashes = hashes
-        self._limits = limits
-        self._users = users
+    database: Database
+    audit: AuditLog
+    sessions: Sessions
+    hashes: PasswordHashes
+    limits: SignInLimits
+    users: Users
 
     async def with_password(self, request: pb.SignInRequest) -> Started:
         """Start a session with a password.
@@ -78,11 +71,11 @@ class SignIn:
         """
         check_length(request.password)
         email = canonical_email(request.email)
-        attempt = await self._limits.begin(email, request.client)
+        attempt = await self.limits.begin(email, request.client)
         rows = await self.memberships(email)
         proof = with_password(rows, request.organization)
         hashed = proof.password if proof else None
-        right = await self._hashes.matches(request.password, hashed)
+        right = await self.hashes.matches(request.password, hashed)
         target = _target(rows, proof, request.organization) if right else None
         if proof is None or target is None:
             raise await self._refused(rows, "The e-mail address or the password is not correct.")
@@ -90,7 +83,7 @@ class SignIn:
             target, PASSWORD, all_organizations=proof.opens_all, proof=proof
         )
         await self._after(request.password, proof)
-        await self._limits.succeeded(attempt)
+        await self.limits.succeeded(attempt)
         return started
 
     async def with_provider(self, request: pb.SignInWithProviderRequest) -> Started:
@@ -127,11 +120,11 @@ class SignIn:
         if target is None:
             raise no_organization(organization)
         with acting(target.email, target.organization):
-            async with self._audit.writing() as (connection, changes):
+            async with self.audit.writing() as (connection, changes):
                 ended = await end_of_session(connection, stored.id)
                 if not ended:  # another request has ended it
                     raise _ended()
-                session, text = await self._sessions.start(
+                session, text = await self.sessions.start(
                     connection,
                     target,
                     stored.method,
@@ -143,11 +136,11 @@ class SignIn:
 
     async def end(self, token: str, *, everywhere: bool) -> int:
         """End a session, or all of its user, and return how many. An unknown token ends none."""
-        stored = await self._sessions.resolve(token)
+        stored = await self.sessions.resolve(token)
         if stored is None:
             return 0
         with acting(stored.email, stored.organization):
-            async with self._audit.writing() as (connection, changes):
+            async with self.audit.writing() as (connection, changes):
                 ended = await _end(connection, stored, everywhere=everywhere)
                 before = {"user": stored.email, "everywhere": everywhere}
                 change = Change("session.delete", stored.id, stored.organization, before=before)
@@ -160,14 +153,14 @@ class SignIn:
         Raises:
             UnauthenticatedError: The token is not valid.
         """
-        stored = await self._sessions.resolve(token)
+        stored = await self.sessions.resolve(token)
         if stored is None:
             raise _ended()
         return stored
 
     async def memberships(self, email: str) -> Memberships:
-        """Return what an address in canonical form is in organisations, the home first."""
-        async with self._database.reading() as connection:
+        """Return the memberships of an address in canonical form, the home first."""
+        async with self.database.reading() as connection:
             return await memberships(connection, email)
 
     async def _start(
@@ -179,10 +172,10 @@ class SignIn:
         proof: Membership | None = None,
     ) -> Started:
         with acting(member.email, member.organization):
-            async with self._audit.writing() as (connection, changes):
+            async with self.audit.writing() as (connection, changes):
                 if proof is not None and not await _is_current(connection, proof):
                     raise _wrong("The password has changed. Sign in with the new one.")
-                session, token = await self._sessions.start(
+                session, token = await self.sessions.start(
                     connection, member, method, all_organizations=all_organizations
                 )
                 changes.append(_created(session))
@@ -193,40 +186,40 @@ class SignIn:
             email=email, organization=user.organization, role=user.role, name=user.name
         )
         with acting(email, user.organization):
-            await self._users.add(request)
+            await self.users.add(request)
 
     async def _after(self, password: str, proof: Membership) -> None:
-        """Store a hash with the current parameters, and forget what has ended."""
+        """Store a hash with the current parameters, and delete expired sessions."""
         try:
             if proof.password is not None and is_outdated(proof.password):
                 await self._rehash(password, proof)
-            await self._sessions.forget()
-            await self._limits.forget()
+            await self.sessions.forget()
+            await self.limits.forget()
         except HeddleError as error:  # the user is signed in; the next sign-in tries again
             log.warning("clean-up after a sign-in failed", reason=error.reason)
 
     async def _rehash(self, password: str, proof: Membership) -> None:
-        hashed = await self._hashes.hash(password)
+        hashed = await self.hashes.hash(password)
         same = passwords.c.user_id == proof.user_id, passwords.c.hash == proof.password
-        async with self._database.writing() as connection:
+        async with self.database.writing() as connection:
             await connection.execute(update(passwords).where(*same).values(hash=hashed))
 
     async def _refused(self, rows: Memberships, message: str) -> UnauthenticatedError:
-        """Record a failure, of an unknown address as well, and return its error."""
+        """Record a failed sign-in, also of an unknown address, and return its error."""
         email = rows[0].email if rows else UNKNOWN_ADDRESS
         organization = rows[0].organization if rows else ""
         with acting("", ""):  # the caller has proven no identity
-            await self._audit.failed(Change("session.create", email, organization, refused=True))
+            await self.audit.failed(Change("session.create", email, organization, refused=True))
         return _wrong(message)
 
 
 def acting(email: str, organization: str) -> AbstractContextManager[None]:
-    """Make the events in a block those of a user instead of the service that calls."""
+    """Attribute the events of a block to a user instead of the calling service."""
     return calling_as(replace(caller(), identity=Identity(email, organization)))
 
 
 def _target(rows: Memberships, proof: Membership | None, organization: str) -> Membership | None:
-    """Return where a proven password signs in to."""
+    """Return the membership to which a verified password signs in."""
     if proof is None or not proof.enabled:
         return None
     if proof.opens_all:

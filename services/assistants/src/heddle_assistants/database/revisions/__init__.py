@@ -1,1 +1,1 @@
-"""How the tables came to be: Alembic's environment, and one file for each step in `versions`."""
+"""The revisions of the tables: one file for each step in `versions`."""

@@ -1,4 +1,4 @@
-"""One assistant as the database keeps it."""
+"""An assistant as a row of the database."""
 
 import hashlib
 from collections.abc import Set as AbstractSet
@@ -12,15 +12,15 @@ from heddle_assistants.database.schema import assistants, organizations
 
 
 class Shares(NamedTuple):
-    """Users of the organisation whom an assistant is shared with."""
+    """The users of the organisation with whom an assistant is shared."""
 
     users: AbstractSet[str] = frozenset()
-    """Those who may use it and not edit it."""
+    """The users who may use it and not edit it."""
     editors: AbstractSet[str] = frozenset()
 
     @classmethod
     def of(cls, text: str) -> "Shares":
-        """Return what the column `sharing` says."""
+        """Parse the column `sharing`."""
         if not text:
             return NOBODY
         each = text.split(" ")
@@ -31,7 +31,7 @@ class Shares(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What the column `sharing` says. An e-mail address has no space."""
+        """The text of the column `sharing`, separated by spaces: no e-mail address has one."""
         items = (*map(_USE.__add__, self.users), *map(_EDIT.__add__, self.editors))
         return " ".join(sorted(items))
 
@@ -68,26 +68,26 @@ class Row(NamedTuple):
     revision: int
     deleted_at: int | None
     sharing: str = ""
-    """Whom it is shared with; see `Shares`."""
+    """The users with whom it is shared; see `Shares`."""
 
     @property
     def shares(self) -> Shares:
-        """Whom it is shared with."""
+        """The users with whom it is shared."""
         return Shares.of(self.sharing)
 
     @property
     def etag(self) -> str:
-        """What changes whenever the row does."""
+        """A text that changes with every change of the row."""
         return f"{self.id}-{self.revision}"
 
     @property
     def deleted(self) -> bool:
-        """Whether it is out of use."""
+        """Whether it is deleted."""
         return self.deleted_at is not None or self.owner == DELETED_OWNER
 
     @property
     def legacy(self) -> LegacyColumns:
-        """The columns that told a part of the configuration before version 2."""
+        """The columns that held a part of the configuration before version 2."""
         return LegacyColumns(self.rag_top_k, self.rag_collections)
 
 
@@ -106,7 +106,7 @@ class BatchRow(NamedTuple):
     edited: bool
     """Whether the metadata differs from what the migration wrote."""
     deleted_at: int | None
-    """When it was deleted, in seconds since 1970."""
+    """The time of deletion, in seconds since 1970."""
 
     @property
     def is_current(self) -> bool:
@@ -120,7 +120,7 @@ class BatchRow(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Changes whenever the row or its metadata does, even by hand."""
+        """A text that changes with the row or its metadata, even if they are edited by hand."""
         return row_version(self.revision, self.metadata)
 
 
@@ -128,7 +128,7 @@ MigratedRow = Row | BatchRow
 
 
 def row_version(revision: int, metadata: str | None) -> str:
-    """Return what changes whenever a row or its metadata does, even by hand."""
+    """Return a text that changes with the row or its metadata, even if they are edited by hand."""
     digest = "" if metadata is None else hashlib.sha256(metadata.encode()).hexdigest()[:32]
     return f"{revision}-{digest}"
 
@@ -139,6 +139,6 @@ ROWS = select(
         for name in Row._fields
     )
 ).join(organizations, assistants.c.organization_id == organizations.c.id)
-"""All rows, the deleted ones too."""
+"""The query for all rows, deleted ones included."""
 LIVING = and_(assistants.c.deleted_at.is_(None), assistants.c.owner != DELETED_OWNER)
-"""The condition of those that are not deleted."""
+"""The condition of rows that are not deleted."""

@@ -1,4 +1,4 @@
-"""What models cost, as operators write it down: a JSON object by `connector/model`."""
+"""The prices of models, which operators write as a JSON object by `connector/model`."""
 
 import json
 import math
@@ -12,9 +12,9 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.usage.v1.usage_pb2 import Counts
 
 MICROS = 1_000_000
-"""Millionths in a whole."""
+"""The number of millionths in one."""
 DEAREST = 1_000_000
-"""US dollars for a million tokens; more is a slip of the pen."""
+"""The highest price of a million tokens, in US dollars. A higher one is taken for a mistake."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*/[^*]*\*?")
 _REQUIRED = ("input", "output")
 _MEMBERS = ("input", "cached_input", "output")
@@ -25,14 +25,13 @@ class PriceError(ValueError):
 
 
 Prices = Mapping[str, pb.Price]
-"""By `connector/model`; a name that ends in `*` stands for all that begin like it."""
+"""Prices by `connector/model`. A name that ends in `*` is a prefix."""
 
 
 def price_of(prices: Prices, connector: str, model: str) -> pb.Price | None:
-    """Return the price of a model: the one of its name, else of the longest beginning with a `*`.
+    """Return the price of a model: by its name, else by the longest matching prefix.
 
-    A name without a star is never taken for a beginning: `gpt-4o` costs fifteen times as much as
-    `gpt-4o-mini`.
+    A name without a star is no prefix: `gpt-4o` costs fifteen times as much as `gpt-4o-mini`.
     """
     name = f"{connector}/{model}"
     if (exact := prices.get(name)) is not None:
@@ -43,7 +42,7 @@ def price_of(prices: Prices, connector: str, model: str) -> pb.Price | None:
 
 
 def cost_of(counts: Counts, price: pb.Price) -> int:
-    """Return what tokens cost, in millionths of a millionth of a US dollar."""
+    """Return the cost of tokens, in millionths of a millionth of a US dollar."""
     cached = counts.cached_tokens * price.cached_input_micros
     fresh = (counts.prompt_tokens - counts.cached_tokens) * price.input_micros
     return fresh + cached + counts.completion_tokens * price.output_micros
@@ -82,7 +81,7 @@ def prices_of_file(path: Path | None) -> Prices:
 
 
 def usable_prices(configured: object) -> Iterator[tuple[str, pb.Price]]:
-    """Yield the prices of an object that are not wrong."""
+    """Yield the valid prices of an object."""
     for name, value in configured.items() if isinstance(configured, Mapping) else ():
         try:
             yield name, _price(name, value)

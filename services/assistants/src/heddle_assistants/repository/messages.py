@@ -1,4 +1,4 @@
-"""Rows of the database as messages."""
+"""Converts between rows of the database and messages."""
 
 import json
 from typing import Any
@@ -8,8 +8,8 @@ from heddle.assistant.v1 import rows_pb2 as pb
 from heddle_conversion import dump, from_contract
 from heddle_runtime.errors import InvalidRequestError, Violation
 
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.repository.migrating import Stored
-from heddle_assistants.repository.row import Row
 from heddle_assistants.store import StoredAssistant
 
 _TOP_K = "rag_top_k_json"
@@ -57,7 +57,7 @@ def folder_message(stored: StoredAssistant) -> pb.AssistantRow:
 
 
 def outline_row(row: pb.AssistantRow) -> None:
-    """Remove what callers may not know who may only use the assistant."""
+    """Remove the fields that callers may not read if they may only use the assistant."""
     for name in {field.name for field, _ in row.ListFields()} - _OUTLINE:
         row.ClearField(name)  # type: ignore[arg-type] # names of fields
 

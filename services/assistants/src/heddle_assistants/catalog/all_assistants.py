@@ -4,21 +4,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.identifiers import FILE_PREFIX, row_id
+from heddle_runtime.contract.validation import UNKNOWN_MEMBER
 from heddle_runtime.errors import (
     AlreadyExistsError,
     InvalidRequestError,
     PermissionDeniedError,
     Violation,
 )
-from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import owns
-from heddle_runtime.validation import UNKNOWN_MEMBER
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import owns
 from sqlalchemy import ColumnElement
 
 from heddle_assistants.access import ASSISTANTS, may_use
-from heddle_assistants.assistants.summaries import summary_of_row, summary_of_stored
-from heddle_assistants.assistants.used_files import used_files
-from heddle_assistants.folder import Contents, FolderAssistants
+from heddle_assistants.catalog.folder import Contents, FolderAssistants
+from heddle_assistants.catalog.summaries import summary_of_row, summary_of_stored
+from heddle_assistants.catalog.used_files import used_files
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
@@ -52,12 +52,12 @@ class Catalog:
     async def get(self, reference: str, identity: Identity) -> StoredAssistant:
         """Return the assistant that `identity` may use under `reference`.
 
-        Of several with one name, the caller's own counts.
+        If several have the name, the caller's own is returned.
 
         Raises:
             InvalidRequestError: Several have that name, none of them the caller's.
-            MalformedAssistantError: What is kept cannot be understood.
-            NewerFormatError: What is kept is of a newer format.
+            MalformedAssistantError: The stored assistant cannot be read.
+            NewerFormatError: The stored assistant has a newer format.
             NotFoundError: There is none.
         """
         by_id, by_name = candidates(reference)
@@ -71,7 +71,7 @@ class Catalog:
     async def in_folder(self, identifier: str) -> StoredAssistant | None:
         """Return an assistant of the folder, without a check of permissions.
 
-        The identifier that stands in its file is enough while no row has it.
+        The identifier in its file is enough while no row of the database has it.
         """
         by_id = (await self._folder.contents()).by_id
         if stored := by_id.get(identifier):
@@ -90,7 +90,7 @@ class Catalog:
         return frozenset(each.removeprefix(FILE_PREFIX) for each in by_id)
 
     async def refuse_name(self, name: str, identity: Identity) -> None:
-        """Refuse a new name under which an assistant of the folder would be found instead.
+        """Refuse a new name that would find an assistant of the folder instead.
 
         Raises:
             AlreadyExistsError: There is one that `identity` may use.
@@ -98,7 +98,7 @@ class Catalog:
         (await self.name_check(identity))(name)
 
     async def name_check(self, identity: Identity) -> Callable[[str], None]:
-        """Return what refuses a new name likewise, where nothing can be awaited."""
+        """Return a function that refuses a new name likewise, without waiting."""
         by_name = (await self._folder.contents()).by_name
 
         def check(name: str) -> None:
@@ -112,8 +112,8 @@ class Catalog:
         """Refuse to change an assistant that comes from a file.
 
         Raises:
-            NotFoundError: `identity` may not know that there is one.
-            PermissionDeniedError: It does.
+            NotFoundError: `identity` may not read the assistant.
+            PermissionDeniedError: It may.
         """
         stored = await self.in_folder(identifier)
         if stored is None:
@@ -131,11 +131,11 @@ class Catalog:
         """Return assistants in the order of their ids, numbers before others.
 
         Args:
-            identity: Who asks.
-            selection: Which ones, as in the contract.
+            identity: The caller.
+            selection: The selection of the contract.
             text: Only those whose name or title contains this, in any case of letters.
             after: The id before the first; empty for the beginning.
-            limit: The most to return.
+            limit: The maximum number of results.
         """
         if selection not in _ROWS:
             violation = Violation("selection", UNKNOWN_MEMBER)

@@ -1,11 +1,11 @@
-"""Which uploaded files assistants use."""
+"""Finds the uploaded files that assistants use."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from heddle_runtime.errors import InvalidRequestError, Violation
 
-from heddle_assistants.folder import Contents
+from heddle_assistants.catalog.folder import Contents
 from heddle_assistants.repository.rows import Rows
 
 _MAX_IDS = 1000
@@ -13,7 +13,7 @@ _ID = re.compile(r"file-[0-9a-f]{32}")
 
 
 async def used_files(ids: Sequence[str], folder: Contents, rows: Rows) -> list[str]:
-    """Return those of some identifiers that an assistant contains, in whichever member.
+    """Return the identifiers that an assistant contains, in any member.
 
     Raises:
         InvalidRequestError: There are too many.

@@ -1,4 +1,4 @@
-"""The member `quota` of an assistant's metadata, as LAMB writes it."""
+"""The member `quota` of an assistant's metadata."""
 
 import math
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
@@ -7,14 +7,14 @@ from typing import Any
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion.json_text import same
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_administer_in
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import may_administer_in
 
-from heddle_assistants.usage.prices import MICROS
+from heddle_assistants.accounts.model_prices import MICROS
 
 MEMBER = "quota"
 LARGEST = 10**15
-"""Millionths of a US dollar. More is no limit to anybody, and less than what 64 bits hold."""
+"""The highest limit in millionths of a US dollar: practically none, and within 64 bits."""
 _PROBLEM = (
     "The quota's cost_limit_usd is not an amount of US dollars: set it to a number, or turn the "
     "quota off."
@@ -22,9 +22,9 @@ _PROBLEM = (
 
 
 def quota_of(metadata: dict[str, Any]) -> pb.Quota | None:
-    """Return the limit in an assistant's metadata, None if it has none or none is set.
+    """Return the limit in an assistant's metadata; None if there is none.
 
-    What cannot be read lets nothing be spent: somebody meant to set a limit.
+    An unreadable limit permits no spending: its author meant to set one.
     """
     quota = metadata.get(MEMBER)
     if not isinstance(quota, dict) or not quota.get("enabled"):
@@ -42,7 +42,7 @@ def quota_of(metadata: dict[str, Any]) -> pb.Quota | None:
 def keep_quota(
     document: dict[str, Any], stored: dict[str, Any], identity: Identity, slug: str
 ) -> dict[str, Any]:
-    """Return new metadata of an assistant with a quota that `identity` may give it.
+    """Return new metadata with the stored quota, unless `identity` may change it.
 
     An author can set a quota where none is. It stays, whether the author later sends it back or
     leaves it out. The `document` itself is not changed; `stored` is the metadata before. The slug
@@ -64,7 +64,7 @@ def keep_quota(
 
 
 def _amount(value: object) -> Decimal | None:
-    """Return a number, or the one that a text is; None if it is none."""
+    """Return a number, or the number in a text; None if there is none."""
     match value:
         case bool():
             return None

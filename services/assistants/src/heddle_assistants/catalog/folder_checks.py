@@ -48,7 +48,7 @@ class FolderChecks:
                     await self._task
 
     def start(self, files: Sequence[CheckedFile]) -> None:
-        """Check the assistants of files, in place of those of earlier calls.
+        """Check the assistants of files, and stop checking those of earlier calls.
 
         Their faults become warnings of the stored assistants.
         """

@@ -1,12 +1,12 @@
-"""The organisation of an owner, made when it is first needed."""
+"""Finds the organisation of an owner, and creates it when it is first needed."""
 
 import time
 
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.database.inserting import insertion
+from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.database.inserting import insertion
 from heddle_assistants.database.schema import organizations, users
 
 _ORGANIZATION_OF_USER = select(organizations.c.slug).join(
@@ -15,7 +15,7 @@ _ORGANIZATION_OF_USER = select(organizations.c.slug).join(
 
 
 async def organization_id(connection: AsyncConnection, slug: str) -> int:
-    """Return the id of an organisation, which is made if it has no row yet."""
+    """Return the id of an organisation, which is created if it has no row yet."""
     query = select(organizations.c.id).where(organizations.c.slug == slug)
     identifier: int | None = await connection.scalar(query)
     if identifier is None:

@@ -1,4 +1,4 @@
-"""Encryption of single secrets, each bound to the place that it belongs in."""
+"""Encrypts single secrets, each bound to its place in the settings of an organisation."""
 
 import base64
 import json
@@ -16,35 +16,35 @@ _NONCE = 12  # bytes, as the cipher wants
 _PURPOSE = b"heddle organisation settings"
 
 Place = Sequence[str | int]
-"""The organisation's slug, and the way through its settings to a member."""
+"""The place of a secret: the organisation's slug, and the path of a member in its settings."""
 
 
 class UnreadableSecretError(ValueError):
-    """A secret was encrypted with a key that is not at hand, or for another place."""
+    """A secret was encrypted with a key that is not configured, or for another place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What opens sealed secrets. The first seals."""
+    """The keys that decrypt secrets. The first one encrypts."""
 
     ciphers: Sequence[AESGCM] = field(repr=False)
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "Keys":
-        """Return the keys that were made of these texts, which must be random."""
+        """Derive keys from texts, which must be random."""
         return cls(tuple(AESGCM(_derived(text)) for text in texts))
 
     def seal(self, value: object, place: Place) -> str:
-        """Return a JSON value in a form that is of use only in `place` and with these keys."""
+        """Encrypt a JSON value. Only these keys can decrypt it, and only for `place`."""
         nonce = secrets.token_bytes(_NONCE)
         sealed = self.ciphers[0].encrypt(nonce, json.dumps(value).encode(), _bound(place))
         return _BEGINNING + base64.urlsafe_b64encode(nonce + sealed).decode()
 
     def open(self, text: str, place: Place) -> object:
-        """Return what was sealed in `place`.
+        """Decrypt a value that was encrypted for `place`.
 
         Raises:
-            UnreadableSecretError: None of the keys opens it there.
+            UnreadableSecretError: None of the keys decrypts it there.
         """
         plaintext = _opened(text, place, self.ciphers)
         if plaintext is None:
@@ -54,12 +54,12 @@ class Keys:
         return value
 
     def is_current(self, text: str, place: Place) -> bool:
-        """Say whether the first of the keys opens it."""
+        """Return whether the first key decrypts a text."""
         return _opened(text, place, self.ciphers[:1]) is not None
 
 
 def is_sealed(value: object) -> bool:
-    """Say whether a value of kept settings is a sealed secret."""
+    """Return whether a stored value is an encrypted secret."""
     return isinstance(value, str) and value.startswith(_BEGINNING)
 
 

@@ -5,15 +5,15 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 from heddle_conversion.identifiers import row_id
+from heddle_runtime.contract.paging import read_token
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.paging import read_token
 
 MessageT = TypeVar("MessageT", bound=Message)
 _LARGEST_PAGE = 16 * 1024 * 1024  # bytes, half of what a message may have
 
 
 def fitting(messages: Iterable[MessageT]) -> list[MessageT]:
-    """Return as many of the first messages as one page holds, one at least if there is any."""
+    """Return the first messages that fit into one page; at least one if there is any."""
     page: list[MessageT] = []
     room = _LARGEST_PAGE
     for message in messages:

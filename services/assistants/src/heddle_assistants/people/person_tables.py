@@ -1,4 +1,4 @@
-"""The tables that have something of a person, and which of their rows are the person's."""
+"""The tables with data of a person, and the conditions of the person's rows."""
 
 import json
 import zlib
@@ -8,8 +8,8 @@ from typing import Any
 
 from heddle.person.v1 import person_pb2 as pb
 from heddle_conversion.identifiers import DELETED_OWNER
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from heddle_runtime.people import Person, mention
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.identity.people import Person, mention
 from sqlalchemy import ColumnElement, Table, func, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -22,14 +22,14 @@ _SECRETS = {
     "sessions": {"digest", "pepper_id"},
     "audit_events": {"before_digest", "after_digest", "previous_digest", "digest", "key_id"},
 }
-"""Columns that an export leaves out: they are of use to those only who would abuse them."""
+"""Columns that an export omits: they are useful for abuse only."""
 _DELETED, _CHOSEN = pb.TREATMENT_DELETED, pb.TREATMENT_CHOSEN
 _PSEUDONYM = pb.TREATMENT_PSEUDONYMISED
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A person, as the rows of the database know one."""
+    """A person, by the columns that identify one in the database."""
 
     person: Person
     organization_id: int
@@ -50,12 +50,12 @@ class TablePlace:
     treatment: "pb.Treatment.ValueType"
 
     async def count(self, connection: AsyncConnection) -> int:
-        """Return how many they are."""
+        """Return the number of rows."""
         query = select(func.count()).select_from(self.table).where(self.condition)
         return await connection.scalar(query) or 0
 
     async def rows(self, connection: AsyncConnection) -> list[dict[str, Any]]:
-        """Return them without secrets, as JSON values."""
+        """Return the rows without secrets, as JSON values."""
         hidden = _SECRETS.get(self.table.name, set())
         columns = [column for column in self.table.c if column.name not in hidden]
         values = await connection.execute(select(*columns).where(self.condition))
@@ -63,7 +63,7 @@ class TablePlace:
 
 
 async def subject_of(connection: AsyncConnection, person: Person) -> Subject:
-    """Return what the database knows a person by.
+    """Return the identifiers of a person in the database.
 
     Raises:
         NotFoundError: There is no such organisation.

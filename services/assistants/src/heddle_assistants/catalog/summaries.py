@@ -1,4 +1,4 @@
-"""What lists show of an assistant."""
+"""The fields of assistants that lists show."""
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import newest, parse, version_of
@@ -6,7 +6,7 @@ from heddle_conversion.contract_tools import text
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import MalformedAssistantError
 
-from heddle_assistants.repository.row import Row
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.store import StoredAssistant
 from heddle_assistants.validation import messages
 
@@ -25,7 +25,7 @@ def outline(assistant: pb.Assistant) -> pb.Assistant:
 
 
 def malformed(row: Row, error: MalformedAssistantError) -> pb.GetAssistantResponse:
-    """Return what can be read of an assistant whose metadata is malformed."""
+    """Return the readable parts of an assistant whose metadata is malformed."""
     assistant = pb.Assistant(id=str(row.id), create_time=timestamp(row.created_at))
     for name in _COLUMNS:
         setattr(assistant, name, text(getattr(row, name)))
@@ -40,7 +40,7 @@ def malformed(row: Row, error: MalformedAssistantError) -> pb.GetAssistantRespon
 
 
 def summary_of_stored(stored: StoredAssistant) -> pb.AssistantSummary:
-    """Return what a list shows of an assistant of the folder."""
+    """Return the summary of an assistant of the folder."""
     assistant = stored.assistant
     return pb.AssistantSummary(
         id=assistant.id,
@@ -57,7 +57,7 @@ def summary_of_stored(stored: StoredAssistant) -> pb.AssistantSummary:
 
 
 def summary_of_row(row: Row) -> pb.AssistantSummary:
-    """Return what a list shows of a row, which stays in the format that it has."""
+    """Return the summary of a row, without migrating it."""
     try:
         document = parse(row.metadata)
         version = version_of(document)

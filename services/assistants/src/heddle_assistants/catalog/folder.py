@@ -12,16 +12,16 @@ from heddle_conversion.assistant_file import AssistantFile, AssistantFileError, 
 from heddle_conversion.bindings import fillable
 from heddle_conversion.identifiers import FILE_PREFIX
 from heddle_conversion.processors import current_connector
-from heddle_runtime.email_address import canonical_email
+from heddle_runtime.text.email_address import canonical_email
 
-from heddle_assistants.assistants.checking import file_violations, violations_of, with_defaults
-from heddle_assistants.field_checks import deprecated_connector
-from heddle_assistants.folder_checks import (
+from heddle_assistants.catalog.checking import file_violations, violations_of, with_defaults
+from heddle_assistants.catalog.folder_checks import (
     CheckedFile,
     FolderChecks,
     report,
     warning_of,
 )
+from heddle_assistants.field_checks import deprecated_connector
 from heddle_assistants.store import StoredAssistant
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ State = tuple[int, int]
 
 @dataclass(slots=True)
 class Contents:
-    """The folder as it was read last."""
+    """The content of the folder when it was last read."""
 
     states: dict[Path, State | None] = field(default_factory=dict)
     files: list[CheckedFile] = field(default_factory=list)
@@ -44,9 +44,9 @@ class Contents:
 
 
 class FolderAssistants:
-    """Reads the folder when something in it changed, at most once a second.
+    """Reads the folder when it has changed, at most once a second.
 
-    What is wrong with a file is logged. Its assistant is available without the members that cannot
+    Faults of files are logged. Its assistant is available without the members that cannot
     be read. A file that is not YAML, or has no id or name, is left out.
     """
 
@@ -55,10 +55,10 @@ class FolderAssistants:
         self._checks = checks
         self._contents = Contents()
         self._looked = -_LOOK_AGAIN
-        self._reading = asyncio.Lock()
+        self._reading = asyncio.Lock()  # concurrent callers share one look at the folder
 
     async def contents(self) -> Contents:
-        """Return what is in the folder."""
+        """Return the content of the folder."""
         async with self._reading:
             if time.monotonic() - self._looked >= _LOOK_AGAIN:
                 contents = await asyncio.to_thread(_read, self._folder, self._contents)
@@ -126,7 +126,7 @@ def _parse(path: Path) -> CheckedFile:
 
 
 def _faults(file: AssistantFile) -> list[FileFault]:
-    """Return what is wrong with a file, whatever is installed."""
+    """Return the faults of a file that do not depend on what is installed."""
     assistant = file.assistant
     deprecated = deprecated_connector(assistant.model.connector, "assistant.model.connector")
     violations = (*violations_of(assistant), *deprecated)

@@ -1,4 +1,4 @@
-"""What is wrong with an assistant that a request carries."""
+"""Checks the assistants of requests, independently of what is installed."""
 
 import re
 from collections import Counter
@@ -16,10 +16,10 @@ from heddle_conversion import (
 from heddle_conversion.bindings import fillable, numbered
 from heddle_conversion.contract import PROMPT_PROCESSOR
 from heddle_conversion.json_text import checked, same
+from heddle_runtime.contract.struct_codec import from_struct
+from heddle_runtime.contract.validation import UNKNOWN_MEMBER
 from heddle_runtime.errors import Violation
-from heddle_runtime.limits import MAX_TOOL_SECONDS, MAX_TOOLS
-from heddle_runtime.struct_codec import from_struct
-from heddle_runtime.validation import UNKNOWN_MEMBER
+from heddle_runtime.limits import MAX_TOOL_SECONDS, MAX_TOOLS, MIN_TOOL_SECONDS, is_tool_timeout
 
 from heddle_assistants.field_checks import (
     NO_USER,
@@ -29,11 +29,12 @@ from heddle_assistants.field_checks import (
 )
 
 _FILE_ID = r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}"
+_BEFORE_MODEL = (pb.MODE_UNSPECIFIED, pb.MODE_AUGMENT)
 _TEXTS = ("name", "title", "description", "owner", "system_prompt", "prompt_template")
 
 
 def document_of(assistant: pb.Assistant) -> tuple[dict[str, Any] | None, list[Violation]]:
-    """Return the metadata of an assistant that a request carries, and everything that is wrong.
+    """Return the metadata of a request's assistant, and its faults.
 
     The metadata is None if the assistant cannot be stored at all.
     """
@@ -54,7 +55,7 @@ def document_of(assistant: pb.Assistant) -> tuple[dict[str, Any] | None, list[Vi
 
 
 def file_violations(assistant: pb.Assistant) -> list[Violation]:
-    """Return why an assistant of the folder cannot be used."""
+    """Return the faults that prevent the use of an assistant of the folder."""
     violations = name_violations(assistant.name, "assistant.name")
     if not re.fullmatch(_FILE_ID, assistant.id, re.ASCII):
         violations.append(Violation("assistant.id", f"must match {_FILE_ID}"))
@@ -62,7 +63,7 @@ def file_violations(assistant: pb.Assistant) -> list[Violation]:
 
 
 def with_defaults(assistant: pb.Assistant) -> pb.Assistant:
-    """Return an assistant whose tools name the mode and the policy that they leave open."""
+    """Return an assistant whose tools have the default mode and failure policy if they set none."""
     complete = pb.Assistant()
     complete.CopyFrom(assistant)
     for binding in complete.tools:
@@ -72,7 +73,7 @@ def with_defaults(assistant: pb.Assistant) -> pb.Assistant:
 
 
 def _completed(assistant: pb.Assistant) -> pb.Assistant:
-    """Return an assistant that says what it leaves to the service."""
+    """Return an assistant with a prompt processor and ids of tools, by default if it sets none."""
     checked = pb.Assistant()
     checked.CopyFrom(assistant)
     checked.prompt_processor = assistant.prompt_processor or PROMPT_PROCESSOR
@@ -85,7 +86,7 @@ def _completed(assistant: pb.Assistant) -> pb.Assistant:
 
 
 def violations_of(assistant: pb.Assistant) -> Iterator[Violation]:
-    """Yield what is wrong with an assistant, whatever is installed."""
+    """Yield the faults of an assistant that do not depend on what is installed."""
     if not may_be_user(assistant.owner):
         yield Violation("assistant.owner", NO_USER)
     for name in ("connector", "model"):
@@ -111,11 +112,17 @@ def _of_binding(binding: pb.ToolBinding, field: str) -> Iterator[Violation]:
         yield Violation(f"{field}.mode", UNKNOWN_MEMBER)
     if binding.on_failure not in pb.FailurePolicy.values():
         yield Violation(f"{field}.on_failure", UNKNOWN_MEMBER)
+    if binding.on_change not in pb.ChangePolicy.values():
+        yield Violation(f"{field}.on_change", UNKNOWN_MEMBER)
+    if binding.on_change == pb.CHANGE_POLICY_ASK and binding.mode in _BEFORE_MODEL:
+        what = "must not be ask before the model, where the user cannot be asked: use another mode"
+        yield Violation(f"{field}.on_change", what)
     try:
         from_struct(binding.config)
     except (ValueError, json_format.Error):
         yield Violation(f"{field}.config", "holds a number that JSON cannot write")
     if binding.HasField("timeout"):
         seconds = binding.timeout.seconds + binding.timeout.nanos / 1e9
-        if not 0 < seconds <= MAX_TOOL_SECONDS:
-            yield Violation(f"{field}.timeout", "must be above 0 s and at most a day")
+        if not is_tool_timeout(seconds):
+            what = f"must be from {MIN_TOOL_SECONDS} s to {MAX_TOOL_SECONDS} s"
+            yield Violation(f"{field}.timeout", what)

@@ -1,0 +1,1 @@
+"""All assistants: those of the folder, and those of the database."""
