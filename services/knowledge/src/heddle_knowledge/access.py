@@ -1,9 +1,9 @@
-"""Who may do what with collections: the one place that says so.
+"""The permissions for collections; no other module decides them.
 
 The owner of a collection and the administrators of its organisation may do everything with it,
 others read it as its sharing says. Names belong to organisations: the one that a person says is
 looked up in the own organisation and then among what is shared with everyone, so nothing of
-another tenant can stand before it. The identifier that a collection had at a LAMB server precedes
+another tenant can stand before it. The identifier that a collection had before its import precedes
 names; administrators of everything can name collections of all organisations by it. What a person
 may not read is as good as missing everywhere. The operator's collections belong to the default
 organisation and have no owner.
@@ -15,19 +15,25 @@ from dataclasses import dataclass
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.grants import Grant
-from heddle_runtime.identity import (
+from heddle_runtime.identity.callers import (
     ADMIN,
-    ANONYMOUS,
     DEFAULT_ORGANIZATION,
     OPERATORS,
     ORGANIZATION_ADMIN,
     Identity,
     home,
 )
+from heddle_runtime.identity.grants import Grant
 
+from heddle_knowledge.collection.types import (
+    EMBEDDED,
+    FORMER_ID,
+    REGISTRY,
+    SHARES,
+    Collection,
+    Sharing,
+)
 from heddle_knowledge.errors import no_collection
-from heddle_knowledge.records import EMBEDDED, LAMB_ID, Collection, Sharing
 
 _ID = re.compile(r"vs_[0-9a-f]{32}")
 
@@ -63,7 +69,7 @@ class Reader:
     """With whose rights a call reads.
 
     Attributes:
-        person: Whose rights count.
+        person: The person whose rights count.
         owner: The same, as the account service knows it.
     """
 
@@ -91,12 +97,11 @@ def reader_of(identity: Identity, grant: Grant | None) -> Reader:
 
 
 def caller_of(identity: Identity) -> Person:
-    """Return who a call comes from.
+    """Return the person who makes a call.
 
-    Whoever may do everything and is of no organisation is the operator.
+    A caller who may do everything and belongs to no organisation is the operator.
     """
-    # Without a secret, on one machine, there is nobody else.
-    if identity == ANONYMOUS or (ADMIN in identity.scopes and not identity.organization):
+    if ADMIN in identity.scopes and not identity.organization:
         return Person("", DEFAULT_ORGANIZATION, everything=True)
     administrator = ORGANIZATION_ADMIN in identity.scopes
     everything = ADMIN in identity.scopes
@@ -106,7 +111,7 @@ def caller_of(identity: Identity) -> Person:
 def owner_of(owner: str, organization: str) -> Person:
     """Return the owner of an assistant, who has no rights beyond that.
 
-    An assistant of nobody's is the operator's, as is one that the operator made.
+    An assistant without an owner is the operator's, as is one that the operator created.
     """
     organization = home(Identity(owner, organization))
     is_operators = owner in OPERATORS and organization == DEFAULT_ORGANIZATION
@@ -114,14 +119,14 @@ def owner_of(owner: str, organization: str) -> Person:
 
 
 def lender_of(collection: Collection) -> Owner:
-    """Return the user who registered a collection of a LAMB server, whose rights count there."""
+    """Return the user who registered a collection at another server, whose rights count there."""
     if _is_operators(collection):
         return Owner("", "")
     return Owner(collection.owner, collection.organization)
 
 
 def may_change(person: Person, collection: Collection) -> bool:
-    """Say whether a person may do everything with a collection."""
+    """Return whether a person may do everything with a collection."""
     if person.everything:
         return True
     if collection.organization != person.organization:
@@ -131,7 +136,7 @@ def may_change(person: Person, collection: Collection) -> bool:
 
 
 def may_read(person: Person, collection: Collection) -> bool:
-    """Say whether a person, and the person's assistants, may search a collection."""
+    """Return whether a person, and the person's assistants, may search a collection."""
     if collection.sharing == "everyone" or may_change(person, collection):
         return True
     at_home = collection.organization == person.organization
@@ -139,12 +144,13 @@ def may_read(person: Person, collection: Collection) -> bool:
 
 
 def may_share(person: Person, collection: Collection) -> bool:
-    """Say whether LAMB's registry decides if a person may read a collection."""
-    return collection.follows_lamb and collection.organization == person.organization
+    """Return whether the imported registry decides if a person may read a collection."""
+    is_registered = collection.settings.get(SHARES) == REGISTRY
+    return is_registered and collection.organization == person.organization
 
 
 def is_id(reference: str) -> bool:
-    """Say whether a reference has the form of an identifier, which no name may have."""
+    """Return whether a reference has the form of an identifier, which no name may have."""
     return _ID.fullmatch(reference) is not None
 
 
@@ -167,11 +173,11 @@ def find(
     may: Callable[[Collection], bool],
 ) -> Collection | None:
     """Return the collection that a person means, among those of which `may` is true."""
-    names = (it for it in known if reference in (it.name, it.public_id, it.lamb_id) and may(it))
+    names = (it for it in known if reference in (it.name, it.public_id, it.former_id) and may(it))
     if is_id(reference):
         return next(names, None)
     candidates = list(names)
-    imported = [it for it in candidates if it.lamb_id == reference]
+    imported = [it for it in candidates if it.former_id == reference]
     if home := [it for it in imported if it.organization == person.organization]:
         return home[0]
     if person.everything and len(imported) == 1:  # several servers may have used one number
@@ -211,16 +217,17 @@ def check_sharing(person: Person, sharing: Sharing) -> None:
         )
 
 
-def check_lamb_id(person: Person, requested: pb.Collection) -> None:
-    """Refuse an identifier of LAMB's for an embedded collection: it precedes all names.
+def check_former_id(person: Person, requested: pb.Collection) -> None:
+    """Refuse the identifier of an imported collection, which precedes all names.
 
     Raises:
         PermissionDeniedError: The person may not set it.
     """
     embedded = requested.backend in {"", EMBEDDED}
-    if embedded and requested.settings.get(LAMB_ID) and not person.everything:
+    if embedded and requested.settings.get(FORMER_ID) and not person.everything:
         raise PermissionDeniedError(
-            "Only a caller with the scope 'admin' may give a collection an identifier of LAMB's."
+            "Only a caller with the scope 'admin' may give a collection the identifier of an "
+            "imported one."
         )
 
 

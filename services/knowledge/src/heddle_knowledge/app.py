@@ -2,37 +2,36 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
-from heddle_runtime.background import HOUR, repeating
-from heddle_runtime.client import channel
-from heddle_runtime.egress import Egress
-from heddle_runtime.grants import GrantVerifier
-from heddle_runtime.guarded_http import new_client
-from heddle_runtime.object_store import object_store_check
-from heddle_runtime.organization_settings import (
+from heddle_runtime.http.egress import Egress
+from heddle_runtime.http.guarded_http import new_client
+from heddle_runtime.identity.grants import GrantVerifier
+from heddle_runtime.identity.people import PersonServicer
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import service_channel
+from heddle_runtime.rpc.organization_settings import (
     ACCOUNTS,
     Channel,
     OrganizationSettings,
     account_stub,
 )
-from heddle_runtime.people import PersonServicer
-from heddle_runtime.private_files import private_folder
-from heddle_runtime.readiness import folder_check
-from heddle_runtime.server import Binding, bind
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.serving.background import HOUR, repeating
+from heddle_runtime.serving.readiness import folder_check
+from heddle_runtime.serving.server import Binding, bind
+from heddle_runtime.storage.object_store import object_store_check
+from heddle_runtime.storage.private_files import private_folder
 
-from heddle_knowledge.audit import AUDIT, AuditOutbox, audit_stub
-from heddle_knowledge.audit_events import DatabaseEvents, FileEvents
+from heddle_knowledge.audit.events import WaitingEvents
+from heddle_knowledge.audit.recording import AUDIT, AuditOutbox, audit_stub
+from heddle_knowledge.collection.shared_registry import SharedRegistry, Shares, none_shared
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders import tracing
-from heddle_knowledge.lamb.client import KNOWLEDGE_STORES, KnowledgeServer
-from heddle_knowledge.lamb.knowledge_stores import TOKEN_SETTING, KnowledgeStores
-from heddle_knowledge.lamb.registry import RegisteredCollections, SharesOfLamb
-from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
+from heddle_knowledge.extensions import OpenSource, ServiceParts, installed
 from heddle_knowledge.lazy_store import LazyStore
-from heddle_knowledge.measuring import traced_embedding
+from heddle_knowledge.metrics import traced_embedding
 from heddle_knowledge.people import KnowledgeData
 from heddle_knowledge.provider_factory import (
     get_embeddings,
@@ -42,42 +41,47 @@ from heddle_knowledge.provider_factory import (
     get_vlm,
 )
 from heddle_knowledge.reading.parsing import ParserLimits
-from heddle_knowledge.service.calls import Backends, none_shared
+from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
+from heddle_knowledge.uploads.deletions import FileDeletions
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.old_uploads import ASSISTANTS, OldUploads
-from heddle_knowledge.uploads.opening import open_file_stores
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_knowledge.uploads.sources import Sources
+from heddle_knowledge.uploads.stores import open_file_stores
 from heddle_knowledge.web.fetching import WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts
 
 
 @asynccontextmanager
 async def app(
-    settings: KnowledgeSettings, accounts: Channel | None = None
+    settings: KnowledgeSettings,
+    accounts: Channel | None = None,
+    extensions: Sequence[OpenSource] = (),
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what the knowledge service serves.
 
     Args:
-        settings: How to serve it.
+        settings: The settings of the service.
         accounts: A channel to the assistants service, if it runs in this process. Otherwise the
             settings name its address.
+        extensions: Sources of further collections; by default those that are installed.
     """
-    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    secret = settings.identity_secret.get_secret_value()
     seconds = settings.search_timeout_seconds
+    new_http = partial(new_client, seconds, proxies=settings.proxies)
     tracing.traced = traced_embedding
     private_folder(settings.data_dir)
     objects = settings.object_store()
     async with AsyncExitStack() as resources:
-        http = await resources.enter_async_context(new_client(seconds))
+        http = await resources.enter_async_context(new_http())
         guarded_http = await resources.enter_async_context(
-            new_client(seconds, Egress(settings.private_networks))
+            new_http(Egress(settings.private_networks))
         )
         web = WebDocuments(
-            await resources.enter_async_context(new_client(seconds, Egress(settings.web_networks)))
+            await resources.enter_async_context(new_http(Egress(settings.web_networks)))
         )
         store = await resources.enter_async_context(
             LazyStore(
@@ -95,9 +99,7 @@ async def app(
             )
         )
         stores = await resources.enter_async_context(
-            open_file_stores(
-                str(get_vectordb(settings).place), settings.data_dir / "uploads", objects
-            )
+            open_file_stores(str(get_vectordb(settings).place), settings.data_dir, objects)
         )
         queue = await resources.enter_async_context(
             IngestionQueue(
@@ -109,50 +111,31 @@ async def app(
         )
         if accounts is None and settings.assistants_address != NOWHERE:
             accounts = await resources.enter_async_context(
-                channel(
-                    settings.assistants_address,
-                    ACCOUNTS,
-                    ASSISTANTS,
-                    AUDIT,
-                    secret=settings.identity_secret,
-                    tls=settings.tls,
-                )
+                service_channel(settings, settings.assistants_address, ACCOUNTS, ASSISTANTS, AUDIT)
             )
         credentials = ServiceCredentials("heddle-knowledge")
-        waiting = FileEvents(settings.data_dir / "audit.db")
-        audit = await resources.enter_async_context(
-            AuditOutbox(waiting, audit_stub(accounts)).sending(credentials)
+        outbox = AuditOutbox(WaitingEvents(stores.database), audit_stub(accounts))
+        audit = await resources.enter_async_context(outbox.sending(credentials))
+        deletions = FileDeletions(store.get, queue)
+        failure = "deletions not completed, will be retried"
+        await resources.enter_async_context(
+            repeating(deletions.complete, settings.cleanup_seconds, failure)
         )
-        if stores.database is not None:  # the file may still have events of an earlier version
-            outbox = AuditOutbox(DatabaseEvents(stores.database), audit_stub(accounts))
-            audit = await resources.enter_async_context(outbox.sending(credentials))
-        old_uploads = OldUploads(stores, audit, accounts, credentials)
+        old_uploads = OldUploads(deletions, audit, accounts, credentials)
         failure = "old uploads not deleted, will be retried"
         await resources.enter_async_context(repeating(old_uploads.delete, HOUR, failure))
         queries = QueryWorkers()
         resources.push_async_callback(queries.aclose)
-        operators = _operators_server(settings)
-        shares: SharesOfLamb = none_shared
-        settings_of_organizations: OrganizationSettings | None = None
-        if accounts is None:
-            servers = KnowledgeServers(OwnerServers(None, operators), http, guarded_http)
-        else:
-            settings_of_organizations = OrganizationSettings(account_stub(accounts), credentials)
-            registry = RegisteredCollections(
-                accounts, credentials, operators.url if operators else ""
-            )
-            servers = KnowledgeServers(
-                OwnerServers(settings_of_organizations, operators, shared=settings.kb_shared),
-                http,
-                guarded_http,
-                registry,
-                KnowledgeStores(
-                    registry.stores, settings_of_organizations, _operators_store_server(settings)
-                ),
-            )
+        parts = ServiceParts(http, guarded_http)
+        shares: Shares = none_shared
+        if accounts is not None:
+            organizations = OrganizationSettings(account_stub(accounts), credentials)
+            registry = SharedRegistry(accounts, credentials)
+            parts = ServiceParts(http, guarded_http, organizations, registry)
             shares = registry.shared
+        opened = [open_source(parts) for open_source in extensions or installed()]
         backends = Backends(
-            servers=servers,
+            sources={source.backend: source for source in opened},
             queries=queries,
             audit=audit,
             grants=GrantVerifier(secret),
@@ -161,7 +144,7 @@ async def app(
             forget_files=queue.forget_all,
             search_seconds=seconds,
             shares=shares,
-            settings=settings_of_organizations,
+            settings=parts.organizations,
         )
         yield [
             bind(
@@ -176,23 +159,6 @@ async def app(
             ),
             bind(
                 person_pb2_grpc.add_PersonServiceServicer_to_server,
-                PersonServicer(KnowledgeData(store.get, queue, audit, settings.data_dir)),
+                PersonServicer(KnowledgeData(store.get, queue, audit)),
             ),
         ]
-
-
-def _operators_server(settings: KnowledgeSettings) -> KnowledgeServer | None:
-    if not settings.kb_url:
-        return None
-    return KnowledgeServer(settings.kb_url, settings.kb_token.get_secret_value())
-
-
-def _operators_store_server(settings: KnowledgeSettings) -> KnowledgeServer | None:
-    if not settings.lamb_stores_url:
-        return None
-    return KnowledgeServer(
-        settings.lamb_stores_url,
-        settings.lamb_stores_token.get_secret_value(),
-        name=KNOWLEDGE_STORES,
-        token_setting=TOKEN_SETTING,
-    )

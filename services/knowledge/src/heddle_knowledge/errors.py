@@ -1,4 +1,4 @@
-"""What can go wrong in the knowledge engine, for callers to tell apart.
+"""The errors of the knowledge engine.
 
 Every message may be shown to the user: it names the thing and the remedy, never a path or a cause
 from below, which travels as `__cause__` for the log.
@@ -22,7 +22,7 @@ class CollectionNotFoundError(KnowledgeError):
 
 
 def no_collection(reference: str) -> CollectionNotFoundError:
-    """Return the error for a collection that is not there, or that nobody here may know of."""
+    """Return the error for a collection that does not exist, or that the caller may not see."""
     return CollectionNotFoundError(
         f"There is no collection {reference!r}. List the collections, or create it first."
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import structlog
-from heddle_runtime.multiplex.server import loading
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.rpc.multiplex.server import loading
+from heddle_runtime.storage.object_store import ObjectStore
 
 from heddle_knowledge.engines.address import is_database
 
@@ -33,14 +33,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a knowledge store keeps what it holds."""
+    """The places where a knowledge store holds its data."""
 
     place: Path | str = field(repr=False)
     """A folder, or the address of a server, which may hold a password."""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What an object store needs besides."""
+    """The further options of an object store."""
     version_seconds: float = 120.0
-    """How long files of earlier versions of a collection stay."""
+    """The time for which files of earlier versions of a collection stay."""
+    cleanup_seconds: float = 300.0
+    """The interval at which deleted data is removed from files."""
 
 
 class LazyStore:
@@ -155,6 +157,7 @@ class LazyStore:
             reranker=self._reranker(),
             options=self._storage.options,
             version_seconds=self._storage.version_seconds,
+            cleanup_seconds=self._storage.cleanup_seconds,
             pages=await self._open_pages(),
             graphs=beside and beside / ("graph_copies" if is_shared else "graphs"),
             **chosen,

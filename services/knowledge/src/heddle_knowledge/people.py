@@ -1,24 +1,23 @@
-"""What the knowledge service stores of people: collections and uploaded files."""
+"""The personal data of the knowledge service: collections and uploaded files."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from google.protobuf.json_format import MessageToDict
 from heddle.person.v1 import person_pb2 as pb
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.people import Erasure, Person, json_file, place
+from heddle_runtime.identity.people import Erasure, Person, json_file, place
 
-from heddle_knowledge import access, sqlite_files
-from heddle_knowledge.audit import AuditOutbox
-from heddle_knowledge.records import EMBEDDED, Collection
-from heddle_knowledge.uploads.folder import person_key
+from heddle_knowledge import access
+from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_knowledge.collection.types import EMBEDDED, Collection
+from heddle_knowledge.uploads.deletions import FileDeletions
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import Attachment
+from heddle_knowledge.uploads.store import person_key
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -34,12 +33,13 @@ _PASSAGES = 100
 
 @dataclass(slots=True)
 class _Stored:
-    """What is stored of a person."""
+    """The data of a person or, without an address, of an organisation."""
 
     key: str
     private: list[Collection]
     shared: list[Collection]
-    uploads: list[Any]
+    uploads: list[tuple[str, Any]]
+    """With the keys of their owners."""
     attached: list[Attachment]
 
     def places(self) -> list[pb.Place]:
@@ -59,11 +59,9 @@ class KnowledgeData:
     store: "Callable[[], Awaitable[KnowledgeStore]]"
     queue: IngestionQueue
     audit: AuditOutbox
-    folder: Path
-    """Of the service's files."""
 
     async def places(self, person: Person) -> Sequence[pb.Place]:
-        """Return how much there is."""
+        """Return the places with the person's data, each with a count."""
         return (await self._stored(person)).places()
 
     async def files(self, person: Person) -> AsyncGenerator[tuple[str, bytes]]:
@@ -90,10 +88,10 @@ class KnowledgeData:
                 }
                 for _, data in json_file("", [record]):
                     yield f"{folder}/documents/{number}.json", data
-        for upload in stored.uploads:
-            content = await asyncio.to_thread(self.queue.uploads.content, stored.key, upload.id)
+        for key, upload in stored.uploads:
+            content = await self.queue.uploads.content(key, upload.id)
             yield f"uploads/{upload.id}/{upload.filename}", content
-        records = [MessageToDict(each) for each in stored.uploads]
+        records = [MessageToDict(each) for _, each in stored.uploads]
         for file in json_file("uploads", records):
             yield file
         attached = [msgspec.to_builtins(each) for each in stored.attached]
@@ -104,6 +102,7 @@ class KnowledgeData:
         """Erase them, with all that is left in files of earlier versions."""
         if erasure.access_only:
             return []
+        await self.queue.complete_detachments()
         stored = await self._stored(erasure.person)
         store = await self.store()
         for attachment in stored.attached:
@@ -115,13 +114,11 @@ class KnowledgeData:
         for collection in (*stored.private, *([] if erasure.new_owner else stored.shared)):
             await store.collections.delete(collection.id)
             await self.queue.forget_all(collection.id)
-        for upload in stored.uploads:
-            await asyncio.to_thread(self.queue.uploads.delete, stored.key, upload.id)
-        changed = {each.collection for each in stored.attached}
-        for identifier in changed:
-            await store.tidy(identifier)
-        await store.collections.purge(changed)
-        await asyncio.to_thread(self._vacuum, changed)
+        deletions = FileDeletions(self.store, self.queue)
+        for key, upload in stored.uploads:
+            with suppress(NotFoundError):  # the person has just deleted it
+                await deletions.delete(key, upload.id)
+        await store.purge()
         await self.audit.sent()
         return stored.places()
 
@@ -130,39 +127,42 @@ class KnowledgeData:
         new_key = person_key(access.Person(new_owner, collection.organization))
         uploads, attachments = self.queue.uploads, self.queue.attachments
 
-        def move(file: Attachment) -> None:
-            with suppress(NotFoundError):  # the person deleted the file, and its passages stay
-                upload = uploads.get(key, file.file_id)
-                data = uploads.content(key, file.file_id)
-                if uploads.repeated(new_key, file.file_id, data) is None:
-                    uploads.keep(new_key, upload, data)
-            attachments.keep(msgspec.structs.replace(file, person=new_key))
+        async def move(file: Attachment) -> None:
+            with suppress(NotFoundError):  # the person has just deleted the file
+                upload = await uploads.get(key, file.file_id)
+                data = await uploads.content(key, file.file_id)
+                if await uploads.repeated(new_key, file.file_id, data) is None:
+                    await uploads.keep(new_key, upload, data)
+            await attachments.keep(msgspec.structs.replace(file, person=new_key))
 
-        for file in await asyncio.to_thread(attachments.of, collection.id):
+        for file in await attachments.of(collection.id):
             if file.person == key:
                 async with attachments.locked(collection.id, file.file_id):
-                    await asyncio.to_thread(move, file)
+                    await move(file)
 
     async def _stored(self, person: Person) -> _Stored:
         key = person_key(access.Person(person.email, person.organization))
         known = (await (await self.store()).collections.all()).values()
         mine = [
-            it for it in known if (it.owner, it.organization) == (person.email, person.organization)
+            it
+            for it in known
+            if it.organization == person.organization and person.email in ("", it.owner)
         ]
         own = {it.id for it in mine}
         others = [it.id for it in known if it.id not in own]
-        uploads = await asyncio.to_thread(self.queue.uploads.all, key)
-        attached = await asyncio.to_thread(self._attached, key, others)
+        uploads = await self._uploads(person, key)
+        attached = await self._attached(key, others)
         private = [it for it in mine if it.sharing == "private"]
         return _Stored(key, private, [it for it in mine if it not in private], uploads, attached)
 
-    def _attached(self, key: str, collections: Sequence[str]) -> list[Attachment]:
-        of = self.queue.attachments.of
-        return [file for each in collections for file in of(each) if file.person == key]
+    async def _uploads(self, person: Person, key: str) -> list[tuple[str, Any]]:
+        uploads = self.queue.uploads
+        if person.email:
+            return [(key, each) for each in await uploads.all(key)]
+        owners = {person for person, _ in await uploads.keys()}
+        files = [(owner, each) for owner in owners for each in await uploads.all(owner)]
+        return [each for each in files if each[1].organization == person.organization]
 
-    def _vacuum(self, collections: set[str]) -> None:
-        """Write the databases of collections anew, such as those of pages and of names."""
-        for identifier in collections:
-            for path in self.folder.rglob(f"*{identifier}*"):
-                if path.is_file() and sqlite_files.is_database(path):
-                    sqlite_files.vacuum(path)
+    async def _attached(self, key: str, collections: Sequence[str]) -> list[Attachment]:
+        of = self.queue.attachments.of
+        return [file for each in collections for file in await of(each) if file.person == key]

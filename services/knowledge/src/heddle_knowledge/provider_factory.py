@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import httpx
@@ -28,7 +29,8 @@ async def get_embeddings(
 ) -> "AsyncGenerator[Sequence[Embedder]]":
     """Yield what makes vectors of texts: the one that was chosen, and the others.
 
-    The service's own are always among them, so that what they embedded can still be searched.
+    The service's own and the earlier ones are among them, so that what they embedded can still be
+    searched.
 
     Args:
         settings: Which, and where.
@@ -44,7 +46,9 @@ async def get_embeddings(
         if settings.place_of("embeddings") == "local":
             yield local
         else:
-            yield [_remote_embedder(settings, http), *local]
+            models = {settings.embeddings_model: settings.embeddings_dimension}
+            models = models | settings.embeddings_earlier | models
+            yield [*(_remote_embedder(settings, http, *each) for each in models.items()), *local]
 
 
 def _server(
@@ -55,12 +59,14 @@ def _server(
     return ModelServer(http, url, key.get_secret_value(), model, f"the {who}'s server")
 
 
-def _remote_embedder(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Embedder":
+def _remote_embedder(
+    settings: KnowledgeSettings, http: httpx.AsyncClient, model: str, dimension: int
+) -> "Embedder":
     from heddle_knowledge.models.embeddings import RemoteEmbedder  # noqa: PLC0415 (slow)
 
     return RemoteEmbedder(
-        _server(settings, http, "embeddings", "embedding model"),
-        settings.embeddings_dimension,
+        replace(_server(settings, http, "embeddings", "embedding model"), model=model),
+        dimension,
         settings.embeddings_tokens,
         settings.embeddings_api,
         settings.embeddings_query_prefix,
@@ -70,12 +76,13 @@ def _remote_embedder(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "E
 
 
 def get_vectordb(settings: KnowledgeSettings) -> Storage:
-    """Return where the knowledge store keeps what it holds."""
+    """Return the storage of the knowledge store."""
+    seconds = settings.version_seconds, settings.cleanup_seconds
     if settings.place_of("vectordb") == "local":
-        return Storage(settings.data_dir, version_seconds=settings.version_seconds)
+        return Storage(settings.data_dir, {}, *seconds)
     options = {key: value.get_secret_value() for key, value in settings.store_options.items()}
     url = settings.store_url.get_secret_value()
-    return Storage(url, options, settings.version_seconds)
+    return Storage(url, options, *seconds)
 
 
 def get_reranker(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Reranker | None":
@@ -90,7 +97,7 @@ def get_reranker(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Reran
 def get_visual_search(
     settings: KnowledgeSettings, http: httpx.AsyncClient, reader: "PageReader"
 ) -> "PageModel":
-    """Return what finds pages.
+    """Return the model that ranks pages.
 
     Args:
         settings: Which, and where.
@@ -109,7 +116,7 @@ def get_visual_search(
 
 
 def get_vlm(settings: KnowledgeSettings, http: httpx.AsyncClient) -> Interpreter:
-    """Return what looks at the pictures of pages."""
+    """Return the interpreter of pictures of pages."""
     cloud = settings.place_of("vlm") == "cloud"
     if not cloud or not settings.vlm_url:
         return TextInterpreter()

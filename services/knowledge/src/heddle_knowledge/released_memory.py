@@ -20,5 +20,5 @@ def map_large_blocks() -> None:
 
 
 def release_memory() -> None:
-    """Return what the C library holds for later. Takes milliseconds; for quiet moments."""
+    """Return unused memory of the C library to the system. Takes milliseconds; for idle times."""
     pa.system_memory_pool().release_unused()

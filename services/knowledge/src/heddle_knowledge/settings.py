@@ -1,16 +1,22 @@
 """Settings of the knowledge service."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from heddle_runtime import addresses
-from heddle_runtime.egress import EgressSettings, Network, server_address, split_networks
-from heddle_runtime.object_store import ObjectStoreSettings
-from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import NoDecode, SettingsConfigDict
+from heddle_runtime.http.egress import (
+    NO_SECRET,
+    EgressSettings,
+    Networks,
+    ServerAddress,
+    ServerKey,
+)
+from heddle_runtime.settings import addresses
+from heddle_runtime.settings.addresses import Place
+from heddle_runtime.storage.object_store import ObjectStoreSettings
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
 
 NOWHERE = "none"  # not empty: an empty variable counts as not set
-Place = Literal["local", "cloud"]
 Provider = Literal["embeddings", "reranker", "vectordb", "visual_search", "vlm"]
 
 
@@ -19,51 +25,13 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_KNOWLEDGE_", populate_by_name=True)
 
-    listen: str = Field(
-        default=addresses.KNOWLEDGE,
-        description="Where the server listens: host:port, or unix:/path.",
-    )
-    providers: Place | None = Field(
-        default=None,
-        validation_alias="HEDDLE_PROVIDERS",
-        description="Where models and the vector database are, unless the setting of one says "
-        "otherwise: `local` for those that ship with Heddle, `cloud` for the servers that other "
-        "settings name. The tools service reads it too. Without it, each provider is in the cloud "
-        "if its server is named.",
-    )
+    listen: addresses.Listen = addresses.KNOWLEDGE
+    providers: addresses.Providers = None
     search_timeout_seconds: float = Field(
         default=10.0,
         gt=0,
         description="Seconds that the search of one collection may take, and that the service "
         "waits for another server.",
-    )
-    kb_url: str = Field(
-        default="",
-        description="Address of a LAMB knowledge-base server, for collections that this service "
-        "does not hold. Organisations name their own in their settings; this is the operator's.",
-    )
-    kb_token: SecretStr = Field(
-        default=SecretStr(""), description="The token of that server. Sent to no other."
-    )
-    kb_shared: bool = Field(
-        default=False,
-        description="Let organisations without a server of their own use the operator's, with the "
-        "operator's token: they can then name any collection of it that LAMB's registry does not "
-        "give to others.",
-    )
-    lamb_stores_url: str = Field(
-        default="",
-        validation_alias=AliasChoices("HEDDLE_KNOWLEDGE_LAMB_STORES_URL", "LAMB_KB_SERVER_V2"),
-        description="Address of the server of LAMB's knowledge stores; LAMB's name, "
-        "LAMB_KB_SERVER_V2, is read as well. It serves organisations without a `knowledge_store` "
-        "in their settings, each with its own key of the embeddings' provider.",
-    )
-    lamb_stores_token: SecretStr = Field(
-        default=SecretStr(""),
-        validation_alias=AliasChoices(
-            "HEDDLE_KNOWLEDGE_LAMB_STORES_TOKEN", "LAMB_KB_SERVER_V2_TOKEN"
-        ),
-        description="The token of that server. Sent to no other.",
     )
     assistants_address: addresses.AssistantsAddress = Field(
         default=addresses.ASSISTANTS,
@@ -95,6 +63,12 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         description="Seconds that files of earlier versions of a collection stay, for searches "
         "that still read them. Their space is free afterwards. Of a store in a folder or at s3://.",
     )
+    cleanup_seconds: float = Field(
+        default=300.0,
+        gt=0,
+        description="Seconds between two times at which the service removes what was deleted from "
+        "files and tables, and completes deletions that a crash broke off.",
+    )
     parser_processes: int = Field(
         default=2,
         ge=1,
@@ -121,13 +95,13 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     max_queued_files_per_organization: int = Field(
         default=5_000, ge=1, description="Such files of one organisation."
     )
-    web_networks: Annotated[tuple[Network, ...], NoDecode] = Field(
+    web_networks: Networks = Field(
         default=(),
         description="Private networks, separated by commas, from which every user may add "
         "documents to collections by their addresses. If empty, only public addresses are allowed. "
         "HEDDLE_ALLOWED_PRIVATE_NETWORKS has no effect on this, because it is for administrators.",
     )
-    youtube_url: str = Field(
+    youtube_url: ServerAddress = Field(
         default="https://www.youtube.com",
         description="Address of the server that transcripts of YouTube videos come from: YouTube, "
         "or one that answers as it does.",
@@ -135,19 +109,22 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     embeddings: Place | None = Field(
         default=None, description="Where embeddings come from: local or cloud."
     )
-    embeddings_url: str = Field(
+    embeddings_url: ServerAddress = Field(
         default="",
         description="Address of the embeddings' server up to and with its version, such as "
         "http://vllm:8000/v1, http://ollama:11434/v1 or https://api.jina.ai/v1.",
     )
-    embeddings_key: SecretStr = Field(
-        default=SecretStr(""), description="The key of that server. Sent to no other."
-    )
+    embeddings_key: ServerKey = NO_SECRET
     embeddings_model: str = Field(
         default="", description="The embedding model, as its server calls it."
     )
     embeddings_dimension: int = Field(
         default=1024, ge=1, le=8192, description="Numbers in a vector of that model."
+    )
+    embeddings_earlier: dict[str, int] = Field(
+        default_factory=dict,
+        description="Other models of that server, with the numbers in their vectors, for the "
+        'collections that they filled: `{"bge-m3": 1024}`.',
     )
     embeddings_tokens: int = Field(
         default=512, ge=16, description="Tokens of a text that the model reads."
@@ -171,29 +148,25 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         description="Where the reranking model is: `cloud`, or `local` for none. Where no address "
         "is set, there is none.",
     )
-    reranker_url: str = Field(
+    reranker_url: ServerAddress = Field(
         default="",
         description="Address of a server with a reranking model, up to and with its version: "
         "http://vllm:8000/v1, https://api.jina.ai/v1, https://api.cohere.com/v2. Empty: there is "
         "none.",
     )
-    reranker_key: SecretStr = Field(
-        default=SecretStr(""), description="The key of that server. Sent to no other."
-    )
+    reranker_key: ServerKey = NO_SECRET
     reranker_model: str = Field(default="", description="The model, as its server calls it.")
     visual_search: Place | None = Field(
         default=None,
         description="What finds pages: `local` by the words that are read on them, `cloud` by a "
         "model that sees them. Where no address is set for the latter, the former does it.",
     )
-    visual_search_url: str = Field(
+    visual_search_url: ServerAddress = Field(
         default="",
         description="Address of a server with a model that sees pages, up to and without what its "
         "shape adds: http://vllm:8000 or https://api.jina.ai/v1.",
     )
-    visual_search_key: SecretStr = Field(
-        default=SecretStr(""), description="The key of that server. Sent to no other."
-    )
+    visual_search_key: ServerKey = NO_SECRET
     visual_search_model: str = Field(
         default="jina-embeddings-v4", description="The model, as its server calls it."
     )
@@ -211,29 +184,14 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         "on them, `cloud` is a vision model. Where no address is set for the latter, the former "
         "does it.",
     )
-    vlm_url: str = Field(
+    vlm_url: ServerAddress = Field(
         default="",
         description="Address of a server with OpenAI's chat completions and a model that takes "
         "pictures, up to and with its version: http://mlx:8080/v1, "
         "https://generativelanguage.googleapis.com/v1beta/openai.",
     )
-    vlm_key: SecretStr = Field(
-        default=SecretStr(""), description="The key of that server. Sent to no other."
-    )
+    vlm_key: ServerKey = NO_SECRET
     vlm_model: str = Field(default="", description="The model, as its server calls it.")
-
-    @field_validator("web_networks", mode="before")
-    @classmethod
-    def _split_networks(cls, value: object) -> object:
-        return split_networks(value)
-
-    @field_validator(
-        *("embeddings_url", "kb_url", "lamb_stores_url", "youtube_url"),
-        *("reranker_url", "visual_search_url", "vlm_url"),
-    )
-    @classmethod
-    def _check_address(cls, url: str) -> str:
-        return server_address(url) if url else ""
 
     @model_validator(mode="after")
     def _check_cloud(self) -> Self:
@@ -263,7 +221,7 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         return self
 
     def place_of(self, provider: Provider) -> Place:
-        """Return where a provider comes from."""
+        """Return the place of a provider's implementation."""
         named = {
             "embeddings": self.embeddings_url,
             "reranker": self.reranker_url,

@@ -1,4 +1,4 @@
-"""What the knowledge service stores, as rows that are the same wherever it is stored.
+"""Exports and imports the data of the knowledge service, in rows that are the same for any storage.
 
 Each module reads the rows of one kind, and brings them into an empty installation.
 """

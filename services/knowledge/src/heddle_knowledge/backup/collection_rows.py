@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from heddle_knowledge import tables
-from heddle_knowledge.backup.items import Row, joined, whole_items
-from heddle_knowledge.collection_registry import CollectionRegistry, decoded, encoded
-from heddle_knowledge.collection_store import CollectionStore
+from heddle_knowledge.backup.rows import Row, whole_documents
+from heddle_knowledge.collection import tables
+from heddle_knowledge.collection.registry import CollectionRegistry, decoded, encoded
+from heddle_knowledge.collection.reuse import TOKENS
+from heddle_knowledge.collection.store import CollectionStore
+from heddle_knowledge.collection.types import EMBEDDED, Collection
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.conditions import In
 from heddle_knowledge.engines.interface import Engine
+from heddle_knowledge.files.sqlite_files import remove
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.graph.opening import open_graphs
-from heddle_knowledge.ingestion.reuse import TOKENS
-from heddle_knowledge.records import EMBEDDED, Collection
-from heddle_knowledge.sqlite_files import remove
 
 _READ, _WRITTEN = 500, 2_000
 """Passages of one piece."""
@@ -65,11 +65,10 @@ class CollectionRows:
 
     async def add_passages(self, identifier: str, rows: AsyncIterable[Row]) -> None:
         """Add the passages of a collection, of which some may be there already."""
-        keyed = (((row["document"],), row) async for row in rows)
-        async for documents in whole_items(keyed, _WRITTEN):
-            await self.put(identifier, joined(documents.values()))
+        async for documents in whole_documents(rows, _WRITTEN):
+            await self._put(identifier, documents)
 
-    async def put(self, identifier: str, rows: list[Row]) -> None:
+    async def _put(self, identifier: str, rows: list[Row]) -> None:
         """Write whole documents of a collection in the place of those of their names, at once."""
         collection = (await self._registry.all())[identifier]
         handle = await self._store.open(collection)

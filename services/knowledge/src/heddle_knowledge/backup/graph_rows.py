@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from heddle_knowledge.backup.items import Row
+from heddle_knowledge.backup.rows import Row
+from heddle_knowledge.collection.types import Collection
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.graph.records import DrawnPart
-from heddle_knowledge.records import Collection
 
 
 async def rows(graphs: Graphs, collections: Sequence[Collection]) -> AsyncIterator[dict[str, Any]]:

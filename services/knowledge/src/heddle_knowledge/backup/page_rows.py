@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from heddle_knowledge.backup.items import Row
+from heddle_knowledge.backup.rows import Row
 from heddle_knowledge.pages.encoding import read_words, written_words
 from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.pages.shapes import DrawnPage, Figure, WholePage
@@ -44,11 +44,6 @@ async def add(place: PagePlace, incoming: AsyncIterable[Row]) -> None:
             await asyncio.to_thread(pages.add, sha256, [page.drawn], [page.words])
         elif row["whole"]:
             await asyncio.to_thread(pages.finish, sha256)
-
-
-async def remove(place: PagePlace, collection: str, sha256: str) -> None:
-    """Remove the pages of a document."""
-    await asyncio.to_thread(place.of(collection).forget, [sha256])
 
 
 async def clear(place: PagePlace) -> None:

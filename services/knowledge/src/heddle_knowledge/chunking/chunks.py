@@ -12,18 +12,18 @@ from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.chunking.parents import Passage, parents
 from heddle_knowledge.chunking.splitting import Span, cut_block, overlapping
 from heddle_knowledge.errors import UnreadableDocumentError
-from heddle_knowledge.reading.blocks import Block, ParsedDocument
-from heddle_knowledge.reading.layout import lay_out
+from heddle_knowledge.formats.blocks import Block, ParsedDocument
+from heddle_knowledge.formats.layout import lay_out
 
 MOST_CHUNKS = 30_000
 """Chunks that one document may have."""
 REVISION = 3
-"""Raise it when the same file would give other chunks, so that it is ingested anew."""
+"""Raise it when the same file would give other chunks: files are then ingested again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One passage of a document.
+    """A passage of a document.
 
     Attributes:
         text: At most `Chunking.longest` characters.

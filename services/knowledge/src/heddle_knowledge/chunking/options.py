@@ -1,4 +1,4 @@
-"""How large the passages of a collection are."""
+"""The size of the passages of a collection."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _TARGET, _PARENT = 450, 2_000
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """What chunks aim at, in characters.
+    """The target sizes of chunks, in characters.
 
     Attributes:
         target: A chunk's size. The default is what the default model was trained on.
@@ -66,4 +66,4 @@ class Chunking:
 
 
 DEFAULT = Chunking()
-"""What a collection has that says nothing of it."""
+"""The sizes for a collection that sets none."""

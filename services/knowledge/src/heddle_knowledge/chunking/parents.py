@@ -19,7 +19,7 @@ class Passage:
 
     @property
     def section(self) -> _Section:
-        """What tells the section from others."""
+        """The key that identifies the section."""
         return (*self.heading, self.page)
 
 

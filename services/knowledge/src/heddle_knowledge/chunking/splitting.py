@@ -1,11 +1,11 @@
-"""Where a block that is too large for one chunk is cut."""
+"""Splits a block that is too large for one chunk."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from heddle_knowledge.chunking.options import Chunking
-from heddle_knowledge.reading.blocks import Block
+from heddle_knowledge.formats.blocks import Block
 
 _BLANK = re.compile(r"\n\s*\n")
 _LINE = re.compile(r"\n")

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from heddle_knowledge.document_queries.records import Fact
+from heddle_knowledge.collection.names import document_id
+from heddle_knowledge.collection.types import EMBEDDED, Collection, Document
+from heddle_knowledge.document_queries.query_inputs import Fact
 from heddle_knowledge.errors import InvalidInputError
-from heddle_knowledge.names import document_id
-from heddle_knowledge.records import EMBEDDED, Collection, Document
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -22,7 +22,7 @@ _PAGE_SIZE = 1_000
 async def collect(
     store: "KnowledgeStore", collection: "Collection", max_documents: int
 ) -> list[Fact]:
-    """Return what is known about the documents of a collection.
+    """Return the metadata of the documents of a collection.
 
     Raises:
         InvalidInputError: Another server holds them, or there are too many.

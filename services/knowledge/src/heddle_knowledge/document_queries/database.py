@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import apsw
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_knowledge.document_queries.records import Fact, Value, cell_of
+from heddle_knowledge.document_queries.query_inputs import Fact, Value, cell_of
 from heddle_knowledge.document_queries.schema import FIXED, number_of
 from heddle_knowledge.errors import RefusedQueryError
 
@@ -77,13 +77,13 @@ def opened(facts: Sequence[Fact], tables: Sequence[pb.Table]) -> apsw.Connection
 def select(
     connection: apsw.Connection, sql: str, most: int, seconds: float
 ) -> pb.QueryDocumentsResponse:
-    """Return what a query finds, without the errors of collections.
+    """Run a query, and return its rows without the errors of collections.
 
     Args:
         connection: A database of `opened`.
         sql: The query.
         most: Rows at most.
-        seconds: How long it may run.
+        seconds: The time limit of the query.
 
     Raises:
         RefusedQueryError: It is wrong, not allowed, or takes too long or too much.

@@ -1,7 +1,7 @@
 """Lets a query through if every part of it is known to be harmless.
 
-What runs is not the text that came but what was understood of it, written anew: two readers that
-understand a text differently are a way in.
+The database runs SQL that is generated from the parsed query, not the original text: a parser and a
+database that read a text differently would be a security hole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -66,7 +66,7 @@ def guarded(sql: str, tables: Mapping[str, frozenset[str]], most: int) -> str:
 
 
 def _first(error: SqlglotError) -> str:
-    """Return what is wrong without the piece of the query, which the reader marks for terminals."""
+    """Return the parser's message without the piece of the query, which it marks for terminals."""
     return str(error).partition("\n")[0].rstrip(".")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_knowledge.document_queries.records import Describe, Fact, Select
+from heddle_knowledge.document_queries.query_inputs import Describe, Fact, Select
 from heddle_knowledge.errors import RefusedQueryError
 from heddle_knowledge.workers.worker import WorkerProcess
 
@@ -24,8 +24,8 @@ class QueryWorkers:
         """Prepare, without starting anything.
 
         Args:
-            seconds: How long a question may take before its process is ended.
-            query_seconds: How long its query may run before it is stopped.
+            seconds: The time limit of a question, after which its process is ended.
+            query_seconds: The time limit of its query.
         """
         self._query_seconds = query_seconds
         self._workers = [

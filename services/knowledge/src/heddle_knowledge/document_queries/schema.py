@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_knowledge.document_queries.records import Fact, Value, cell_of
+from heddle_knowledge.document_queries.query_inputs import Fact, Value, cell_of
 
 _MOST_KEYS = 30
 _FEW_VALUES = 12

@@ -7,14 +7,14 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 
 from heddle_knowledge.document_queries.database import opened, select
 from heddle_knowledge.document_queries.guard import guarded
-from heddle_knowledge.document_queries.records import Describe, Select
+from heddle_knowledge.document_queries.query_inputs import Describe, Select
 from heddle_knowledge.document_queries.schema import tables_of
 from heddle_knowledge.errors import RefusedQueryError
 from heddle_knowledge.workers.serving import serve
 
 _MEMORY = 1024**3
 _HEAP = 256 * 1024**2
-"""Of it, what SQLite may take."""
+"""The part of it that SQLite may use."""
 
 
 def main() -> None:

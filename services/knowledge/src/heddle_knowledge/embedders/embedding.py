@@ -22,7 +22,7 @@ MULTILINGUAL_E5 = "multilingual-e5-small-q4"
 
 @dataclass(frozen=True, slots=True)
 class EmbedderInfo:
-    """What identifies an embedder; stored with every collection that it fills.
+    """The identity of an embedder; stored with every collection that it fills.
 
     Attributes:
         model: Its name.
@@ -41,7 +41,7 @@ class Embedder(Protocol):
     """Whatever turns texts into vectors."""
 
     def info(self) -> EmbedderInfo:
-        """Return what identifies it."""
+        """Return the identity of the embedder."""
 
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Embed texts: float32 of shape [len(texts), dim], every row of length 1.

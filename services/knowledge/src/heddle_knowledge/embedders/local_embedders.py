@@ -117,7 +117,7 @@ class LocalEmbedder:
         await self.aclose()
 
     def info(self) -> EmbedderInfo:
-        """Return what identifies it; the revision is the model file's hash."""
+        """Return the identity of the embedder; the revision is the model file's hash."""
         return self._info
 
     @property

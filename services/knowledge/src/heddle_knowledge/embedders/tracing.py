@@ -1,4 +1,4 @@
-"""Where the service adds the spans of embeddings. The engine knows no traces."""
+"""The hook by which the service adds spans of embeddings. The engine knows no traces."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any

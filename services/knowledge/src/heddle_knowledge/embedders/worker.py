@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 
+from heddle_knowledge.embedders.late_interaction import packed
 from heddle_knowledge.embedders.local_embedders import (
     FOREGROUND,
     PRIORITY,
@@ -15,7 +16,6 @@ from heddle_knowledge.embedders.local_embedders import (
     load_model,
 )
 from heddle_knowledge.errors import EmbeddingError
-from heddle_knowledge.searching.late_interaction import packed
 from heddle_knowledge.workers.serving import NICE, serve
 
 _MEMORY = 4 * 1024**3

@@ -1,4 +1,4 @@
-"""Which rows are meant, whatever the engine: small trees that each engine writes in its own SQL.
+"""Conditions for rows, independent of the engine: small trees that each engine writes in its SQL.
 
 Texts of users enter them as values only. `labels` is the column that holds a document's metadata,
 see `label`.
@@ -17,7 +17,7 @@ LABELS = "labels"
 BETWEEN_ENTRIES = "\x1e"
 BETWEEN_KEY_AND_VALUE = "\x1f"
 NUMBER = "^[+-]?[0-9]{1,15}([.][0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
-"""What is read as a number, for every engine alike; a double holds it."""
+"""The pattern of numbers, the same for every engine; a double can hold them."""
 
 _NUMBER = re.compile(NUMBER)
 _RESERVED = str.maketrans({"\0": "\x1a", BETWEEN_ENTRIES: "\x1a", BETWEEN_KEY_AND_VALUE: "\x1a"})
@@ -91,7 +91,7 @@ EVERYTHING = All(())
 
 
 def both(one: Condition, other: Condition) -> Condition:
-    """Return that both hold."""
+    """Return the condition that is true if both conditions are true."""
     if one == EVERYTHING:
         return other
     return one if other == EVERYTHING else All((one, other))

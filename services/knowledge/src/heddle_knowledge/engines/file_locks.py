@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from heddle_knowledge.durability import Flushes
 from heddle_knowledge.engines.locks import Locks
-from heddle_knowledge.locks import exclusive, exclusive_if_free
+from heddle_knowledge.files.durability import Flushes
+from heddle_knowledge.files.locks import exclusive, exclusive_if_free
 
 _ID = 32
 

@@ -1,4 +1,4 @@
-"""What the knowledge store needs of whatever keeps its rows.
+"""The interface between the knowledge store and its storage engines.
 
 Rows travel as Arrow tables. Every method may raise one of the engine's `failures`; a commit that
 fails has changed nothing.
@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_knowledge.engines.languages import ENGLISH
 from heddle_knowledge.engines.locks import Locks
-from heddle_knowledge.languages import ENGLISH
 
 KEY = "_rowid"
 """A column that every table has by itself, int64: see `Table.at`."""
@@ -27,7 +27,7 @@ VERSION_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a kind of table looks like.
+    """The layout of a kind of table.
 
     Attributes:
         kind: `[a-z]+`. A collection has one table of a kind, named `KIND_ID`.
@@ -102,12 +102,12 @@ class Table(Protocol):
         """Change columns of all rows that match, in one commit; return how many they are."""
 
     async def delete(self, where: Condition) -> None:
-        """Take out all rows that match, in one commit."""
+        """Delete all rows that match, in one commit."""
 
     async def optimize(
         self, language: str, ann_rows: int, version_seconds: float = VERSION_SECONDS
     ) -> None:
-        """Bring its indexes up to date and put its files in order, in commits.
+        """Update its indexes and compact its files, in commits.
 
         Searches go on meanwhile, or wait for a new full-text index.
 
@@ -118,11 +118,15 @@ class Table(Protocol):
             version_seconds: How long files of earlier versions stay for those who read them.
         """
 
-    async def purge(self) -> None:
-        """Leave nothing of former rows in its files. All rows are written anew."""
+    async def purge(self, version_seconds: float) -> None:
+        """Rewrite all rows, so that files of the latest version contain nothing of deleted rows.
+
+        Args:
+            version_seconds: How long files of earlier versions stay, see `optimize`.
+        """
 
     async def has_vector_index(self) -> bool:
-        """Say whether its vectors are searched through an approximate index."""
+        """Return whether its vectors are searched through an approximate index."""
 
     async def size(self) -> int:
         """Return the bytes that it takes, 0 if that is not known."""
@@ -132,12 +136,12 @@ class Table(Protocol):
 
 
 class Engine(Protocol):
-    """Keeps tables, each with a name of its own: `KIND`, or `KIND_` and 32 hexadecimal digits."""
+    """Stores tables, each under a name of its own: `KIND`, or `KIND_` and 32 hexadecimal digits."""
 
     name: str
-    """What metrics and traces call it."""
+    """The name in metrics and traces."""
     failures: tuple[type[Exception], ...]
-    """What may be raised when it cannot do what it is asked."""
+    """The exceptions that the engine raises if an operation fails."""
 
     @property
     def locks(self) -> Locks:
@@ -147,7 +151,7 @@ class Engine(Protocol):
         """Return the names of the tables."""
 
     async def make(self, name: str, layout: Layout) -> Table:
-        """Make an empty table."""
+        """Create an empty table."""
 
     async def open(self, name: str, layout: Layout) -> Table:
         """Open a table."""
@@ -162,4 +166,4 @@ class Engine(Protocol):
         """Give back the memory of what it has read. Open tables go on, and hold what they need."""
 
     async def left_over(self, name: str) -> bool:
-        """Say whether a table without a record is certainly nobody's work under way."""
+        """Return whether a table without a record is certainly no part of work in progress."""

@@ -122,7 +122,7 @@ class LanceEngine:
                 return tables
 
     async def make(self, name: str, layout: Layout) -> LanceTable:
-        """Make an empty table with its indexes, on disk.
+        """Create an empty table with its indexes, on disk.
 
         They exist from the start: rows that the index of words does not hold yet are searched all
         the same, but without any index there is no search by words.
@@ -169,7 +169,7 @@ class LanceEngine:
         self._database.close()  # type: ignore[no-untyped-call]  # no annotations there
 
     async def left_over(self, name: str) -> bool:
-        """Say whether a table without a record is certainly nobody's work under way."""
+        """Return whether a table without a record is certainly no part of work in progress."""
         if self.locks.excludes_all:
             return True  # whoever makes one holds the lock that the caller holds
         try:

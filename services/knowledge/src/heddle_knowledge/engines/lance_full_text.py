@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from lancedb.index import FTS
 
-from heddle_knowledge.languages import IN_PAIRS, STEMMED
+from heddle_knowledge.engines.languages import IN_PAIRS, STEMMED
 
 _PAIR = 2
 
 
 def words_index(language: str) -> FTS:
-    """Return how the words of a language are indexed; accents never count."""
+    """Return the options of the index of words for a language; accents never count."""
     if language in STEMMED:  # its stop words are left out
         return FTS(language=STEMMED[language].capitalize())
     if language in IN_PAIRS:
@@ -25,7 +25,7 @@ def words_index(language: str) -> FTS:
 
 
 def is_of(details: Mapping[str, object], language: str) -> bool:
-    """Say whether an index, by its details as LanceDB tells them, is one of a language."""
+    """Return whether an index, by its details from LanceDB, is for a language."""
     config = words_index(language)
     names = ("base_tokenizer", "language", "stem", "remove_stop_words")
     return all(details.get(name) == getattr(config, name) for name in names)

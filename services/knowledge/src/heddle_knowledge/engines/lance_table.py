@@ -7,6 +7,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -15,12 +16,12 @@ from lancedb.index import FTS, BTree, IndexConfig, IvfSq, LabelList
 from lancedb.query import ColumnOrdering, MatchQuery
 from lancedb.table import AsyncTable
 
+from heddle_knowledge.completed_changes import completed
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, VERSION_SECONDS, Layout
 from heddle_knowledge.engines.lance_full_text import is_of, words_index
 from heddle_knowledge.engines.lance_sql import where_sql
-from heddle_knowledge.uninterrupted import completed
 
 ResultT = TypeVar("ResultT")
 
@@ -34,6 +35,7 @@ _ATTEMPTS = 20
 _LONGEST_PAUSE = 0.5
 
 
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class LanceTable:
     """See `interface.Table`.
 
@@ -44,18 +46,11 @@ class LanceTable:
         committing: Excludes other writers, and sees what was committed onto the disk.
     """
 
-    def __init__(
-        self,
-        opened: AsyncTable,
-        layout: Layout,
-        *,
-        alone: bool,
-        committing: Callable[[], AbstractAsyncContextManager[None]],
-    ) -> None:
-        self.opened = opened
-        self._layout = layout
-        self._alone = alone
-        self._committing = committing
+    opened: AsyncTable
+    layout: Layout
+    _: KW_ONLY
+    alone: bool
+    committing: Callable[[], AbstractAsyncContextManager[None]]
 
     async def version(self) -> int:
         """Return the number of its latest commit."""
@@ -86,7 +81,7 @@ class LanceTable:
         self, vector: Vectors, columns: Sequence[str], where: Condition, limit: int
     ) -> pa.Table:
         """Find the nearest rows of those that match; the condition is applied first."""
-        near = self.opened.query().nearest_to(vector).column(self._layout.vector)
+        near = self.opened.query().nearest_to(vector).column(self.layout.vector)
         # More partitions are searched where a condition leaves too few rows in these.
         near = near.distance_type("cosine").maximum_nprobes(0).minimum_nprobes(_PARTITIONS)
         near = near.refine_factor(_REFINE)
@@ -96,7 +91,7 @@ class LanceTable:
         self, words: str, columns: Sequence[str], where: Condition, limit: int
     ) -> pa.Table:
         """Find the rows of those that match whose words fit best."""
-        match_query = MatchQuery(words, self._layout.words)  # type: ignore[call-arg]  # the others have defaults
+        match_query = MatchQuery(words, self.layout.words)  # type: ignore[call-arg]  # the others have defaults
         fit = _chosen(self.opened.query().nearest_to_text(match_query), [*columns, SCORE], where)
         return await fit.limit(limit).to_arrow()
 
@@ -111,11 +106,11 @@ class LanceTable:
 
     async def replace(self, where: Condition, rows: pa.Table) -> bool:
         """Put rows in the place of all that match, in one commit; say whether any did."""
-        if self._alone and not await self.count(where):
+        if self.alone and not await self.count(where):
             await self.append(rows)  # a merge would read the keys of all rows that there are
             return False
         merge = (
-            self.opened.merge_insert(list(self._layout.keys))
+            self.opened.merge_insert(list(self.layout.keys))
             .when_matched_update_all()
             .when_not_matched_insert_all()
             .when_not_matched_by_source_delete(where_sql(where))
@@ -130,15 +125,15 @@ class LanceTable:
         return int(result.rows_updated)
 
     async def delete(self, where: Condition) -> None:
-        """Take out all rows that match, in one commit."""
+        """Delete all rows that match, in one commit."""
         await self._commit(lambda: self.opened.delete(where_sql(where)))
 
     async def optimize(
         self, language: str, ann_rows: int, version_seconds: float = VERSION_SECONDS
     ) -> None:
         """Index new rows, merge small files and remove old versions; writers wait meanwhile."""
-        words, vector = self._layout.words, self._layout.vector
-        async with self._committing():
+        words, vector = self.layout.words, self.layout.vector
+        async with self.committing():
             indexes = {
                 column: index
                 for index in await self.opened.list_indices()
@@ -151,34 +146,34 @@ class LanceTable:
             lifetime = timedelta(seconds=version_seconds)
             await self._commit(lambda: self.opened.optimize(cleanup_older_than=lifetime))
 
-    async def purge(self) -> None:
-        """Write all rows and indexes anew, and remove the files of earlier versions."""
-        key = self._layout.keys[0]
-        async with self._committing():
+    async def purge(self, version_seconds: float) -> None:
+        """Rewrite all rows and indexes, and remove the files of earlier versions."""
+        key = self.layout.keys[0]
+        async with self.committing():
             indexes = [*await self.opened.list_indices()]
             # A file is written anew only if many of its rows are gone, unless all of them change.
             await self._commit(lambda: self.opened.update(updates_sql={key: key}))
             for index in indexes:
                 column = index.columns[0]
-                if column == self._layout.words:
-                    await self._index(column, words_index(self._layout.language))
-                elif column == self._layout.vector:
+                if column == self.layout.words:
+                    await self._index(column, words_index(self.layout.language))
+                elif column == self.layout.vector:
                     await self._index(column, IvfSq(distance_type="cosine"))
                 else:
-                    is_list = self._layout.schema.field(column).type.num_fields
+                    is_list = self.layout.schema.field(column).type.num_fields
                     await self._index(column, LabelList() if is_list else BTree())
-            lifetime = timedelta(milliseconds=1)  # LanceDB warns of 0
+            lifetime = timedelta(seconds=version_seconds)
             for _ in range(2):  # the first may leave the version before its own
                 await self._commit(
                     lambda: self.opened.optimize(
-                        cleanup_older_than=lifetime, delete_unverified=self._alone
+                        cleanup_older_than=lifetime, delete_unverified=self.alone
                     )
                 )
 
     async def has_vector_index(self) -> bool:
-        """Say whether it has an index of vectors."""
+        """Return whether it has an index of vectors."""
         indexes = await self.opened.list_indices()
-        return any(self._layout.vector in index.columns for index in indexes)
+        return any(self.layout.vector in index.columns for index in indexes)
 
     async def size(self) -> int:
         """Return the bytes of its files."""
@@ -190,19 +185,19 @@ class LanceTable:
         self.opened.close()  # type: ignore[no-untyped-call]  # no annotations there
 
     async def _are_vectors_due(self, index: IndexConfig | None, ann_rows: int) -> bool:
-        """Say whether an index of vectors is missing, or has too many parts."""
+        """Return whether an index of vectors is missing, or has too many parts."""
         if index is None:
             return await self.count() >= max(1, ann_rows)
         stats = await self.opened.index_stats(index.name)
         return stats is not None and (stats.num_indices or 0) > _MAX_PARTS
 
     async def _index(self, column: str, config: FTS | IvfSq | BTree | LabelList) -> None:
-        """Make an index in the place of the one that there may be, which serves meanwhile."""
+        """Create an index in place of an earlier one, which serves meanwhile."""
         make: Any = self.opened.create_index  # its annotation omits IvfSq
         await self._commit(lambda: make(column, config=config, replace=True))
 
     async def _commit(self, act: Callable[[], Awaitable[ResultT]]) -> ResultT:
-        """Commit; whoever loses a race that no lock has settled tries again.
+        """Commit. Repeat the commit if it loses a race that no lock has prevented.
 
         LanceDB works on threads of its own: cancelled, it might still write when a lock is free.
         """

@@ -1,4 +1,4 @@
-"""Who may work on a table when: locks by name, within this process or between processes."""
+"""Locks on tables by name, within this process or between processes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection

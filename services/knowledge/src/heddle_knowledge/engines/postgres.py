@@ -62,7 +62,7 @@ async def open_database(url: str) -> AsyncGenerator["PostgresEngine"]:
 
 
 async def set_up(url: str) -> str:
-    """Make what is common to all tables; return the schema that the extension is in."""
+    """Create what all tables need; return the schema of the extension."""
     connection = await asyncpg.connect(url)
     try:
         async with connection.transaction():
@@ -95,7 +95,7 @@ class PostgresEngine:
         return [row["name"] for row in await self._pool.fetch("SELECT name FROM tables")]
 
     async def make(self, name: str, layout: Layout) -> PostgresTable:
-        """Make an empty table with its indexes, in one transaction."""
+        """Create an empty table with its indexes, in one transaction."""
         async with self._pool.acquire() as connection, connection.transaction():
             for statement in statements(_checked(name), layout):
                 await connection.execute(statement)
@@ -131,7 +131,7 @@ class PostgresEngine:
         """Do nothing: the server has the memory."""
 
     async def left_over(self, name: str) -> bool:
-        """Return True: whoever makes one holds the lock that the caller holds."""
+        """Return True: the creator of a table would hold the lock that the caller holds."""
         return True
 
 

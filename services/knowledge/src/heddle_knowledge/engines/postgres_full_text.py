@@ -11,7 +11,7 @@ words, Latin ones stay whole; both engines cut words to their stems alike.
 from collections.abc import Sequence
 
 from heddle_knowledge.engines.interface import SCORE
-from heddle_knowledge.languages import IN_PAIRS, STEMMED, UNSPACED
+from heddle_knowledge.engines.languages import IN_PAIRS, STEMMED, UNSPACED
 
 WORDS = "_words"
 """The column that is made of the text that is searched by words."""

@@ -8,7 +8,7 @@ from heddle_knowledge.engines.postgres_types import column_type
 
 
 def statements(name: str, layout: Layout) -> list[str]:
-    """Return what makes a table with its indexes."""
+    """Return the statements that create a table with its indexes."""
     columns = [f"{KEY} bigint GENERATED ALWAYS AS IDENTITY UNIQUE", *map(_column, layout.schema)]
     if layout.words:
         columns.append(_words(layout.words, layout.language))
@@ -20,7 +20,7 @@ def statements(name: str, layout: Layout) -> list[str]:
 
 
 def cut_anew(name: str, layout: Layout, language: str) -> list[str]:
-    """Return what makes the words of a table those of another language."""
+    """Return the statements that index the words of a table in another language."""
     return [
         f"ALTER TABLE {name} DROP COLUMN {WORDS}",  # its index goes with it
         f"ALTER TABLE {name} ADD COLUMN {_words(layout.words, language)}",

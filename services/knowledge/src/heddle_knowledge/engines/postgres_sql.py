@@ -26,7 +26,7 @@ class Parameters:
         self.values = [*values]
 
     def add(self, value: object) -> str:
-        """Keep a value; return what stands for it."""
+        """Add a value, and return its parameter in the statement."""
         self.values.append(value.replace("\0", "\ufffd") if isinstance(value, str) else value)
         return f"${len(self.values)}"
 

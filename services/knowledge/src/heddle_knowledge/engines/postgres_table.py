@@ -126,7 +126,7 @@ class PostgresTable:
             return _count(await connection.execute(statement, *parameters.values))
 
     async def delete(self, where: Condition) -> None:
-        """Take out all rows that match, in one commit."""
+        """Delete all rows that match, in one commit."""
         values = Parameters()
         chosen = where_sql(where, values)
         statement = f"DELETE FROM {self._name} WHERE {chosen}"  # noqa: S608 - only names of ours
@@ -136,7 +136,7 @@ class PostgresTable:
     async def optimize(
         self, language: str, ann_rows: int, version_seconds: float = VERSION_SECONDS
     ) -> None:
-        """Make what indexes are missing, and tell the planner what is in the table.
+        """Create missing indexes, and update the statistics of the planner.
 
         The server keeps indexes up to date; its autovacuum does the rest.
         """
@@ -146,11 +146,11 @@ class PostgresTable:
             await self._index_vectors()
         await self._pool.execute(f"ANALYZE {self._name}")
 
-    async def purge(self) -> None:
-        """Do nothing: the server removes old rows itself."""
+    async def purge(self, version_seconds: float) -> None:
+        """Do nothing: `KnowledgeDatabase.clean_up` removes former rows of all tables."""
 
     async def has_vector_index(self) -> bool:
-        """Say whether it has an index of vectors that is whole."""
+        """Return whether it has a complete index of vectors."""
         statement = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"
         return bool(await self._pool.fetchval(statement, self._index))
 

@@ -50,7 +50,7 @@ def records(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def table(fetched: Sequence[Any], schema: pa.Schema) -> pa.Table:
-    """Return what was found as an Arrow table of the columns of a schema, in its order."""
+    """Return fetched rows as an Arrow table with the columns of a schema."""
     arrays = []
     for at, field in enumerate(schema):
         values = [record[at] for record in fetched]

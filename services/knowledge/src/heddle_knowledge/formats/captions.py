@@ -4,10 +4,10 @@ import html
 import re
 from collections.abc import Iterator
 
-from heddle_knowledge.reading.blocks import Outline, ParsedDocument
+from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 
 SECONDS = 60
-"""Of a section, by default."""
+"""The length of a section in seconds, by default."""
 _TIMES = re.compile(
     r"\s*(?:(\d{1,3}):)?([0-5]?\d):([0-5]?\d)[.,]\d{1,3}[ \t]+-->[ \t]+[\d:.,]+(?:[ \t].*)?"
 )

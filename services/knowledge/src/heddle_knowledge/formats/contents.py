@@ -19,7 +19,7 @@ _DOTS = {".": 1, "·": 1, "…": 3}
 _SIGNS = re.compile(r"[\W_]+")
 _NUMBERING = re.compile(r"(?:chapter|appendix|part|section)?\s*[0-9A-Z]{1,3}(?:\.[0-9]+)*\.?\s+")
 _OFFSETS = range(-8, 65)
-"""How far the numbers may be from those of the file's pages: front matter is numbered apart."""
+"""The range of the difference between printed and real page numbers: front matter counts apart."""
 _TITLES = frozenset(
     {
         "contents", "tableofcontents", "listoffigures", "listoftables", "inhalt",
@@ -134,7 +134,7 @@ def _is_dotted(line: str) -> bool:
 
 
 def _offset(entries: Sequence[_Entry], lines: Sequence[str], texts: Sequence[str]) -> int | None:
-    """Return how far the numbers are from the pages, None if the titles stand on no such pages."""
+    """Return the difference between printed numbers and pages; None if no titles match."""
     numbered = [entry for entry in entries if entry.page]
     votes = {
         offset: sum(bool(_title_on(entry, offset, texts)) for entry in numbered)

@@ -28,7 +28,7 @@ class _Candidate:
     """Counted from 1."""
     line: int
     offset: int
-    """How much the number is above that of the page."""
+    """The difference between the printed number and that of the page."""
     marked: bool
     """Whether it says that it is the number of a page."""
 

@@ -7,9 +7,9 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 from heddle_knowledge.formats.contents import without_contents
 from heddle_knowledge.formats.dates import first_date
-from heddle_knowledge.reading.blocks import Outline, ParsedDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST_FRONT_MATTER = 65_536

@@ -7,11 +7,11 @@ from types import MappingProxyType
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
 from heddle_knowledge.errors import UnreadableDocumentError
+from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 from heddle_knowledge.formats.bookmarks import Bookmark, bookmarks_by_page
 from heddle_knowledge.formats.contents import bare, contents_of_pages
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.folios import folios
-from heddle_knowledge.reading.blocks import Outline, ParsedDocument
 
 MOST_PAGES = 5_000
 _PASSWORD = 4  # FPDF_ERR_PASSWORD

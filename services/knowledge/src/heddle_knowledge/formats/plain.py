@@ -2,8 +2,8 @@
 
 import re
 
+from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 from heddle_knowledge.formats.contents import without_contents
-from heddle_knowledge.reading.blocks import Outline, ParsedDocument
 
 _RULE = re.compile(r"([=\-~^\"'*+#.:_`])\1{2,}")
 

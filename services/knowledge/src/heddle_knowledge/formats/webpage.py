@@ -6,10 +6,10 @@ from datetime import datetime
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from heddle_knowledge.errors import UnreadableDocumentError
+from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.webpage_depth import MAX_DEPTH, exceeds_depth
 from heddle_knowledge.formats.webpage_text import PageText
-from heddle_knowledge.reading.blocks import ParsedDocument
 
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "nav", "form", "button"]
 _NAVIGATION = "[role=navigation], [role=search], [hidden], body > footer"

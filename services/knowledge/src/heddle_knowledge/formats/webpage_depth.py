@@ -1,4 +1,4 @@
-"""How deep the elements of a page nest, before a parser sees it.
+"""Measures how deep the elements of a page nest, before a parser reads it.
 
 The time of HTML's algorithm grows with the square of the depth: 300 kB of nested tables take
 minutes.

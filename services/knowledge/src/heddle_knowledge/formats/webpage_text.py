@@ -4,7 +4,7 @@ import re
 
 from selectolax.lexbor import LexborNode
 
-from heddle_knowledge.reading.blocks import Block, Outline
+from heddle_knowledge.formats.blocks import Block, Outline
 
 _HEADING = re.compile(r"h([1-6])")
 _INLINE = frozenset({
@@ -57,7 +57,7 @@ class PageText:
         self._flush()
 
     def _enter(self, node: LexborNode) -> bool:
-        """Begin a node; say whether its children are to be visited."""
+        """Begin a node; return whether to visit its children."""
         tag = node.tag or ""
         if node.is_text_node:
             self._line.append(re.sub(r"\s+", " ", node.text_content or ""))

@@ -12,11 +12,11 @@ from docx.package import Package
 
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.archives import check_archive
+from heddle_knowledge.formats.blocks import Block, Outline, ParsedDocument
 from heddle_knowledge.formats.tables import table_lines
 from heddle_knowledge.formats.word_styles import Styles
 from heddle_knowledge.formats.word_text import Notes, text_of, within
 from heddle_knowledge.formats.word_xml import Element, has, root_of
-from heddle_knowledge.reading.blocks import Block, Outline, ParsedDocument
 
 _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
 

@@ -1,4 +1,4 @@
-"""What the styles and lists of a Word document mean for its text."""
+"""The meaning of the styles and lists of a Word document for its text."""
 
 import re
 from collections import defaultdict
@@ -35,7 +35,7 @@ class Styles:
         return _CONTENTS.fullmatch(self._name(paragraph)) is not None
 
     def label(self, paragraph: Element) -> str:
-        """Return what stands before an entry of a list, indented; empty for other paragraphs.
+        """Return the label before an entry of a list, indented; empty for other paragraphs.
 
         Numbers count on with each call, so call it once for each paragraph, in their order.
         """
@@ -70,7 +70,7 @@ class Styles:
 
 
 def _number_formats(document: Part) -> dict[tuple[str, str], str]:
-    """Return how the levels of each list are numbered: `bullet`, `decimal` and others."""
+    """Return the number formats of the levels of each list: `bullet`, `decimal` and others."""
     abstract = {
         kind.get(qn("w:abstractNumId")): kind
         for kind in related(document, RT.NUMBERING, "w:abstractNum")

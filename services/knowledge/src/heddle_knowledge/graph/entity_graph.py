@@ -18,7 +18,7 @@ import graspologic_native
 from heddle_knowledge.graph.entity_normalisation import key_of, singular
 
 _MOST_TOGETHER = 40
-"""Of a passage; more names are a list, in which nobody has to do with anybody."""
+"""The maximum number of related names of a passage; more names are a list of unrelated ones."""
 _LARGEST_COMMUNITY = 100
 _SEED = 1
 _FURTHEST = 6
@@ -43,7 +43,7 @@ class Network:
     """Names by their keys, and where they stand together."""
 
     names: dict[str, str] = field(default_factory=dict)
-    """What each is called most often."""
+    """The most frequent form of each name."""
     mentions: Counter[str] = field(default_factory=Counter)
     links: dict[str, dict[str, float]] = field(default_factory=dict)
     passages: dict[Place, tuple[str, ...]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Network:
 
     @property
     def link_count(self) -> int:
-        """How many links there are."""
+        """The number of links."""
         return sum(map(len, self.links.values())) // 2
 
     def together(self, first: str, second: str) -> list[Place]:
@@ -131,7 +131,7 @@ class Network:
 
 
 def drawn(mentions: Iterable[tuple[Place, str, str]]) -> Network:
-    """Make a network.
+    """Build a network from mentions.
 
     Args:
         mentions: The place, the key and the surface of each mention.

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
+from heddle_knowledge.files.sqlite_files import rows
 from heddle_knowledge.graph.entity_graph import Community, Network, Place, drawn
 from heddle_knowledge.graph.records import AskPaths, AskThemes, Held
-from heddle_knowledge.sqlite_files import rows
 from heddle_knowledge.workers.serving import serve
 
 _MEMORY = 4 * 1024**3
@@ -35,7 +35,7 @@ class Open:
     missing: int
 
     def summary(self) -> pb.GraphSummary:
-        """Return how much the graphs hold."""
+        """Return the size of the graphs."""
         return pb.GraphSummary(
             entity_count=len(self.network.names),
             link_count=self.network.link_count,

@@ -1,4 +1,4 @@
-"""What counts as one name, however it is written."""
+"""Decides which forms of writing are the same name."""
 
 import re
 from collections.abc import Container
@@ -22,7 +22,7 @@ def surface_of(text: str) -> str:
 
 
 def key_of(name: str) -> str:
-    """Return what is the same for all ways to write a name."""
+    """Return the key that all forms of a name share."""
     return surface_of(name).casefold()
 
 

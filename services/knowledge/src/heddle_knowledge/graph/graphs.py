@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heddle_knowledge.chunking.chunks import Chunk
+from heddle_knowledge.collection.types import Collection
 from heddle_knowledge.engines.interface import Engine
 from heddle_knowledge.errors import InvalidInputError, StorageError
+from heddle_knowledge.files.sqlite_files import remove
 from heddle_knowledge.graph.part_stores import FileParts, PartStore
 from heddle_knowledge.graph.parts import count_names
 from heddle_knowledge.graph.records import (
@@ -22,8 +24,6 @@ from heddle_knowledge.graph.records import (
     Part,
 )
 from heddle_knowledge.graph.table_parts import TableParts
-from heddle_knowledge.records import Collection
-from heddle_knowledge.sqlite_files import remove
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _EXTRACTION = "heddle_knowledge.graph.extraction"
@@ -35,7 +35,7 @@ _GROUP = 64
 _EXTRACTION_SECONDS = 120.0
 _ANSWER_SECONDS = 60.0
 _ENGLISH = 0.2
-"""Of the words of an English text so many are English stop words; of other languages, half."""
+"""The share of English stop words from which a text counts as English."""
 _FEW_WORDS = 30
 
 
@@ -59,7 +59,7 @@ class Graphs:
         self._network = WorkerProcess(_NETWORK, seconds=_ANSWER_SECONDS)
 
     def check_possible(self) -> None:
-        """Make sure that graphs can be drawn.
+        """Check that graphs can be drawn.
 
         Raises:
             InvalidInputError: There is no folder, or something is not installed.
@@ -132,10 +132,10 @@ class CollectionGraph:
     async def draw(
         self, document: str, sha256: str, chunks: Sequence[Chunk]
     ) -> AsyncGenerator[int]:
-        """Find the names of a version of a document and keep them; they count when it does.
+        """Find and store the names of a version of a document; they count once the version does.
 
         Yields:
-            How many passages are done.
+            The number of passages that are done.
 
         Raises:
             StorageError: Names cannot be found, or not kept.
@@ -163,7 +163,7 @@ class CollectionGraph:
         await self.parts.settle(document, old, new)
 
     async def count(self) -> int:
-        """Return how many names there are; those of a version that has just gone may count."""
+        """Return the number of names, perhaps with those of a version that was just deleted."""
         return await asyncio.to_thread(count_names, await self.parts.file())
 
     async def remove(self) -> None:

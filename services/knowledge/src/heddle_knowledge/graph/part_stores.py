@@ -1,12 +1,12 @@
-"""What keeps the parts of a collection's graph: a file, or a table that all replicas share."""
+"""The stores of a graph's parts: a file, or a table that all replicas share."""
 
 import asyncio
 from pathlib import Path
 from typing import Protocol
 
+from heddle_knowledge.files.sqlite_files import remove, vacuum
 from heddle_knowledge.graph import parts
 from heddle_knowledge.graph.records import DrawnPart, Part
-from heddle_knowledge.sqlite_files import remove
 
 
 class PartStore(Protocol):
@@ -19,7 +19,7 @@ class PartStore(Protocol):
         """Store what was found in a version of a document, in place of what was there before."""
 
     async def get(self, part: Part) -> DrawnPart | None:
-        """Return what was found in a version of a document, None if it is not in the graph."""
+        """Return the names of a version of a document; None if it is not in the graph."""
 
     async def all(self) -> list[Part]:
         """Return the versions of documents that are in the graph."""
@@ -32,6 +32,12 @@ class PartStore(Protocol):
 
     async def file(self) -> Path:
         """Return a file on this machine that has all parts as they are now."""
+
+    async def purge(self) -> None:
+        """Leave nothing of deleted versions in the file, or in the table."""
+
+    async def forget_gone(self) -> None:
+        """Remove a copy on this machine that has versions that were deleted elsewhere."""
 
     async def remove(self) -> None:
         """Remove what is on this machine; a table goes with its collection."""
@@ -70,6 +76,13 @@ class FileParts:
     async def file(self) -> Path:
         """Return the file, which need not exist yet."""
         return self._file
+
+    async def purge(self) -> None:
+        """Write the file anew without deleted versions."""
+        await asyncio.to_thread(vacuum, self._file)
+
+    async def forget_gone(self) -> None:
+        """Do nothing: there is no copy."""
 
     async def remove(self) -> None:
         """Remove the file."""

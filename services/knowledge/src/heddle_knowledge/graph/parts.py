@@ -1,4 +1,4 @@
-"""The file of a collection's graph: what was found in each version of each document.
+"""The file of a collection's graph: the names of each version of each document.
 
 A part is written before its document is committed and dropped after the document has gone, so it
 counts only if the collection holds the document with the part's checksum: whoever crashes when, a
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from heddle_knowledge.files.sqlite_files import rows, writing
 from heddle_knowledge.graph.records import DrawnPart, Name, NamedPassage, Part
-from heddle_knowledge.sqlite_files import rows, writing
 
 LEFT_OVER_SECONDS = 24 * 3600
 """Age of a part whose document will not be committed any more."""
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS mention (
 
 
 def add_part(file: Path, drawn: DrawnPart) -> None:
-    """Keep what was found in a version of a document, in place of what was found in it before.
+    """Store the names of a version of a document, in place of earlier ones.
 
     The graph's file is made if it is missing.
     """
@@ -65,7 +65,7 @@ def all_parts(file: Path) -> list[Part]:
 
 
 def get_part(file: Path, part: Part) -> DrawnPart | None:
-    """Return what was found in a version of a document, None if it is not in the graph."""
+    """Return the names of a version of a document; None if it is not in the graph."""
     query = "SELECT id, english FROM part WHERE document = ? AND sha256 = ?"
     for number, english in rows(file, query, part.document, part.sha256):
         names: dict[int, list[Name]] = {}
@@ -88,7 +88,7 @@ def has_part(file: Path, part: Part) -> bool:
 
 
 def count_names(file: Path) -> int:
-    """Return how many names all parts have together."""
+    """Return the number of names of all parts together."""
     return sum(count for (count,) in rows(file, "SELECT COUNT(DISTINCT key) FROM mention"))
 
 

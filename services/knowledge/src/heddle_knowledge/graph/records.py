@@ -1,4 +1,4 @@
-"""What the service sends to the processes of the graph, and the names that it gets back."""
+"""The requests to the processes of the graph, and the names that they return."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ class Name(msgspec.Struct, frozen=True, array_like=True):
     """A name in a passage."""
 
     key: str
-    """What is the same for all ways to write it."""
+    """The key that all forms of the name share."""
     surface: str
     """As it stands there."""
 
@@ -44,7 +44,7 @@ class NamedPassage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DrawnPart(msgspec.Struct, frozen=True):
-    """What was found in a version of a document."""
+    """The names of a version of a document."""
 
     part: Part
     english: bool

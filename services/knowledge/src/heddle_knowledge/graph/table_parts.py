@@ -17,9 +17,9 @@ import pyarrow as pa
 from heddle_knowledge.engines.conditions import All, Compare, Condition, In, Not, Some
 from heddle_knowledge.engines.interface import Engine, Layout, Table
 from heddle_knowledge.errors import StorageError
+from heddle_knowledge.files.sqlite_files import remove
 from heddle_knowledge.graph import parts
 from heddle_knowledge.graph.records import DrawnPart, NamedPassage, Part
-from heddle_knowledge.sqlite_files import remove
 
 _KIND = "graph"
 _BATCH = 100
@@ -84,7 +84,7 @@ class TableParts:
             raise _not_stored() from error
 
     async def get(self, part: Part) -> DrawnPart | None:
-        """Return what was found in a version of a document."""
+        """Return the names of a version of a document."""
         if (table := await self._opened()) is None:
             return None
         return next(_parts(await self._rows(table, _PART, _is(part))), None)
@@ -119,6 +119,19 @@ class TableParts:
         except self._engine.failures as error:
             raise _not_read() from error
         return self._copy
+
+    async def purge(self) -> None:
+        """Do nothing: `KnowledgeDatabase.clean_up` removes deleted rows."""
+
+    async def forget_gone(self) -> None:
+        """Remove the copy if it has versions that are not in the table."""
+        async with self._copying:
+            table = await self._opened() if self._copy.exists() else None
+            if table is None:
+                return
+            current = (await self._rows(table, ["number"], All(()))).column("number").to_pylist()
+            if await asyncio.to_thread(parts.numbers, self._copy) - set(current):
+                await self.remove()
 
     async def remove(self) -> None:
         """Remove the copy."""

@@ -4,9 +4,10 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import Context
 from typing import Generic, TypeVar
 
-from heddle_runtime.fair_slots import NOBODY, Tenant, in_turn
+from heddle_runtime.serving.fair_slots import NOBODY, Tenant, in_turn
 
 from heddle_knowledge.errors import StorageError
 
@@ -71,7 +72,8 @@ class Batcher(Generic[ItemT, ResultT]):
         request: _Request[ItemT, ResultT] = _Request(item, tenant)
         self._waiting.append(request)
         if len(self._workers) < self._max_batches:
-            self._workers.add(asyncio.create_task(self._work()))
+            # In a context without a caller: a batch has items of several.
+            self._workers.add(asyncio.create_task(self._work(), context=Context()))
         try:
             return await asyncio.shield(request.result)
         except asyncio.CancelledError:
@@ -176,7 +178,7 @@ class KeyedBatcher(Generic[ItemT, ResultT]):
             key: For example the collection that the item belongs to.
             make_batcher: Called if no other request of this key is in progress.
             item: What to process.
-            tenant: Whose the item is; tenants take turns.
+            tenant: The tenant of the item; tenants take turns.
         """
         batcher = self._batchers.get(key) or self._batchers.setdefault(key, make_batcher())
         try:

@@ -14,11 +14,11 @@ from functools import partial
 import pyarrow as pa
 
 from heddle_knowledge.chunking.chunks import Chunk
-from heddle_knowledge.collection_handle import CollectionHandle
+from heddle_knowledge.collection.handle import CollectionHandle
+from heddle_knowledge.collection.reuse import EmbeddedText
+from heddle_knowledge.collection.tables import document_rows, replace_documents, update_labels
+from heddle_knowledge.collection.types import Document
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
-from heddle_knowledge.ingestion.reuse import EmbeddedText
-from heddle_knowledge.records import Document
-from heddle_knowledge.tables import document_rows, replace_documents, update_labels
 
 _MAX_DOCUMENTS = 128
 _MAX_ROWS = 4_096
@@ -48,7 +48,7 @@ class Commits:
     """The commits to all collections of a store. Those to one collection take turns."""
 
     def __init__(self, committed: Callable[[str, int], None]) -> None:
-        """Prepare; `committed` is told the id of the collection and the rows of every commit."""
+        """Take the function that receives the collection's id and the rows of each commit."""
         self._committed = committed
         self._batches: KeyedBatcher[Prepared, bool] = KeyedBatcher()
 

@@ -4,12 +4,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from heddle_runtime.fair_slots import Tenant
+from heddle_runtime.serving.fair_slots import Tenant
 
+from heddle_knowledge.collection.reuse import EmbeddedText
 from heddle_knowledge.embedders.embedding import Embedder, WordEmbedder
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
-from heddle_knowledge.ingestion.reuse import EmbeddedText
 
 _MAX_PASSAGES = 32
 """Passages of one batch."""
@@ -47,7 +47,7 @@ class Batches:
     async def embedded(
         self, embedder: Embedder, texts: Sequence[str], *, words: bool, tenant: Tenant
     ) -> Sequence[EmbeddedText]:
-        """Embed a group of passages as of `grouped`, and their words if these are kept.
+        """Embed a group of passages as of `grouped`, and their words if these are stored.
 
         Tenants take turns.
 

@@ -1,4 +1,4 @@
-"""How a document gets into a collection: read, cut, embed, then one commit."""
+"""Ingests a document: reads, splits and embeds it, then stores it in one commit."""
 
 import asyncio
 import hashlib
@@ -10,23 +10,23 @@ from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
 
-from heddle_runtime.fair_slots import Tenant
+from heddle_runtime.serving.fair_slots import Tenant
 
 from heddle_knowledge.chunking import chunks as cutting
 from heddle_knowledge.chunking.options import Chunking
-from heddle_knowledge.collection_handle import CollectionHandle
+from heddle_knowledge.collection.handle import CollectionHandle
+from heddle_knowledge.collection.names import check_document_name
+from heddle_knowledge.collection.reuse import known_texts
+from heddle_knowledge.collection.tables import indexed_text
+from heddle_knowledge.collection.types import SAVING, Document, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
 from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
 from heddle_knowledge.ingestion.lookups import Lookups
-from heddle_knowledge.ingestion.reuse import known_texts
-from heddle_knowledge.names import check_document_name
 from heddle_knowledge.reading.admission import MARKDOWN, check_size, media_type_of
 from heddle_knowledge.reading.parsing import Parser
-from heddle_knowledge.records import SAVING, Document, Ingested, IngestProgress
-from heddle_knowledge.tables import indexed_text
 
 _LARGEST_METADATA = 512 * 1024
 _LONGEST_URI = 2_048
@@ -56,7 +56,7 @@ class Source:
 
     @cached_property
     def sha256(self) -> str:
-        """Of its bytes, in hexadecimal. Large files take long: ask for it in a thread first."""
+        """The hash of the bytes, in hexadecimal. Slow for large files: use a thread first."""
         return hashlib.sha256(self.data).hexdigest()
 
     @property
@@ -99,7 +99,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What ingestions of a store that run at the same time do together."""
+    """The parts that concurrent ingestions of a store share."""
 
     lookups: Lookups
     batches: Batches

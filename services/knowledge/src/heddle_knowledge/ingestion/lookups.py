@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from heddle_knowledge.collection_handle import CollectionHandle
+from heddle_knowledge.collection.handle import CollectionHandle
+from heddle_knowledge.collection.tables import find_documents
+from heddle_knowledge.collection.types import Document
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
-from heddle_knowledge.records import Document
-from heddle_knowledge.tables import find_documents
 
 _MAX_NAMES = 128
 

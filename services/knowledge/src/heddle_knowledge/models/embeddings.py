@@ -14,6 +14,8 @@ from heddle_knowledge.models.server import ModelServer
 
 Shape = Literal["openai", "jina"]
 _CHARACTERS_PER_TOKEN = 4
+_MAX_NUMBERS = 131_072
+"""In one answer, which is parsed while the service does nothing else: 32 vectors of 4,096."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,10 @@ class RemoteEmbedder:
     batch: int = 32
 
     def info(self) -> EmbedderInfo:
-        """Return what identifies it. The revision tells how questions and passages are asked for.
+        """Return the identity. The revision covers the prompts for questions and passages.
 
-        Which version of the model its server holds nobody can tell: whoever replaces it there
-        fills the collections anew.
+        The version of the model at its server is unknown: an operator who replaces it there must
+        ingest the collections again.
         """
         identity = f"{self.shape}\0{self.query_prefix}\0{self.passage_prefix}"
         revision = hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -46,9 +48,11 @@ class RemoteEmbedder:
         """
         matrix = np.empty((len(texts), self.dimension), dtype=np.float32)
         tokens = 0
-        for start in range(0, len(texts), self.batch):
-            some = texts[start : start + self.batch]
-            reply = await self.server.post("embeddings", self._body(some, kind))
+        batch = min(self.batch, max(1, _MAX_NUMBERS // self.dimension))
+        for start in range(0, len(texts), batch):
+            some = texts[start : start + batch]
+            numbers = len(some) * self.dimension
+            reply = await self.server.post("embeddings", self._body(some, kind), numbers)
             matrix[start : start + len(some)] = self._vectors(reply, len(some))
             tokens += _tokens(reply)
         spans.annotate(lambda: {"gen_ai.usage.input_tokens": tokens} if tokens else {})
@@ -87,7 +91,7 @@ class RemoteEmbedder:
 
 
 def _tokens(reply: Any) -> int:  # noqa: ANN401 - any JSON value, whose vectors were found
-    """Return the tokens that the server counted, 0 if it tells none."""
+    """Return the tokens that the server counted; 0 if it does not report them."""
     usage = reply.get("usage")
     tokens = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
     return tokens if isinstance(tokens, int) else 0

@@ -33,7 +33,7 @@ class RemotePageModel:
     shape: Shape
 
     def info(self) -> PageModelInfo:
-        """Return what identifies it. The server does not say what it holds under the name."""
+        """Return the identity of the model. The server does not report its version."""
         return PageModelInfo(self.server.model, self.dimension, self.shape, visual=True)
 
     async def embed_pages(self, pages: Sequence[DrawnPage]) -> list[NDArray[np.float16]]:
@@ -74,7 +74,7 @@ class RemotePageModel:
         return "pooling", {"messages": messages, "task": "token_embed"}
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> Vectors:
-        reply = await self.server.post(path, body)
+        reply = await self.server.post(path, body, _MOST_VECTORS * self.dimension)
         try:
             (only,) = reply["data"]
             # vLLM calls it `data`, Jina `embeddings`, and some of its workers `embedding`.

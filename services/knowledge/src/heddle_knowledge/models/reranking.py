@@ -17,7 +17,7 @@ class RemoteReranker:
     server: ModelServer
 
     async def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return how well each text answers a question.
+        """Return a score for each text as an answer to a question.
 
         Args:
             query: The question.
@@ -46,7 +46,7 @@ class RemoteReranker:
 
 
 def _scored(each: object) -> tuple[int, float]:
-    """Return which text a result is about and its score; none for what is no result."""
+    """Return the position of a result's text, and its score; -1 for an invalid result."""
     if not isinstance(each, Mapping):
         return -1, math.nan
     index, score = each.get("index"), each.get("relevance_score")

@@ -8,17 +8,19 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
-from heddle_runtime.remote_json import (
+from heddle_runtime.http.remote_json import (
+    MAX_ANSWER_BYTES,
     BusyServerError,
     RemoteError,
     RemoteUnavailableError,
     fetch,
     reason_in,
 )
+from heddle_runtime.text.json_text import MAX_VALUES
 
 from heddle_knowledge.errors import EmbeddingError
 
-_LARGEST_ANSWER = 128 * 1024 * 1024  # 2,048 vectors of 4,096 numbers
+_BYTES_PER_NUMBER = 32
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 20.0
 _JITTER = 0.25
@@ -26,7 +28,7 @@ _JITTER = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """Where a model is, and how long to wait for it."""
+    """The address of a model's server, and the time limit of its answers."""
 
     http: httpx.AsyncClient
     """Must not follow redirects: the key belongs to one origin."""
@@ -35,22 +37,27 @@ class ModelServer:
     key: str = field(repr=False)
     model: str
     who: str
-    """Whom messages name, for example `the embedding model's server`."""
+    """The server in messages, for example `the embedding model's server`."""
     seconds: float = 30.0
     """For one answer."""
     attempts: int = 4
     first_wait: float = _FIRST_WAIT
     """Seconds before the second attempt; doubled before each further one."""
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    async def post(self, path: str, body: Mapping[str, Any], numbers: int = 0) -> Any:  # noqa: ANN401 - any JSON value
         """Return the JSON value that the server answers to a request for its model.
+
+        Args:
+            path: Where it answers, below the address of the server.
+            body: What the request has beside the model.
+            numbers: How many numbers the requested vectors have; the answer may be that large.
 
         Raises:
             EmbeddingError: It cannot be reached, is busy for long, refuses, or answers nonsense.
         """
         for attempt in range(1, self.attempts + 1):
             try:
-                return await self._once(path, body)
+                return await self._once(path, body, numbers)
             except RemoteUnavailableError as error:
                 if attempt == self.attempts:
                     raise EmbeddingError(f"{error} It was asked {attempt} times.") from None
@@ -63,7 +70,7 @@ class ModelServer:
         """Return the error for an answer that has not the expected form."""
         return EmbeddingError(f"The answer of {self.who} cannot be read: {why}.")
 
-    async def _once(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as above
+    async def _once(self, path: str, body: Mapping[str, Any], numbers: int) -> Any:  # noqa: ANN401 - as above
         request = self.http.build_request(
             "POST",
             f"{self.url}/{path}",
@@ -71,7 +78,11 @@ class ModelServer:
             headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
             timeout=self.seconds,
         )
-        status, found = await fetch(self.http, request, self.who, max_bytes=_LARGEST_ANSWER)
+        limits = {
+            "max_bytes": MAX_ANSWER_BYTES + numbers * _BYTES_PER_NUMBER,
+            "max_values": MAX_VALUES + numbers,
+        }
+        status, found = await fetch(self.http, request, self.who, **limits)
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             raise RemoteError(f"{self.who} refuses the key ({status}).")
         if status >= HTTPStatus.BAD_REQUEST:

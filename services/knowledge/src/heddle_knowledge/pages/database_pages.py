@@ -3,14 +3,16 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.storage.object_store import ObjectStore
 
+from heddle_knowledge.database.leases import Leases
+from heddle_knowledge.database.opening import KnowledgeDatabase
+from heddle_knowledge.pages.page_connections import PageTables
 from heddle_knowledge.pages.page_rows import OBJECTS, PageRows
 from heddle_knowledge.pages.page_tables import TABLES
 from heddle_knowledge.pages.threads import in_thread
-from heddle_knowledge.uploads.files_database import FilesDatabase
-from heddle_knowledge.uploads.leases import Leases
 
 _WRITE_TIME = timedelta(hours=1)
 """An object without a row is left over from a crash if it is older."""
@@ -20,9 +22,10 @@ class DatabasePages:
     """As `places.PagePlace`. Methods raise the `StorageError` of the runtime."""
 
     def __init__(self, url: str, objects: ObjectStore | None) -> None:
-        """Take the address, and the object store for pictures; without: they are rows."""
-        self._database = FilesDatabase(url, TABLES)
-        self._leases = Leases(self._database)
+        """Take the address, and the object store of pictures; without one, they are in rows."""
+        self._database = PageTables(url, TABLES)
+        self._lease_database = KnowledgeDatabase(url, Path())
+        self._leases = Leases(self._lease_database)
         self._objects = objects
 
     def of(self, collection: str) -> PageRows:
@@ -45,18 +48,19 @@ class DatabasePages:
     ) -> None:
         """Delete the pages of a document, unless another ingestion holds them."""
         pages, keys = self.of(collection), []
-        async with (
-            self._database.transaction() as connection,
-            self._leases.in_transaction(connection, _leased(collection), sha256) as free,
-        ):
+        async with self._leases.in_transaction(_leased(collection), sha256) as free:
             if free and await is_gone():
-                keys = await pages.forget_in(connection, sha256)
+                async with self._database.transaction() as connection:
+                    keys = await pages.forget_in(connection, sha256)
         await in_thread(pages.drop_objects, keys)
 
     def drop(self, collection: str) -> None:
         """Delete all pages of a collection."""
         pages = self.of(collection)
         pages.forget(list(pages.documents()))
+
+    def purge(self, collection: str) -> None:
+        """Do nothing: `KnowledgeDatabase.clean_up` removes deleted rows."""
 
     def sweep(self, age: timedelta = _WRITE_TIME) -> None:
         """Delete pictures of which no page is stored, from an age on."""
@@ -71,9 +75,10 @@ class DatabasePages:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._leases.aclose()
+        await self._lease_database.aclose()
         await self._database.aclose()
 
 
 def _leased(collection: str) -> str:
-    """Return what leases of pages are for; those of files of the collection have its id."""
+    """Return the name for leases of pages; those of files of the collection have its id."""
     return f"pages of {collection}"

@@ -1,4 +1,4 @@
-"""How parts of a page are written into databases."""
+"""Encodes parts of a page for databases."""
 
 import hashlib
 import json

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from heddle_knowledge.locks import exclusive, exclusive_if_free
+from heddle_knowledge.files.locks import exclusive, exclusive_if_free
 from heddle_knowledge.pages.page_database import PageDatabase
 from heddle_knowledge.pages.threads import in_thread
 
@@ -52,6 +52,10 @@ class FolderPages:
         for lock in self._folder.glob(f"{collection}.*.held"):
             lock.unlink(missing_ok=True)
         self._page_databases.pop(collection, None)
+
+    def purge(self, collection: str) -> None:
+        """Leave nothing of deleted pages of a collection in files."""
+        self.of(collection).purge()
 
     def sweep(self) -> None:
         """Do nothing: a page is one row."""

@@ -1,4 +1,4 @@
-"""What ranks pages: the interface of its models, and the one that ships with Heddle."""
+"""Models that rank pages: their interface, and the one that ships with Heddle."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ LOCAL_MODEL = "minilm-l6-ocr-maxsim"
 
 @dataclass(frozen=True, slots=True)
 class PageModelInfo:
-    """What identifies a model of pages; kept with every page.
+    """The identity of a model of pages; stored with every page.
 
     Attributes:
         name: Its name.

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.storage.object_store import ObjectStore
 
 from heddle_knowledge.engines.address import is_database
 from heddle_knowledge.pages.folder_pages import FolderPages

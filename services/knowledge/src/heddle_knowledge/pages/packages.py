@@ -4,5 +4,5 @@ from importlib.util import find_spec
 
 
 def installed() -> bool:
-    """Say whether the packages are there that read pages."""
+    """Return whether the packages that read pages are installed."""
     return all(find_spec(name) is not None for name in ("rapid_layout", "rapidocr", "cv2"))

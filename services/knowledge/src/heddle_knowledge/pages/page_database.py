@@ -1,4 +1,4 @@
-"""The file that keeps the pages of one collection: an SQLite database beside the tables.
+"""The SQLite file with the pages of one collection, beside its tables.
 
 A page is kept under the SHA-256 of the document that it is of, so it is right as long as it is
 there, whichever version of a document is current. A document's pages come before the document and
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.files.sqlite_files import remove, rows, vacuum, writing
 from heddle_knowledge.pages.encoding import (
     digest,
     read_figures,
@@ -29,7 +30,6 @@ from heddle_knowledge.pages.encoding import (
 )
 from heddle_knowledge.pages.shapes import DrawnPage, PagedDocument, Picture, StoredPage, WholePage
 from heddle_knowledge.pages.words import TOKENIZER, matched, shares, words_of
-from heddle_knowledge.sqlite_files import remove, rows, writing
 
 _COUNTS = "SELECT value, (SELECT count(*) FROM texts WHERE texts MATCH value) FROM json_each(?)"
 _OCCURRENCES = (
@@ -129,7 +129,7 @@ class PageDatabase:
         return bool(self._rows(query, sha256, maker))
 
     def pictured(self, documents: Collection[str]) -> frozenset[tuple[str, int]]:
-        """Return which pages of some documents have a picture."""
+        """Return the pages of some documents that have a picture."""
         query = (
             "SELECT sha256, page FROM pages "
             "WHERE picture_sha256 != '' AND sha256 IN (SELECT value FROM json_each(?))"
@@ -137,7 +137,7 @@ class PageDatabase:
         return frozenset(self._rows(query, json.dumps(list(documents))))
 
     def count_pictures(self) -> int:
-        """Return how many pages have a picture."""
+        """Return the number of pages with a picture."""
         counts = self._rows("SELECT count(*) FROM pages WHERE picture_sha256 != ''")
         return sum(count for (count,) in counts)
 
@@ -154,7 +154,7 @@ class PageDatabase:
         return next((Picture(*row) for row in self._rows(query, sha256, page)), None)
 
     def page(self, sha256: str, page: int) -> DrawnPage | None:
-        """Return what is stored of a page, without its picture."""
+        """Return a page without its picture."""
         query = "SELECT text, figures FROM pages WHERE sha256 = ? AND page = ?"
         pages = (
             DrawnPage(page, text=text, figures=read_figures(figures))
@@ -172,7 +172,7 @@ class PageDatabase:
         return {page: (text, bool(pictured)) for page, text, pictured in rows_of_pages}
 
     def makers(self) -> set[str]:
-        """Return what the stored pages depend on besides their documents."""
+        """Return the versions of models and readers on which the stored pages depend."""
         return {maker for (maker,) in self._rows("SELECT DISTINCT maker FROM documents")}
 
     def matching(
@@ -192,7 +192,7 @@ class PageDatabase:
         return dict(self._rows(query, match_query, documents, documents, most))
 
     def matched_words(self, query: str, ids: Collection[int]) -> dict[int, float]:
-        """Return how many of a question's words pages have, each word weighted by its rarity."""
+        """Return the share of a question's words in each page, weighted by their rarity."""
         counts = dict(self._rows(_COUNTS, json.dumps(_terms(query))))
         total = sum(count for (count,) in self._rows("SELECT count(*) FROM pages"))
         weights = shares(counts, total)
@@ -270,6 +270,10 @@ class PageDatabase:
         if documents:
             with self._writing() as database:
                 _forget(database, documents)
+
+    def purge(self) -> None:
+        """Rewrite the file without deleted pages."""
+        vacuum(self._path)
 
     def remove(self) -> None:
         """Delete the file."""

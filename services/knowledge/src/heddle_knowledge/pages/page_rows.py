@@ -3,13 +3,14 @@
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
 import numpy as np
 import structlog
 from heddle_runtime.errors import StorageError
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.storage.object_store import ObjectStore
 from numpy.typing import NDArray
 
 from heddle_knowledge.embedders.embedding import Vectors
@@ -22,25 +23,22 @@ from heddle_knowledge.pages.encoding import (
     written_figures,
     written_words,
 )
+from heddle_knowledge.pages.page_connections import Connection, PageTables
 from heddle_knowledge.pages.shapes import DrawnPage, PagedDocument, Picture, StoredPage, WholePage
 from heddle_knowledge.pages.words import matched, shares, tokens_of, words_of
-from heddle_knowledge.uploads.files_database import Connection, FilesDatabase
 
 OBJECTS = "pages/"
-"""What the keys of pictures begin with."""
+"""The beginning of the keys of pictures."""
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False, slots=True)
 class PageRows:
     """As `places.CollectionPages`. Methods raise the `StorageError` of the runtime."""
 
-    def __init__(
-        self, database: FilesDatabase, objects: ObjectStore | None, collection: str
-    ) -> None:
-        """Take the database, the object store for pictures, and the id of the collection."""
-        self._database = database
-        self._objects = objects
-        self._collection = collection
+    database: PageTables
+    objects: ObjectStore | None
+    collection: str
 
     def documents(self) -> dict[str, PagedDocument]:
         """Return by SHA-256 the documents that have pages here, or are to have."""
@@ -70,7 +68,7 @@ class PageRows:
 
     def expect(self, sha256: str, maker: str, pages: int) -> list[int]:
         """Return the pages of a document that are not stored yet, counted from 1."""
-        stored, keys = self._database.wait(self._expect(sha256, maker, pages))
+        stored, keys = self.database.wait(self._expect(sha256, maker, pages))
         self.drop_objects(keys)
         return [page for page in range(1, pages + 1) if page not in stored]
 
@@ -82,7 +80,7 @@ class PageRows:
         for page, vectors, counts in zip(pages, words, tokens, strict=True):
             key = self._put(sha256, page)
             # Whether the row is there may stay unknown; then the object stays, for a later look.
-            if not self._database.wait(self._add(sha256, page, vectors, counts, key)):
+            if not self.database.wait(self._add(sha256, page, vectors, counts, key)):
                 self.drop_objects([key])
 
     def finish(self, sha256: str) -> bool:
@@ -98,7 +96,7 @@ class PageRows:
         return bool(self._rows(query, sha256, maker))
 
     def pictured(self, documents: Collection[str]) -> frozenset[tuple[str, int]]:
-        """Return which pages of some documents have a picture."""
+        """Return the pages of some documents that have a picture."""
         query = (
             "SELECT sha256, page FROM pages "
             "WHERE collection = $1 AND sha256 = ANY($2) AND picture_sha256 != ''"
@@ -106,7 +104,7 @@ class PageRows:
         return frozenset(tuple(row) for row in self._rows(query, list(documents)))
 
     def count_pictures(self) -> int:
-        """Return how many pages have a picture."""
+        """Return the number of pages with a picture."""
         query = "SELECT count(*) FROM pages WHERE collection = $1 AND picture_sha256 != ''"
         return int(self._rows(query)[0][0])
 
@@ -127,7 +125,7 @@ class PageRows:
         return None
 
     def page(self, sha256: str, page: int) -> DrawnPage | None:
-        """Return what is stored of a page, without its picture."""
+        """Return a page without its picture."""
         query = (
             "SELECT text, figures FROM pages WHERE collection = $1 AND sha256 = $2 AND page = $3"
         )
@@ -145,7 +143,7 @@ class PageRows:
         return {page: (text, pictured) for page, text, pictured in rows}
 
     def makers(self) -> set[str]:
-        """Return what the stored pages depend on besides their documents."""
+        """Return the versions of models and readers on which the stored pages depend."""
         query = "SELECT DISTINCT maker FROM paged_documents WHERE collection = $1"
         return {row["maker"] for row in self._rows(query)}
 
@@ -160,7 +158,7 @@ class PageRows:
         return {row["id"]: row["bm25"] for row in rows}
 
     def matched_words(self, query: str, ids: Collection[int]) -> dict[int, float]:
-        """Return how many of a question's words pages have, each word weighted by its rarity."""
+        """Return the share of a question's words in each page, weighted by their rarity."""
         tokens = _tokens(query)
         rows = self._rows(sql.COUNTS, list(tokens.values()))
         hits = {row["word"]: row["hits"] for row in rows}
@@ -199,39 +197,39 @@ class PageRows:
     def forget(self, documents: Sequence[str]) -> None:
         """Delete the pages of documents."""
         for sha256 in documents:
-            self.drop_objects(self._database.wait(self._forget(sha256)))
+            self.drop_objects(self.database.wait(self._forget(sha256)))
 
     async def forget_in(self, connection: Connection, sha256: str) -> list[str | None]:
         """Delete the pages of a document in a transaction; return the keys of their pictures."""
         keys: list[str | None] = []
-        while rows := await connection.fetch(sql.FORGET_PAGES, self._collection, sha256):
+        while rows := await connection.fetch(sql.FORGET_PAGES, self.collection, sha256):
             keys += [row["object_key"] for row in rows]
-        await connection.execute(sql.FORGET, self._collection, sha256)
+        await connection.execute(sql.FORGET, self.collection, sha256)
         return keys
 
     def drop_objects(self, keys: Iterable[str | None]) -> None:
         """Delete pictures that no page has any more. Those that stay are deleted later."""
         try:
             for key in keys:
-                if key is not None and self._objects is not None:
-                    self._objects.delete(key)
+                if key is not None and self.objects is not None:
+                    self.objects.delete(key)
         except StorageError as error:
             log.warning("pictures of pages not deleted", diagnosis=error.diagnosis)
 
     async def _forget(self, sha256: str) -> list[str | None]:
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             return await self.forget_in(connection, sha256)
 
     async def _expect(
         self, sha256: str, maker: str, pages: int
     ) -> tuple[set[int], list[str | None]]:
         keys: list[str | None] = []
-        async with self._database.transaction() as connection:
-            known = await connection.fetchval(sql.KNOWN, self._collection, sha256)
+        async with self.database.transaction() as connection:
+            known = await connection.fetchval(sql.KNOWN, self.collection, sha256)
             if known != maker:
                 keys = await self.forget_in(connection, sha256)
-                await connection.execute(sql.EXPECT, self._collection, sha256, maker, pages)
-            stored = await connection.fetch(sql.STORED, self._collection, sha256)
+                await connection.execute(sql.EXPECT, self.collection, sha256, maker, pages)
+            stored = await connection.fetch(sql.STORED, self.collection, sha256)
         return {row["page"] for row in stored}, keys
 
     async def _add(
@@ -245,34 +243,34 @@ class PageRows:
         """Store a page; say whether it is new and its document is still expected."""
         mean = summary(words)
         row = (
-            *(self._collection, sha256, page.page, counts.total()),
+            *(self.collection, sha256, page.page, counts.total()),
             *(_vector(mean) if len(mean) else None, _without_nul(page.text)),
             *(written_figures(page.figures), page.scanned, digest(page.picture)),
             *(written_words(words), page.picture if key is None else None, key),
         )
-        async with self._database.transaction() as connection:
+        async with self.database.transaction() as connection:
             id_ = await connection.fetchval(sql.ADD, *row)
             if id_ is not None:
                 occurrences = list(counts), list(counts.values())
-                await connection.execute(sql.ADD_WORDS, self._collection, id_, *occurrences)
+                await connection.execute(sql.ADD_WORDS, self.collection, id_, *occurrences)
         return id_ is not None
 
     def _put(self, sha256: str, page: DrawnPage) -> str | None:
         """Store a picture as a new object, and return its key; None if it belongs in the row."""
-        if self._objects is None or not page.picture:
+        if self.objects is None or not page.picture:
             return None
-        key = f"{OBJECTS}{self._collection}/{sha256}/{page.page}-{uuid.uuid4().hex}"
-        self._objects.put(key, page.picture)
+        key = f"{OBJECTS}{self.collection}/{sha256}/{page.page}-{uuid.uuid4().hex}"
+        self.objects.put(key, page.picture)
         return key
 
     def _picture(self, row: asyncpg.Record) -> bytes | None:
         """Return the picture of a row; None if it was deleted, or is in another object store."""
         if row["object_key"] is None:
             return bytes(row["picture"])
-        return self._objects.get(row["object_key"]) if self._objects else None
+        return self.objects.get(row["object_key"]) if self.objects else None
 
     def _rows(self, statement: str, *arguments: Any) -> list[asyncpg.Record]:  # noqa: ANN401 - of any type
-        return self._database.rows(statement, self._collection, *arguments)
+        return self.database.rows(statement, self.collection, *arguments)
 
 
 def _tokens(query: str) -> dict[str, str]:

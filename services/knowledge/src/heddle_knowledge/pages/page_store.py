@@ -1,13 +1,13 @@
 """The pages of all collections of a store: made at ingestion, shown, searched, and put away."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import numpy as np
-import structlog
 
+from heddle_knowledge.collection.types import Collection as Record
+from heddle_knowledge.collection.types import IngestProgress
 from heddle_knowledge.errors import (
     EmbedderMismatchError,
     StorageError,
@@ -21,22 +21,18 @@ from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.recognition import INSTALL
 from heddle_knowledge.pages.shapes import REVISION, RankedPage
 from heddle_knowledge.pages.threads import in_thread
-from heddle_knowledge.records import Collection as Record
-from heddle_knowledge.records import IngestProgress
 
 MAX_PAGES = 5_000
-"""Pages of one document that are drawn; a PDF with more is refused when its text is taken."""
+"""The maximum number of pages of a document to draw; reading refuses a PDF with more."""
 _PAGES_PER_REQUEST = 8
-_SWEEP_SECONDS = 3600.0
-log = structlog.get_logger(__name__)
 ResultT = TypeVar("ResultT")
 
 
 class PageStore:
-    """Makes pages and keeps them in a place."""
+    """Draws pages, and stores them in a place."""
 
     def __init__(self, place: PagePlace, reader: PageReader, model: PageModel) -> None:
-        """Take where they are kept, and what makes them; nothing is started."""
+        """Take the place of the pages, and their reader and model. Start nothing."""
         self._place = place
         self._reader = reader
         self._model = model
@@ -54,7 +50,7 @@ class PageStore:
 
     @asynccontextmanager
     async def holding(self, collection: Record, sha256: str) -> AsyncGenerator[None]:
-        """Keep the pages of a document from being swept while it is ingested.
+        """Protect the pages of a document from removal while it is ingested.
 
         Two ingestions of the same content take turns, and the second finds all done.
         """
@@ -64,7 +60,7 @@ class PageStore:
     async def bring(
         self, collection: Record, data: bytes, sha256: str
     ) -> AsyncGenerator[IngestProgress]:
-        """Make the pages of a PDF that are not there yet; the document must be held.
+        """Draw and read the missing pages of a PDF; the document must be held.
 
         Yields:
             Progress. What cannot be opened has no pages; a page that cannot be drawn has no
@@ -103,7 +99,7 @@ class PageStore:
     async def read(
         self, collection: Record, query: Callable[[CollectionPages], ResultT]
     ) -> ResultT:
-        """Return what a query returns for the pages of a collection. It runs in a thread.
+        """Run a query over the pages of a collection in a thread, and return its result.
 
         Raises:
             StorageError: They cannot be read.
@@ -116,9 +112,9 @@ class PageStore:
         """Return at most 100 pages for a question, the best first; none for a blank one.
 
         Args:
-            collection: Where to look.
+            collection: The collection.
             query: The question.
-            only: Of which documents, each a SHA-256; None for all.
+            only: The documents by their SHA-256; None for all.
 
         Raises:
             UnsuitableCollectionError: The pages of the collection are not searched.
@@ -144,7 +140,7 @@ class PageStore:
 
     @property
     def model(self) -> PageModel:
-        """What ranks pages."""
+        """The model that ranks pages."""
         return self._model
 
     async def sweep(
@@ -153,7 +149,7 @@ class PageStore:
         """Delete the pages of documents that are gone and that no request ingests.
 
         Args:
-            collection: Whose.
+            collection: The collection.
             current: Returns the SHA-256 of every document of the collection. It is called after the
                 pages were listed, and again while no ingestion can add a document, so that the
                 pages of new documents stay.
@@ -172,7 +168,7 @@ class PageStore:
         await in_thread(self._place.drop, collection_id)
 
     async def sweep_collections(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
-        """Delete the pages of collections that are gone.
+        """Delete the pages of collections that are gone, and what crashes left behind.
 
         Args:
             known: Tells the ids of the collections. Asked after the pages were listed, so that a
@@ -181,20 +177,11 @@ class PageStore:
         ids = await in_thread(self._place.collections)
         for gone in ids - set(await known()):
             await self.drop(gone)
+        await in_thread(self._place.sweep)
 
-    async def keep_swept(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
-        """Delete what crashes left behind and what deletions could not reach.
-
-        Args:
-            known: See `sweep_collections`.
-        """
-        while True:
-            try:
-                await self.sweep_collections(known)
-                await in_thread(self._place.sweep)
-            except Exception:
-                log.exception("knowledge_pages_not_swept")
-            await asyncio.sleep(_SWEEP_SECONDS)
+    async def purge(self, collection_id: str) -> None:
+        """Leave nothing of deleted pages of a collection in files."""
+        await in_thread(self._place.purge, collection_id)
 
     def _maker(self, collection: Record) -> str:
         """Return all that pages depend on besides the document."""
@@ -206,5 +193,5 @@ class PageStore:
 
 
 def _pages_to_draw(count: int) -> int:
-    """Return how many pages of a document are drawn: all, or none if it has too many."""
+    """Return the number of pages of a document to draw: all, or none if it has too many."""
     return count if count <= MAX_PAGES else 0

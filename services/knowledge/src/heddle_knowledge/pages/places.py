@@ -1,4 +1,4 @@
-"""Where pages are: a folder of one machine, or a database that all replicas use.
+"""The place of pages: a folder of one machine, or a database that all replicas use.
 
 Both are used in the same way, also by commands that copy collections and back them up: `documents`
 and `whole_page` read all that a collection has, and `expect`, `add` and `finish` write it. All of
@@ -59,10 +59,10 @@ class CollectionPages(Protocol):
         """Return whether all pages of a document are stored, those of this maker."""
 
     def pictured(self, documents: Collection[str]) -> frozenset[tuple[str, int]]:
-        """Return which pages of some documents have a picture."""
+        """Return the pages of some documents that have a picture."""
 
     def count_pictures(self) -> int:
-        """Return how many pages have a picture."""
+        """Return the number of pages with a picture."""
 
     def scanned(self, sha256: str) -> Mapping[int, str]:
         """Return the texts of the pages of a document that were read off their pictures."""
@@ -71,13 +71,13 @@ class CollectionPages(Protocol):
         """Return the picture of a page, if there is one."""
 
     def page(self, sha256: str, page: int) -> DrawnPage | None:
-        """Return what is stored of a page, without its picture."""
+        """Return a page without its picture."""
 
     def listed(self, sha256: str, first: int, last: int) -> dict[int, tuple[str, bool]]:
         """Return of stored pages of a document their text, and whether they have a picture."""
 
     def makers(self) -> set[str]:
-        """Return what the stored pages depend on besides their documents."""
+        """Return the versions of models and readers on which the stored pages depend."""
 
     def matching(
         self, query: str, most: int, only: Collection[str] | None = None
@@ -86,12 +86,12 @@ class CollectionPages(Protocol):
 
         Args:
             query: The question.
-            most: How many pages.
-            only: Of which documents; None for all.
+            most: The maximum number of pages.
+            only: The documents; None for all.
         """
 
     def matched_words(self, query: str, ids: Collection[int]) -> dict[int, float]:
-        """Return how many of a question's words pages have, each word weighted by its rarity.
+        """Return the share of a question's words in each page, weighted by their rarity.
 
         Args:
             query: The question.
@@ -108,8 +108,8 @@ class CollectionPages(Protocol):
 
         Args:
             mean: The other one, of length 1.
-            most: How many pages.
-            only: Of which documents; None for all.
+            most: The maximum number of pages.
+            only: The documents; None for all.
         """
 
     def read(self, ids: Collection[int], dim: int) -> list[StoredPage]:
@@ -137,7 +137,7 @@ class PagePlace(Protocol):
         """Delete the pages of a document, unless another ingestion holds them.
 
         Args:
-            collection: Whose.
+            collection: The collection.
             sha256: The document.
             is_gone: Says whether the document is gone, which is certain while no other ingestion
                 holds them.
@@ -145,6 +145,9 @@ class PagePlace(Protocol):
 
     def drop(self, collection: str) -> None:
         """Delete all pages of a collection."""
+
+    def purge(self, collection: str) -> None:
+        """Leave nothing of deleted pages of a collection in files."""
 
     def sweep(self) -> None:
         """Delete what a crash left behind that belongs to no page."""

@@ -2,7 +2,7 @@
 
 Models that do not see rank better together with BM25 over what was read. The score of a page does
 not depend on the other pages that a search finds, so scores of different questions can be compared;
-docs/adr/0067 tells how it was chosen.
+docs/adr/0034 tells how it was chosen.
 """
 
 import re
@@ -11,18 +11,18 @@ from collections.abc import Collection
 import numpy as np
 
 from heddle_knowledge.embedders.embedding import Vectors, unit
+from heddle_knowledge.embedders.maxsim import maxsim
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.places import CollectionPages
 from heddle_knowledge.pages.shapes import RankedPage
-from heddle_knowledge.searching.maxsim import maxsim
 
 _BY_WORDS = 50
 _BY_MEANING = 50
 _SEEN = 200  # whose BM25 counts, if they were found by their mean
 _INTERACTION = 0.5
-"""How much late interaction counts; the words count the rest."""
+"""The weight of late interaction; words have the rest."""
 _CONTENTS = 0.5
-"""What a page of contents counts: it has every title and answers nothing."""
+"""The weight of a table of contents: it contains every title and answers nothing."""
 _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
 
 
@@ -40,7 +40,7 @@ def rank(
         query: The question.
         words: Its vectors, shape [any, dim].
         model: What made them, and those of the pages.
-        only: Of which documents, each a SHA-256; None for all.
+        only: The documents by their SHA-256; None for all.
     """
     matching = collection_pages.matching(query, _SEEN, only)
     candidate_ids = set(list(matching)[:_BY_WORDS])

@@ -25,7 +25,7 @@ def open_pdf(data: bytes) -> pypdfium2.PdfDocument:
 
 
 def scale_of(width: float, height: float) -> float:
-    """Return how many dots a point of a page gets, so that no page has too many.
+    """Return the dots per point of a page, at most as many as keep the picture small enough.
 
     Args:
         width: In points, as the file says: any number, and not always a sensible one.

@@ -1,4 +1,4 @@
-"""What is known of a page."""
+"""The data of a page."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # a service that stores no documents does not load numpy
     from numpy.typing import NDArray
 
 REVISION = 1
-"""Raise it when the same page would be drawn or read otherwise, so that it is made anew."""
+"""Raise it when the same page would be drawn or read differently: pages are then made again."""
 LONGEST_TEXT = 16_000
 """Characters of one page, those in its figures included."""
 LARGEST_PICTURE = 4 * 1024 * 1024

@@ -16,7 +16,7 @@ async def in_thread(
     *arguments: ParametersT.args,
     **named: ParametersT.kwargs,
 ) -> ResultT:
-    """Return what work returns.
+    """Run work in a thread, and return its result.
 
     Raises:
         StorageError: A disk or a database failed.

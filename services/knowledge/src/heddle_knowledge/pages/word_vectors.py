@@ -13,7 +13,7 @@ from heddle_knowledge.embedders.minilm import MiniLm
 MOST_TOKENS = 1_024
 """Tokens of a page that are read; a full page of prose has some 800."""
 MOST_VECTORS = 512
-"""Vectors of a page that are kept."""
+"""The maximum number of stored vectors of a page."""
 _POOLED = MOST_TOKENS // MOST_VECTORS
 _WINDOW = TOKENS - 2  # the model wants a mark before and after
 _CHARACTERS = 16_384  # far more than 1,024 tokens of any text

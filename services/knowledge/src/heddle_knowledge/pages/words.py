@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-"""What cuts pages into words, an option of SQLite's FTS5."""
+"""The tokenizer of pages, as an option of SQLite's FTS5."""
 _MOST_WORDS = 64
 _RAREST = 3
-"""Words of a question that tell what it asks for; sentences have many others."""
+"""The number of rare words of a question that define its subject; sentences have many others."""
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST_TOKEN = 200
 _CUT = f"""
@@ -27,7 +27,7 @@ def words_of(question: str) -> list[str]:
 
 
 def tokens_of(texts: Sequence[str]) -> list[Counter[str]]:
-    """Return how often each token stands in each text, as FTS5 finds it in an index of them.
+    """Return the number of each token in each text, as FTS5 counts them in an index of the texts.
 
     Databases without FTS5 so have the same words as those with it.
     """
@@ -46,7 +46,7 @@ def shares(counts: Mapping[str, int], total: int) -> dict[str, float]:
 
     Args:
         counts: How many pages have each word.
-        total: How many pages there are.
+        total: The number of pages.
 
     Returns:
         The weights of the words that pages have, divided by that of the three rarest words.

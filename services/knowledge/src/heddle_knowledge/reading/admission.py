@@ -1,4 +1,4 @@
-"""Tells the type of a document by its name, and refuses one that is too large.
+"""Determines the type of a document by its name, and refuses one that is too large.
 
 The service does both itself. The readers of the formats are loaded by the processes that read.
 """

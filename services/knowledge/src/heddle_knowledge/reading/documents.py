@@ -13,7 +13,9 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from heddle_knowledge.errors import UnreadableDocumentError
+from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.formats.captions import SECONDS, read_captions
+from heddle_knowledge.formats.layout import lay_out
 from heddle_knowledge.formats.markdown import read_markdown
 from heddle_knowledge.formats.pdf import read_pdf
 from heddle_knowledge.formats.plain import read_plain
@@ -21,8 +23,6 @@ from heddle_knowledge.formats.rows import read_rows
 from heddle_knowledge.formats.webpage import declared_charset, read_webpage
 from heddle_knowledge.formats.word import read_word
 from heddle_knowledge.reading.admission import MARKDOWN, PDF, WORD, check_size, media_type_of
-from heddle_knowledge.reading.blocks import ParsedDocument
-from heddle_knowledge.reading.layout import lay_out
 
 LARGEST_TEXT = 10_000_000
 """Characters that one document may have: at about 15 chunks a second, half an hour of embedding."""
@@ -149,7 +149,7 @@ def _decoded(data: bytes, name: str, charset: str) -> str:
 
 
 def _seconds(parameters: str) -> int:
-    """Return how long the sections of captions are, a parameter that only this service knows."""
+    """Return the length in seconds of the sections of captions, a parameter of this service."""
     text = _parameter(parameters, "seconds")
     return int(text) if _SECONDS.fullmatch(text) else SECONDS
 

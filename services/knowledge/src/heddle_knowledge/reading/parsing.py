@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
-from heddle_runtime.fair_slots import NOBODY, FairSlots, QueueFullError, Tenant
+from heddle_runtime.serving.fair_slots import NOBODY, FairSlots, QueueFullError, Tenant
 
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
@@ -51,7 +51,7 @@ class ParseRequest(msgspec.Struct, frozen=True, tag=True):
 
 
 class ParseReply(msgspec.Struct, frozen=True):
-    """What a document says of itself, and its chunks, at least one."""
+    """The title and metadata of a document, and its chunks, at least one."""
 
     title: str
     time: datetime | None
@@ -62,14 +62,14 @@ class ParseReply(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ParserLimits:
-    """What parsers may use."""
+    """The limits of parsers."""
 
     processes: int = 2
     """Parsers at the same time. One organisation uses all but one of them."""
     seconds: float = 60.0
     """For one document."""
     memory_bytes: int = DEFAULT_MEMORY_BYTES
-    """Of one process: a document that needs more is refused."""
+    """The memory of one process. A document that needs more is refused."""
 
 
 DEFAULT_LIMITS = ParserLimits()
@@ -117,7 +117,7 @@ class Parser:
             name: The document's name.
             chunking: How large its chunks are.
             scanned: The texts of pages that have no text layer, by their numbers from 1.
-            tenant: Whose the document is. Tenants take turns.
+            tenant: The tenant of the document. Tenants take turns.
 
         Returns:
             What it says of itself, and its chunks, at least one.

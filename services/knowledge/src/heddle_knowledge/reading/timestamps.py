@@ -7,7 +7,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def microseconds(time: datetime) -> int:
-    """Return what a row keeps of a time with a zone."""
+    """Return a time with a zone as microseconds, the form of rows."""
     return (time - _EPOCH) // _MICROSECOND
 
 

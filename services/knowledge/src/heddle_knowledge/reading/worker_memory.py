@@ -1,4 +1,4 @@
-"""How a parser learns how much memory it may use."""
+"""Determines how much memory a parser may use."""
 
 MEMORY_VARIABLE = "KNOWLEDGE_PARSER_MEMORY_BYTES"
 """The variable in the environment of the process that holds the number of bytes."""

@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from heddle_knowledge.collection.types import Mode
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Table
-from heddle_knowledge.records import Mode
 
 _COSINE = "_cosine"
 _IDENTITY = ("document", "ordinal", "ingested_at")
 _LONGEST_TEXT_QUERY = 2_000  # characters; every word of it is a list to merge
 
 Identity = tuple[str, int, int]
-"""The document, the ordinal and the time of the ingestion: what tells a passage from all others."""
+"""The identity of a passage: its document, its ordinal and the time of the ingestion."""
 
 
 class PassagesChangedError(Exception):
@@ -65,8 +65,8 @@ async def find_candidates(
     """Find candidates.
 
     Args:
-        table: Of a collection's chunks.
-        query: What was asked.
+        table: The table of a collection's chunks.
+        query: The query.
         vector: The same as a vector of length 1, shape [dim].
         count: At most so many by meaning, and as many by words.
         mode: By which of the two.

@@ -16,12 +16,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_knowledge.languages import UNSPACED
+from heddle_knowledge.engines.languages import UNSPACED
 
 Scores = NDArray[np.float32]
 
 LOOKED_AT = 10
-"""Of so many candidates, the best by words, the text is read."""
+"""The number of candidates, the best by words, whose text is read."""
 
 _MEANING = 0.92  # how much meaning counts where nothing is quoted
 _QUOTED = 0.45  # how much less where all of the question is quoted
@@ -98,10 +98,10 @@ def aged(relevance: Scores, times: Sequence[int], weight: float, now: datetime) 
 
 
 def reranked(relevance: Scores, anew: Scores, best: Sequence[int], blend: float) -> Scores:
-    """Order the best candidates anew; the others stay behind them, in their order.
+    """Reorder the best candidates; the others stay behind them, in their order.
 
     Args:
-        relevance: Of all candidates, shape [n].
+        relevance: The relevance of all candidates, shape [n].
         anew: Another judgement of the best, shape [len(best)].
         best: Their places in `relevance`, at least one, and none of the others is more relevant.
         blend: How much the new judgement counts; the old one counts the rest.

@@ -11,20 +11,20 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from heddle_knowledge.collection.passages import COLUMNS, passage
+from heddle_knowledge.collection.reuse import TOKENS
+from heddle_knowledge.collection.types import Mode, Passage, SearchOptions
 from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.embedders.late_interaction import BLEND, interaction
 from heddle_knowledge.engines.conditions import Condition
 from heddle_knowledge.engines.interface import Table
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.ingestion.reuse import TOKENS
-from heddle_knowledge.passages import COLUMNS, passage
-from heddle_knowledge.records import Mode, Passage, SearchOptions
 from heddle_knowledge.searching.candidates import (
     Candidates,
     PassagesChangedError,
     find_candidates,
     read,
 )
-from heddle_knowledge.searching.late_interaction import BLEND, interaction
 from heddle_knowledge.searching.ranking import (
     LOOKED_AT,
     Scores,
@@ -47,10 +47,10 @@ _TEXT = "indexed"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is searched for, and how.
+    """A question, and the options of its search.
 
     Attributes:
-        text: What was asked.
+        text: The question.
         vector: The same as a vector of length 1, shape [dim].
         words: The vectors of its words, shape [n, dim]; only for late interaction.
         mode: How candidates are found and ordered.
@@ -75,7 +75,7 @@ class Question:
 
     @property
     def ranked_by(self) -> tuple[str, ...]:
-        """What is read of every candidate, besides vectors and scores."""
+        """The columns that are read of every candidate, besides vectors and scores."""
         ages = (_TIME,) if self.options.recency_weight else ()
         texts = (_TEXT,) if self.is_adaptive or self.options.reranking == "model" else ()
         return ages + texts
@@ -85,8 +85,8 @@ async def find(table: Table, question: Question, *, top_k: int, threshold: float
     """Search one table.
 
     Args:
-        table: Of a collection.
-        question: What to look for.
+        table: The table of a collection.
+        question: The question.
         top_k: At most so many passages.
         threshold: Leave out passages whose cosine similarity is lower; 0 leaves out none, and so
             does any in the mode `text`.
@@ -134,7 +134,7 @@ async def _find_passages(
 def _with_ranks(
     passages: list[Passage], candidates: Candidates, shown: list[int], mode: Mode
 ) -> list[Passage]:
-    """Tell the places of passages by meaning and by words, where the mode has them."""
+    """Add the ranks of passages by meaning and by words, where the mode has them."""
     by_meaning = _places(candidates, candidates.cosine) if mode != "text" else {}
     by_words = _places(candidates, candidates.words, only=candidates.words > 0)
     return [
@@ -179,7 +179,7 @@ async def _relevance(table: Table, candidates: Candidates, question: Question) -
 
 
 def _quoted(candidates: Candidates, query: str) -> Scores:
-    """Say how much of the question the best passages by words quote."""
+    """Return how much of the question each of the best passages by words quotes."""
     quoted = np.zeros(len(candidates), dtype=np.float32)
     for at in np.argsort(-candidates.words, kind="stable")[:LOOKED_AT]:
         if candidates.words[at] > 0:

@@ -1,7 +1,7 @@
-"""What RPCs share: the collections that callers mean, their rights, and checks of requests."""
+"""Parts that RPCs share: collections by reference, rights, and checks of requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,7 +9,6 @@ import structlog
 from google.protobuf.message import Message
 from google.rpc import status_pb2
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -17,8 +16,9 @@ from heddle_runtime.errors import (
     Violation,
     to_status,
 )
-from heddle_runtime.grants import GrantVerifier
-from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.grants import GrantVerifier
+from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_knowledge.access import (
     Person,
@@ -30,50 +30,45 @@ from heddle_knowledge.access import (
     meant,
     reader_of,
 )
+from heddle_knowledge.collection.shared_registry import Shares, none_shared
 from heddle_knowledge.errors import BackendUnavailableError, CollectionNotFoundError, KnowledgeError
 from heddle_knowledge.service.failures import refusal_of
 
 if TYPE_CHECKING:  # the store loads the engine
-    from heddle_knowledge.audit import AuditOutbox
+    from heddle_knowledge.audit.recording import AuditOutbox
+    from heddle_knowledge.collection.types import Collection
     from heddle_knowledge.document_queries.query_workers import QueryWorkers
     from heddle_knowledge.embedders.embedding import Embedder
-    from heddle_knowledge.lamb.registry import SharesOfLamb
-    from heddle_knowledge.lamb.servers import KnowledgeServers
+    from heddle_knowledge.extensions import CollectionSource
     from heddle_knowledge.models.interpreters import Interpreter
-    from heddle_knowledge.records import Collection
     from heddle_knowledge.store import KnowledgeStore
 
 log = structlog.get_logger(__name__)
 MAX_COLLECTIONS = 64
 MAX_QUERY_CHARACTERS = 8_000
 MAX_KEY_CHARACTERS = 64
-"""Of a key of metadata, of attributes and of filters."""
+"""The maximum length of a key of metadata, of attributes and of filters."""
 ResultT = TypeVar("ResultT")
-
-
-async def none_shared(*_: object) -> bool:
-    """Share nothing: there is no registry."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """What the knowledge service uses besides the store.
+    """The parts that the knowledge service uses besides the store.
 
     Attributes:
-        servers: The knowledge-base servers of organisations.
+        sources: By their backends, what searches collections that are elsewhere.
         queries: Runs queries over documents.
         grants: Verifies grants.
         interpreter: Looks at the pictures of pages.
         embedders: Returns the embedding models, the default one first.
         audit: Takes the events of changes.
         forget_files: Called with the id of a deleted collection.
-        search_seconds: How long the search of one collection may take.
-        shares: Knows what LAMB's registry shares.
-        settings: Of organisations; None if no service has them.
+        search_seconds: The time limit of the search of one collection.
+        shares: Knows what the imported registry shares.
+        settings: The settings of organisations; None if no service has them.
     """
 
-    servers: "KnowledgeServers"
+    sources: "Mapping[str, CollectionSource]"
     queries: "QueryWorkers"
     grants: "GrantVerifier"
     interpreter: "Interpreter"
@@ -81,17 +76,15 @@ class Backends:
     audit: "AuditOutbox"
     forget_files: "Callable[[str], Awaitable[None]]"
     search_seconds: float
-    shares: "SharesOfLamb" = none_shared
+    shares: Shares = none_shared
     settings: "OrganizationSettings | None" = None
 
 
 class CollectionAccess:
     """Finds the collections that callers mean."""
 
-    def __init__(
-        self, store: "Callable[[], Awaitable[KnowledgeStore]]", shares: "SharesOfLamb"
-    ) -> None:
-        """Take what returns the open store, at first use, and what knows the shares of LAMB."""
+    def __init__(self, store: "Callable[[], Awaitable[KnowledgeStore]]", shares: Shares) -> None:
+        """Take the function that returns the store, which opens at first use, and the shares."""
         self._store = store
         self._shares = shares
 
@@ -108,7 +101,7 @@ class CollectionAccess:
 
         Raises:
             CollectionNotFoundError: There is none.
-            BackendUnavailableError: LAMB may share it, and the account service does not answer.
+            BackendUnavailableError: The registry, which may share it, does not answer.
         """
         store = await self._store()
         known = (await store.collections.all()).values()
@@ -118,13 +111,13 @@ class CollectionAccess:
             shared = find(known, reference, person, lambda it: may_share(person, it))
             if shared is None:
                 raise
-            identifiers = sorted(filter(None, (shared.public_id, shared.lamb_id)))
+            identifiers = sorted(filter(None, (shared.public_id, shared.former_id)))
             try:
                 if not await self._shares(shared.organization, identifiers):
                     raise
             except HeddleError as error:
                 raise BackendUnavailableError(
-                    "LAMB's registry, which may share the collection, does not answer"
+                    "The registry, which may share the collection, does not answer"
                 ) from error
             return store, shared
 
@@ -146,7 +139,7 @@ class Calls(CollectionAccess):
     def __init__(
         self, store: "Callable[[], Awaitable[KnowledgeStore]]", backends: Backends
     ) -> None:
-        """Take the store, which opens at first use, and what is used besides."""
+        """Take the store, which opens at first use, and the backends."""
         super().__init__(store, backends.shares)
         self._backends = backends
 

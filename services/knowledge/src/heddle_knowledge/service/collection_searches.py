@@ -1,20 +1,21 @@
 """Calls that search several collections, wherever each of them is."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import Context
-from heddle_runtime.client import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import ResourceExhaustedError, to_status
+from heddle_runtime.identity.call_metadata import Context
+from heddle_runtime.limits import MAX_MESSAGE_BYTES
+from heddle_runtime.rpc.organization_settings import may_trace_texts
 from heddle_runtime.telemetry import content
 
 from heddle_knowledge.access import Owner, Reader, lender_of
-from heddle_knowledge.errors import BackendError, CollectionNotFoundError
-from heddle_knowledge.measuring import count_if_empty, describe_search, measured_search
-from heddle_knowledge.records import EMBEDDED, Collection
+from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, Collection
+from heddle_knowledge.errors import BackendError, CollectionNotFoundError, no_collection
+from heddle_knowledge.metrics import count_if_empty, describe_search, measured_search
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
     Calls,
@@ -23,7 +24,7 @@ from heddle_knowledge.service.calls import (
 )
 from heddle_knowledge.service.failures import reason
 from heddle_knowledge.service.filtering import search_condition
-from heddle_knowledge.service.limits import LAMB, search_violations
+from heddle_knowledge.service.limits import search_violations
 from heddle_knowledge.service.messages import passage_message
 from heddle_knowledge.service.requests import choice, search_options
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:  # loads the engine
 _DEFAULT_TOP_K = 5
 _CONCURRENT_SEARCHES = 8
 _MAX_RESPONSE_BYTES = MAX_MESSAGE_BYTES - 1024 * 1024  # leaves room for errors and names
-_RERANKINGS_OF_NONE = frozenset({pb.RERANKING_UNSPECIFIED, pb.RERANKING_NONE})
-_HYBRID_MODES = frozenset({pb.SEARCH_MODE_UNSPECIFIED, pb.SEARCH_MODE_HYBRID})
 
 
 class CollectionSearchCalls(Calls):
@@ -75,52 +74,61 @@ class CollectionSearchCalls(Calls):
         try:
             store, collection = await self._meant(reader.person, reference)
         except CollectionNotFoundError:
-            missing = f"there is no collection {reference!r}, and "
-            return await self._search_server(
-                request, reader, reader.owner, reference, request.collections, missing
-            )
+            return await self._search_sources(request, reader, reference)
         if collection.backend == EMBEDDED:
             with measured_search(store.engine, reason):
                 result = await _search_store(store, collection, request, where)
                 await self._describe_texts(reader, request.query, result.passages)
                 return result
-        if collection.backend == LAMB:
-            identifier = collection.settings.get("collection_id", collection.name)
-            return await self._search_server(
-                request, reader, lender_of(collection), identifier, request.collections
-            )
-        raise BackendError(f"no backend is named {collection.backend!r}")
+        identifier = collection.settings.get(FORMER_ID, collection.name)
+        owner = lender_of(collection)
+        return await self._search_source(collection.backend, request, reader, owner, identifier)
 
-    async def _search_server(
+    async def _search_sources(
+        self, request: pb.SearchCollectionsRequest, reader: Reader, reference: str
+    ) -> pb.CollectionPassages:
+        """Search a collection that this service does not have.
+
+        Raises:
+            CollectionNotFoundError: No source has it either.
+        """
+        missing = f"there is no collection {reference!r}, and "
+        failure = no_collection(reference)
+        for name in self._backends.sources:
+            try:
+                return await self._search_source(
+                    name, request, reader, reader.owner, reference, missing
+                )
+            except CollectionNotFoundError as error:
+                failure = error
+        raise failure
+
+    async def _search_source(
         self,
+        backend: str,
         request: pb.SearchCollectionsRequest,
         reader: Reader,
         owner: Owner,
         identifier: str,
-        together: Sequence[str],
         missing: str = "",
     ) -> pb.CollectionPassages:
+        source = self._backends.sources.get(backend)
+        if source is None:
+            raise BackendError(f"no backend is named {backend!r}")
         top_k = request.top_k or _DEFAULT_TOP_K
-        body = {
-            "query_text": request.query,
-            "top_k": top_k,
-            "threshold": request.threshold,
-        }
-        with measured_search(LAMB, reason):
-            passages = await self._backends.servers.search(
-                owner, identifier, tuple(together), body, sections=request.sections, missing=missing
-            )
-            describe_search(identifier, top_k, passages)
-            await self._describe_texts(reader, request.query, passages)
-        count_if_empty(LAMB, passages)
-        return pb.CollectionPassages(passages=passages, ignored_fields=_ignored(request))
+        with measured_search(backend, reason):
+            result = await source.search(owner, identifier, request, top_k, missing)
+            describe_search(identifier, top_k, result.passages)
+            await self._describe_texts(reader, request.query, result.passages)
+        count_if_empty(backend, result.passages)
+        return result
 
     async def _describe_texts(
         self, reader: Reader, query: str, passages: Iterable[pb.Passage]
     ) -> None:
         """Add the question and what was found to the span of a search, if they may be in it."""
         owner = reader.owner
-        if not content.is_on() or not await content.is_allowed(
+        if not content.is_on() or not await may_trace_texts(
             self._backends.settings, owner.organization, owner.name
         ):
             return
@@ -164,16 +172,3 @@ async def _search_store(
         collection_name=collection.name,
         passages=[passage_message(collection, passage) for passage in passages],
     )
-
-
-def _ignored(request: pb.SearchCollectionsRequest) -> list[str]:
-    """Return the fields that a knowledge-base server ignores and that could change the result."""
-    fields = {
-        "mode": request.mode not in _HYBRID_MODES,
-        "filter": request.HasField("filter"),
-        "document_time_from": request.HasField("document_time_from"),
-        "document_time_to": request.HasField("document_time_to"),
-        "recency_weight": bool(request.recency_weight),
-        "reranking": request.reranking not in _RERANKINGS_OF_NONE,
-    }
-    return [name for name, ignored in fields.items() if ignored]

@@ -6,21 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.paging import page
+from heddle_runtime.contract.paging import page
+from heddle_runtime.identity.call_metadata import Context, caller
 
-from heddle_knowledge.access import caller_of, check_lamb_id, check_sharing, may_change, may_read
-from heddle_knowledge.audit import collection_change
+from heddle_knowledge.access import caller_of, check_former_id, check_sharing, may_change, may_read
+from heddle_knowledge.audit.recording import collection_change
 from heddle_knowledge.chunking.options import DEFAULT
+from heddle_knowledge.collection.types import EMBEDDED, Collection
+from heddle_knowledge.completed_changes import uninterrupted
+from heddle_knowledge.engines.languages import IN_PAIRS, NO_LANGUAGE, STEMMED
 from heddle_knowledge.errors import CollectionNotFoundError
-from heddle_knowledge.languages import IN_PAIRS, NO_LANGUAGE, STEMMED
 from heddle_knowledge.pages.packages import installed
-from heddle_knowledge.records import EMBEDDED, Collection
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import collection_violations, update_violations
 from heddle_knowledge.service.messages import collection_message
 from heddle_knowledge.service.requests import changes, sharing_of, treatment
-from heddle_knowledge.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -32,7 +32,7 @@ class CollectionCalls(Calls):
     async def GetCollectionOptions(
         self, request: pb.GetCollectionOptionsRequest, context: Context
     ) -> pb.GetCollectionOptionsResponse:
-        """Tell what a new collection can be made with."""
+        """Return the options for a new collection."""
         handlings = [pb.PAGE_HANDLING_TEXT, pb.PAGE_HANDLING_PICTURES]
         if installed():
             handlings.append(pb.PAGE_HANDLING_SEARCH)
@@ -51,11 +51,12 @@ class CollectionCalls(Calls):
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
     ) -> pb.CreateCollectionResponse:
-        """Make a collection of the caller's, or register one of a knowledge-base server."""
+        """Create a collection of the caller, or register one of a knowledge-base server."""
         requested, person = request.collection, caller_of(caller().identity)
-        refuse(collection_violations(requested), "The collection cannot be made.")
+        violations = collection_violations(requested, self._backends.sources)
+        refuse(violations, "The collection cannot be made.")
         check_sharing(person, sharing_of(requested.sharing))
-        check_lamb_id(person, requested)
+        check_former_id(person, requested)
         store = await self._store()
         created = await store.collections.create(
             requested.name,
@@ -155,5 +156,5 @@ async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collec
 
 
 def _has(collection: Collection, text: str) -> bool:
-    """Say whether the name or the title of a collection has a text, which is case-folded."""
+    """Return whether the name or the title of a collection contains a case-folded text."""
     return text in collection.name.casefold() or text in collection.title.casefold()

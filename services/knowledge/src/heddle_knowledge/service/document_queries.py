@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import Context
+from heddle_runtime.identity.call_metadata import Context
 
 from heddle_knowledge.document_queries.collecting import MAX_DOCUMENTS, collect
-from heddle_knowledge.document_queries.records import Fact
+from heddle_knowledge.document_queries.query_inputs import Fact
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.service.calls import (
     Calls,
@@ -46,7 +46,7 @@ class DocumentQueryCalls(Calls):
     async def _collect(
         self, references: Sequence[str]
     ) -> tuple[list[Fact], list[pb.CollectionError]]:
-        """Return what is known about the documents, and the collections that were not read."""
+        """Return the metadata of the documents, and the collections that were not read."""
         check_collections(references)
         reader = self._reader()
         facts: list[Fact] = []

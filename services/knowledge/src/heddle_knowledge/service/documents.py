@@ -5,19 +5,19 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import Context
+from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.identity.call_metadata import Context
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
-from heddle_runtime.paging import page_size, read_token, write_token
 
-from heddle_knowledge.audit import content_change
-from heddle_knowledge.measuring import counted_ingestion
-from heddle_knowledge.records import SAVING, Collection, Ingested, IngestProgress
+from heddle_knowledge.audit.recording import content_change
+from heddle_knowledge.collection.types import SAVING, Collection, Ingested, IngestProgress
+from heddle_knowledge.completed_changes import completed, uninterrupted
+from heddle_knowledge.metrics import counted_ingestion
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
 from heddle_knowledge.service.requests import document_time
-from heddle_knowledge.uninterrupted import completed, uninterrupted
 
 _ORDINAL = re.compile(r"[0-9]{1,9}")
 
@@ -28,7 +28,7 @@ class DocumentCalls(Calls):
     async def IngestDocument(
         self, request: pb.IngestDocumentRequest, context: Context
     ) -> AsyncGenerator[pb.IngestDocumentResponse]:
-        """Stream how far the ingestion is, then the document as it is kept."""
+        """Stream the progress of the ingestion, then the stored document."""
         refuse(ingestion_violations(request), "The document cannot be ingested.")
         store, collection = await self._changeable(request.collection)
         events = store.documents.ingest(

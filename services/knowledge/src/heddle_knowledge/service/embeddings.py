@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
+from heddle_runtime.identity.call_metadata import Context
 
-from heddle_knowledge.measuring import traced_embedding
+from heddle_knowledge.metrics import traced_embedding
 from heddle_knowledge.service.calls import Calls, check_enums, refuse
 
 _MAX_TEXTS = 256
@@ -21,6 +21,7 @@ class EmbeddingCalls(Calls):
         self, request: pb.EmbedTextsRequest, context: Context
     ) -> pb.EmbedTextsResponse:
         """Embed texts with a model of the service."""
+        self._backends.grants.require("run_tools")
         refuse(_violations(request), _MESSAGE)
         embedders = {
             embedder.info().model: embedder for embedder in await self._backends.embedders()

@@ -6,7 +6,6 @@ from inspect import isasyncgenfunction
 from typing import Any
 
 from google.protobuf.message import Message
-from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -16,8 +15,9 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     UnavailableError,
 )
-from heddle_runtime.remote_json import RemoteError
-from heddle_runtime.storage import storage_problem
+from heddle_runtime.http.remote_json import RemoteError
+from heddle_runtime.identity.call_metadata import Context
+from heddle_runtime.storage.failures import storage_problem
 
 from heddle_knowledge.errors import (
     BackendError,

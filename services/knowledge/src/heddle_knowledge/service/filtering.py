@@ -45,7 +45,7 @@ _MESSAGE = "The filter cannot be applied."
 
 
 def search_condition(request: pb.SearchCollectionsRequest) -> Condition:
-    """Return which passages a search may return: those of its filter and its range of times.
+    """Return the condition of passages that match the filter and the range of times.
 
     Raises:
         InvalidRequestError: The filter or a time breaks a rule of the contract.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import Context
+from heddle_runtime.identity.call_metadata import Context
 
 from heddle_knowledge.errors import KnowledgeError
 from heddle_knowledge.graph.records import AskPaths, AskThemes
@@ -17,8 +17,8 @@ from heddle_knowledge.service.calls import (
 )
 
 if TYPE_CHECKING:  # loads the engine
+    from heddle_knowledge.collection.types import Document
     from heddle_knowledge.graph.records import Held
-    from heddle_knowledge.records import Document
     from heddle_knowledge.store import KnowledgeStore
 
 _DEFAULT_THEMES = 5

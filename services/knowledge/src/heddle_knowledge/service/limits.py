@@ -1,23 +1,19 @@
-"""What requests to the knowledge service may ask for."""
+"""The limits of requests to the knowledge service."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import Violation
 
 from heddle_knowledge.access import is_id
+from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, REGISTRY, SHARES
+from heddle_knowledge.engines.languages import language_of
+from heddle_knowledge.engines.languages import rule as language_rule
 from heddle_knowledge.errors import InvalidInputError
-from heddle_knowledge.languages import language_of
-from heddle_knowledge.languages import rule as language_rule
-from heddle_knowledge.records import EMBEDDED, LAMB_ID, LAMBS, SHARES
 from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS, check_enums, check_range
 from heddle_knowledge.service.requests import chunking_of
 
-LAMB = "lamb-kb"
-_SETTINGS: dict[str, frozenset[str]] = {
-    EMBEDDED: frozenset({LAMB_ID, SHARES}),
-    LAMB: frozenset({LAMB_ID}),
-}
+_SETTINGS, _SETTINGS_OF_SOURCES = frozenset({FORMER_ID, SHARES}), frozenset({FORMER_ID})
 _MAX_PASSAGES = 100
 _MAX_TITLE_CHARACTERS = 300
 _MAX_SETTING_CHARACTERS = 256
@@ -26,11 +22,12 @@ _MAX_DOCUMENT_ENTRIES, _MAX_DOCUMENT_VALUE_CHARACTERS = 64, 1_024
 _MAX_URI_CHARACTERS = 2_048
 
 
-def collection_violations(collection: pb.Collection) -> Iterator[Violation]:
-    """Yield what no collection can have: a backend, a setting, a name, metadata."""
-    known = _SETTINGS.get(collection.backend or EMBEDDED)
+def collection_violations(collection: pb.Collection, sources: Iterable[str]) -> Iterator[Violation]:
+    """Yield what no collection can have; `sources` are the backends besides `embedded`."""
+    by_backend = {EMBEDDED: _SETTINGS, **dict.fromkeys(sources, _SETTINGS_OF_SOURCES)}
+    known = by_backend.get(collection.backend or EMBEDDED)
     if known is None:
-        backends = " or ".join(map(repr, _SETTINGS))
+        backends = " or ".join(map(repr, by_backend))
         yield Violation("collection.backend", f"must be {backends}")
         return
     if is_id(collection.name):
@@ -47,8 +44,8 @@ def collection_violations(collection: pb.Collection) -> Iterator[Violation]:
             yield Violation(path, "is not a setting of this backend")
         elif len(value) > _MAX_SETTING_CHARACTERS:
             yield Violation(path, f"must have at most {_MAX_SETTING_CHARACTERS} characters")
-        elif name == SHARES and value != LAMBS:
-            yield Violation(path, f"must be {LAMBS!r}")
+        elif name == SHARES and value != REGISTRY:
+            yield Violation(path, f"must be {REGISTRY!r}")
 
 
 def update_violations(request: pb.UpdateCollectionRequest) -> Iterator[Violation]:

@@ -2,14 +2,14 @@
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_knowledge.names import document_id
-from heddle_knowledge.pages.shapes import DrawnPage, Figure, StoredPage
-from heddle_knowledge.records import (
+from heddle_knowledge.collection.names import document_id
+from heddle_knowledge.collection.types import (
     Collection,
     CollectionSize,
     Document,
     Passage,
 )
+from heddle_knowledge.pages.shapes import DrawnPage, Figure, StoredPage
 
 
 def collection_message(

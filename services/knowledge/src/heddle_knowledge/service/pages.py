@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.call_metadata import Context
+from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import NotFoundError
+from heddle_runtime.identity.call_metadata import Context
 from heddle_runtime.limits import DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE
-from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_knowledge.access import Reader
+from heddle_knowledge.collection.types import EMBEDDED, Collection, Document
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
-from heddle_knowledge.measuring import PAGES, count_if_empty, describe_search, measured_search
+from heddle_knowledge.metrics import PAGES, count_if_empty, describe_search, measured_search
 from heddle_knowledge.models.interpreters import PageText
-from heddle_knowledge.records import EMBEDDED, Collection, Document
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
     Calls,
@@ -118,6 +118,7 @@ class PageCalls(Calls):
         self, request: pb.InterpretPageRequest, context: Context
     ) -> pb.InterpretPageResponse:
         """Let the vision model look at the picture of one page."""
+        self._backends.grants.require("run_tools")
         reader = self._reader()
         store = await self._store()
         collection = await _within(store, reader, request.collection, ())
@@ -145,7 +146,7 @@ class PageCalls(Calls):
 
 
 def figure_texts(page: pb.PageMatch) -> list[str]:
-    """Return what is written in the figures of a page, each with its caption."""
+    """Return the texts of the figures of a page, each with its caption."""
     texts = (": ".join(filter(None, (each.caption, each.text))) for each in page.figures)
     return list(filter(None, texts))
 

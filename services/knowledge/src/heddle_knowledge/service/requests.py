@@ -6,11 +6,11 @@ from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.enums import enum_names
+from heddle_runtime.contract.enums import enum_names
 
 from heddle_knowledge.chunking.options import Chunking
-from heddle_knowledge.languages import language_of
-from heddle_knowledge.records import SHARES, Collection, SearchOptions, Sharing
+from heddle_knowledge.collection.types import SHARES, Collection, SearchOptions, Sharing
+from heddle_knowledge.engines.languages import language_of
 
 
 def choice(enum: EnumDescriptor, value: int, default: str) -> Any:  # noqa: ANN401 - a literal of `records`
@@ -19,7 +19,7 @@ def choice(enum: EnumDescriptor, value: int, default: str) -> Any:  # noqa: ANN4
 
 
 def sharing_of(value: int) -> Sharing:
-    """Return who may read a collection; by default nobody."""
+    """Return the sharing of a collection; by default, nobody else may read it."""
     sharing: Sharing = choice(pb.Sharing.DESCRIPTOR, value, "private")
     return sharing
 
@@ -38,14 +38,14 @@ def treatment(request: pb.Collection) -> dict[str, Any]:
 
 
 def chunking_of(request: pb.Chunking) -> Chunking:
-    """Return how documents are cut, with the defaults for what is not said."""
+    """Return the options of splitting documents, with defaults for missing ones."""
     return Chunking.of(
         request.target_characters, request.overlap_characters, request.parent_characters
     )
 
 
 def changes(request: pb.UpdateCollectionRequest, former: Collection) -> dict[str, Any]:
-    """Return the fields of a record that a request sets anew."""
+    """Return the fields of a record that a request changes."""
     fields: dict[str, Any] = {}
     if request.HasField("title"):
         fields["title"] = request.title
@@ -66,7 +66,7 @@ def document_time(request: pb.IngestDocumentRequest) -> datetime | None:
 
 
 def search_options(request: pb.SearchCollectionsRequest) -> SearchOptions:
-    """Return how passages are ordered."""
+    """Return the options for the order of passages."""
     return SearchOptions(
         recency_weight=request.recency_weight,
         vector_weight=request.vector_weight if request.HasField("vector_weight") else None,

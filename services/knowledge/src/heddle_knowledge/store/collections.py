@@ -1,34 +1,30 @@
 """The collections of a store: created, listed, counted, deleted."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from heddle_knowledge.collection_registry import new_collection
+from heddle_knowledge.collection.names import check_collection_name
+from heddle_knowledge.collection.registry import new_collection
+from heddle_knowledge.collection.types import EMBEDDED, Collection, CollectionSize
 from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import Compare
+from heddle_knowledge.engines.languages import language_of
 from heddle_knowledge.errors import InvalidInputError
-from heddle_knowledge.languages import language_of
-from heddle_knowledge.names import check_collection_name
-from heddle_knowledge.records import EMBEDDED, Collection, CollectionSize
 from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
+@dataclass(eq=False, slots=True)
 class Collections:
     """The collections of everybody."""
 
-    def __init__(self, context: StoreContext, changed: Callable[[str, int], None]) -> None:
-        """Use what the store works with.
-
-        Args:
-            context: What that is.
-            changed: Takes the id of a collection that has to be put in order, and the number of
-                rows that were written to it.
-        """
-        self._context = context
-        self._changed = changed
+    context: StoreContext
+    """The parts of the open store."""
+    changed: Callable[[str, int], None]
+    """Takes the id of a changed collection, and the number of rows that were written to it."""
 
     async def create(
         self,
@@ -41,7 +37,7 @@ class Collections:
         language: str = "",
         **more: Any,  # noqa: ANN401 - the fields of the record
     ) -> Collection:
-        """Make an empty collection, or register one that another backend holds.
+        """Create an empty collection, or register one of another backend.
 
         Args:
             name: 1 to 63 of `A-Za-z0-9_.-`, the first a letter or digit.
@@ -61,9 +57,9 @@ class Collections:
         check_collection_name(name)
         check_collection_name(backend)
         if more.get("graph"):
-            self._context.graphs.check_possible()
-        self._context.pages.check(more.get("page_handling", "pictures"))
-        embedder = self._context.offered(embedding_model)
+            self.context.graphs.check_possible()
+        self.context.pages.check(more.get("page_handling", "pictures"))
+        embedder = self.context.offered(embedding_model)
         more["language"] = language_of(language)
         created = new_collection(
             name, backend, embedder.info(), title=title, settings=settings, **more
@@ -74,71 +70,56 @@ class Collections:
                 f"The embedding model {created.model!r} knows no vectors of single words. Choose "
                 "another, or do without late interaction."
             )
-        await self._context.collection_store.add(created)
+        await self.context.collection_store.add(created)
         return created
 
     async def get(self, name: str) -> Collection:
         """Return a collection by its id, or one of the default organisation by its name.
 
-        Wherever the store asks for a collection, it takes either. Whoever acts for somebody finds
-        the id with `access.meant`.
+        All methods of the store accept either. Callers on behalf of a user find the id with
+        `access.meant`.
 
         Raises:
             CollectionNotFoundError: There is none.
         """
-        return await self._context.collection_store.registry.get(name)
+        return await self.context.collection_store.registry.get(name)
 
     async def all(self) -> Mapping[str, Collection]:
         """Return the collections of everybody, by id."""
-        return await self._context.collection_store.registry.all()
+        return await self.context.collection_store.registry.all()
 
     async def change(self, changed: Collection) -> None:
-        """Keep a collection's title, sharing, metadata and language as they are now.
+        """Store the changed title, sharing, metadata or language of a collection.
 
         The words of another language are cut in the background.
 
         Raises:
             CollectionNotFoundError: It was deleted meanwhile.
         """
-        await self._context.collection_store.change(changed)
+        await self.context.collection_store.change(changed)
         if changed.backend == EMBEDDED:
-            self._changed(changed.id, 0)
-
-    async def purge(self, ids: Iterable[str] = ()) -> None:
-        """Leave nothing of what was deleted in the files of the list, and of these collections.
-
-        Raises:
-            StorageError: The files cannot be written.
-        """
-        registry = self._context.collection_store.registry
-        known = await registry.all()
-        for each in ids:
-            if each in known and known[each].backend == EMBEDDED:
-                handle = await self._context.open(each)
-                async with handle.using():
-                    await handle.table.purge()
-        await registry.purge()
+            self.changed(changed.id, 0)
 
     async def size(self, name: str) -> CollectionSize:
-        """Return how much an embedded collection holds.
+        """Return the size of an embedded collection.
 
         Raises:
             CollectionNotFoundError: There is none of this name.
             ForeignBackendError: Another backend holds it.
         """
-        handle = await self._context.open(name)
+        handle = await self.context.open(name)
         async with handle.using():
             documents = await handle.table.count(Compare("ordinal", "=", 0))
             return CollectionSize(documents, await handle.table.count())
 
     async def stored_bytes(self, name: str) -> int:
-        """Return how much an embedded collection takes on disk; 0 if the engine cannot say.
+        """Return the size of an embedded collection on disk in bytes; 0 if the engine cannot say.
 
         Raises:
             CollectionNotFoundError: There is none of this name.
             ForeignBackendError: Another backend holds it.
         """
-        handle = await self._context.open(name)
+        handle = await self.context.open(name)
         async with handle.using():
             return await handle.table.size()
 
@@ -148,8 +129,8 @@ class Collections:
         Raises:
             CollectionNotFoundError: There is none of this name.
         """
-        collection = await self._context.collection_store.registry.get(name)
-        await self._context.collection_store.remove(collection)
-        await self._context.pages.drop(collection.id)
-        if graph := self._context.graphs.of(collection):
+        collection = await self.context.collection_store.registry.get(name)
+        await self.context.collection_store.remove(collection)
+        await self.context.pages.drop(collection.id)
+        if graph := self.context.graphs.of(collection):
             await graph.remove()

@@ -1,10 +1,11 @@
-"""What an open store works with, and what its parts share."""
+"""The parts of an open store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from heddle_knowledge.collection_handle import CollectionHandle
-from heddle_knowledge.collection_store import CollectionStore
+from heddle_knowledge.collection.handle import CollectionHandle
+from heddle_knowledge.collection.store import CollectionStore
+from heddle_knowledge.collection.types import EMBEDDED
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.errors import (
     EmbedderMismatchError,
@@ -14,13 +15,12 @@ from heddle_knowledge.errors import (
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.reading.parsing import Parser
-from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.searching.reranking import Reranker
 
 
 @dataclass(frozen=True, slots=True)
 class StoreContext:
-    """What an open store works with.
+    """The parts with which an open store works.
 
     Attributes:
         collection_store: The collections.

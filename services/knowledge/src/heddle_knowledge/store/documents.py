@@ -6,26 +6,26 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from types import MappingProxyType
 
-from heddle_runtime.fair_slots import Tenant
+from heddle_runtime.serving.fair_slots import Tenant
 
 from heddle_knowledge.chunking.options import Chunking
-from heddle_knowledge.collection_handle import CollectionHandle
+from heddle_knowledge.collection.handle import CollectionHandle
+from heddle_knowledge.collection.names import check_document_name, is_document_id
+from heddle_knowledge.collection.tables import (
+    find_document,
+    find_documents,
+    list_documents,
+    name_of_document,
+)
+from heddle_knowledge.collection.types import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.ingestion import ingestion
 from heddle_knowledge.ingestion.commits import Commits
 from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.ingestion.lookups import Lookups
-from heddle_knowledge.names import check_document_name, is_document_id
 from heddle_knowledge.reading.parsing import TextReply
-from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.store.context import StoreContext
-from heddle_knowledge.tables import (
-    find_document,
-    find_documents,
-    list_documents,
-    name_of_document,
-)
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _PAGE_SIZE = 1_000
@@ -40,9 +40,9 @@ class Documents:
     """
 
     def __init__(self, context: StoreContext, committed: Callable[[str, int], None]) -> None:
-        """Use what the store works with.
+        """Take the parts of the store.
 
-        `committed` is told of every commit: the collection's id, and how many rows it wrote.
+        `committed` receives the collection's id and the number of rows of every commit.
         """
         self._context = context
         self._committed = committed
@@ -60,11 +60,11 @@ class Documents:
         document_time: datetime | None = None,
         chunking: Chunking | None = None,
     ) -> AsyncGenerator[IngestProgress | Ingested]:
-        """Bring a document in, new or in place of the one of its name.
+        """Ingest a document, in place of an earlier one of its name.
 
         Args:
-            collection: Where to.
-            name: What it is called there; ingesting the same name again replaces it.
+            collection: The collection.
+            name: Its name in the collection; ingesting the same name again replaces it.
             data: The file, at most 32 MiB.
             media_type: Its type, with or without a charset; empty: by the name.
             uri: Where it can be found, for sources.
@@ -124,7 +124,7 @@ class Documents:
             media_type: Its type; empty: by the name.
             name: Its name, for messages.
             max_characters: How much of the text to return.
-            tenant: Whose the file is. Tenants take turns.
+            tenant: The tenant of the file. Tenants take turns.
 
         Raises:
             UnreadableDocumentError: No text can be taken from it.
@@ -209,9 +209,11 @@ class Documents:
         handle = await self._context.open(collection)
         async with handle.writing():
             gone = await _present(handle, name)
+            await handle.registry.note_deletion(handle.collection.id)
+            # Before the document: after a crash in between, a further call deletes the rest.
+            if graph := self._context.graphs.of(handle.collection):
+                await graph.settle(name, gone.sha256)
             await handle.table.delete(Compare("document", "=", name))
-        if graph := self._context.graphs.of(handle.collection):
-            await graph.settle(name, gone.sha256)
         self._committed(handle.collection.id, 0)
 
     async def aclose(self) -> None:

@@ -19,7 +19,7 @@ class CollectionGraphs:
         self._documents = documents
 
     async def held(self, collection: str) -> Held:
-        """Return what of a collection's graph counts now, for questions to it.
+        """Return the current parts of a collection's graph, for questions to it.
 
         Raises:
             InvalidInputError: It has no graph.
@@ -37,7 +37,7 @@ class CollectionGraphs:
         return Held(record.id, str(await graph.parts.file()), parts)
 
     async def count(self, collection: str) -> int:
-        """Return how many names the graph of a collection has; 0 without a graph."""
+        """Return the number of names in the graph of a collection; 0 without a graph."""
         handle = await self._context.open(collection)
         graph = self._context.graphs.of(handle.collection)
         return await graph.count() if graph else 0

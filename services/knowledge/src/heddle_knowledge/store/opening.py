@@ -1,6 +1,5 @@
-"""How the store is opened, and what an open store offers."""
+"""Opens the store."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -8,21 +7,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from heddle_knowledge.collection_handle import optimize
-from heddle_knowledge.collection_store import open_collection_store
+from heddle_runtime.serving.background import repeating
+
+from heddle_knowledge.collection.handle import optimize
+from heddle_knowledge.collection.store import open_collection_store
+from heddle_knowledge.collection.tables import all_contents
+from heddle_knowledge.collection.types import EMBEDDED
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.interface import VERSION_SECONDS
+from heddle_knowledge.engines.maintenance import Maintenance
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.graph.opening import open_graphs
-from heddle_knowledge.maintenance import Maintenance
 from heddle_knowledge.pages.folder_pages import FolderPages
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import DEFAULT_LIMITS, Parser, ParserLimits
-from heddle_knowledge.records import EMBEDDED
 from heddle_knowledge.searching.reranking import Reranker
 from heddle_knowledge.store.collections import Collections
 from heddle_knowledge.store.context import StoreContext
@@ -30,10 +32,12 @@ from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.store.graphs import CollectionGraphs
 from heddle_knowledge.store.pages import Pages
 from heddle_knowledge.store.passages import Passages
-from heddle_knowledge.tables import all_contents
 
 _ANN_ROWS = 20_000
 _QUIET_SECONDS = 2.0
+_CLEANUP_SECONDS = 300.0
+_AT_ONCE = 0.001
+"""Seconds; LanceDB warns of 0."""
 _SLACK_SECONDS = 1.0  # versions are as old as they must be, whichever clock rounds
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -50,6 +54,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
     version_seconds: float = VERSION_SECONDS,
+    cleanup_seconds: float = _CLEANUP_SECONDS,
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
     pages: PagePlace | None = None,
     parser_limits: ParserLimits = DEFAULT_LIMITS,
@@ -71,6 +76,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         quiet_seconds: How long a collection rests after a commit before it is put in order.
         version_seconds: How long files of earlier versions of a collection stay for searches that
             still read them.
+        cleanup_seconds: How often what deletions and crashes left in files is removed.
         page_model: Makes what ranks pages.
         pages: Where pages are, of this store alone. Without: in a folder beside the collections; of
             a store on a server they last as long as it is open.
@@ -90,7 +96,6 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             engine = await opened.enter_async_context(open_engine(str(place), options))
             collection_store = await opened.enter_async_context(open_collection_store(engine))
             drawn = await opened.enter_async_context(open_graphs(str(place), graphs, engine))
-            await drawn.sweep(await collection_store.registry.all())
             page_store = PageStore(pages or _beside(place, opened), reader, model)
             context = StoreContext(
                 collection_store=collection_store,
@@ -102,14 +107,11 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
                 reranker=reranker,
             )
             store = KnowledgeStore(context, ann_rows, quiet_seconds, version_seconds)
-            await page_store.sweep_collections(store.collections.all)
-            sweeping = asyncio.create_task(page_store.keep_swept(store.collections.all))
             await store.revisit()
             try:
-                yield store
+                async with repeating(store.clean, cleanup_seconds, "knowledge store not cleaned"):
+                    yield store
             finally:
-                sweeping.cancel()
-                await asyncio.gather(sweeping, return_exceptions=True)
                 await store.aclose()
     finally:
         await parser.aclose()
@@ -142,7 +144,7 @@ class KnowledgeStore:
         quiet_seconds: float,
         version_seconds: float,
     ) -> None:
-        """Take what it works with; see `open_store`."""
+        """Take the parts of the store; see `open_store`."""
         self._context = context
         self._ann_rows = ann_rows
         self._version_seconds = version_seconds
@@ -173,6 +175,46 @@ class KnowledgeStore:
                     handle.collection, partial(all_contents, handle.table)
                 )
 
+    async def clean(self) -> None:
+        """Remove what deletions and crashes left in files.
+
+        Raises:
+            StorageError: It failed; nothing is lost.
+        """
+        await self._context.pages.sweep_collections(self.collections.all)
+        known = await self.collections.all()
+        await self._context.graphs.sweep(known)
+        for collection in known.values():
+            if graph := self._context.graphs.of(collection):
+                await graph.parts.forget_gone()
+        await self.purge(self._version_seconds)
+
+    async def purge(self, version_seconds: float = _AT_ONCE) -> None:
+        """Leave nothing of deleted documents and collections in files.
+
+        Args:
+            version_seconds: How long files of earlier versions stay for searches that read them.
+
+        Raises:
+            StorageError: The files cannot be written.
+        """
+        registry = self._context.collection_store.registry
+        known = await registry.all()
+        for identifier, deleted_at in (await registry.deletions()).items():
+            if identifier not in known:
+                continue
+            await self.tidy(identifier)
+            handle = await self._context.open(identifier)
+            lock = handle.engine.locks.locked(f"chunks_{identifier}.upkeep")
+            async with handle.using(), lock:
+                await handle.table.purge(version_seconds)
+            await self._context.pages.purge(identifier)
+            if graph := self._context.graphs.of(handle.collection):
+                await graph.parts.purge()
+            await registry.forget_deletion(identifier, deleted_at)
+            self._maintenance.committed(identifier, 0)  # earlier versions are removed later
+        await registry.purge(version_seconds)
+
     async def revisit(self) -> None:
         """Plan to put in order what an earlier stop has left undone."""
         for collection in (await self.collections.all()).values():
@@ -180,7 +222,7 @@ class KnowledgeStore:
                 self._maintenance.revisit(collection.id)
 
     async def has_vector_index(self, collection: str) -> bool:
-        """Say whether a collection's vectors are searched through an approximate index.
+        """Return whether a collection's vectors are searched through an approximate index.
 
         Raises:
             CollectionNotFoundError: There is no such collection.

@@ -4,16 +4,16 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TypeVar
 
+from heddle_knowledge.collection.passages import passages_of_pages
+from heddle_knowledge.collection.tables import all_contents, documents_of
+from heddle_knowledge.collection.types import Document
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.places import CollectionPages
 from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, ListedPage, Picture, RankedPage
-from heddle_knowledge.passages import passages_of_pages
-from heddle_knowledge.records import Document
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
-from heddle_knowledge.tables import all_contents, documents_of
 
 ResultT = TypeVar("ResultT")
 
@@ -32,7 +32,7 @@ class Pages:
 
     @property
     def model(self) -> PageModelInfo:
-        """What ranks pages."""
+        """The identity of the model that ranks pages."""
         return self._context.pages.model.info()
 
     async def search(
@@ -83,7 +83,7 @@ class Pages:
         )
 
     async def get(self, collection: str, name: str, page: int) -> DrawnPage:
-        """Return what was read on a page of a document, counted from 1, without its picture.
+        """Return a page of a document, counted from 1, without its picture.
 
         Raises:
             DocumentNotFoundError: There is no such document, or the page is not stored.
@@ -98,7 +98,7 @@ class Pages:
         """Return pages of a document.
 
         Args:
-            collection: Where it is.
+            collection: The collection.
             document: As `Documents.get` returned it.
             first: The first page, counted from 1.
             last: The last page.
@@ -119,7 +119,7 @@ class Pages:
         return pages
 
     async def count_pictures(self, collection: str) -> int:
-        """Return how many pages of an embedded collection have a picture."""
+        """Return the number of pages of an embedded collection with a picture."""
         handle = await self._context.open(collection)
         return await self._context.pages.read(handle.collection, lambda here: here.count_pictures())
 

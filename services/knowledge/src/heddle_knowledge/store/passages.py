@@ -2,19 +2,19 @@
 
 from dataclasses import replace
 
-from heddle_knowledge.collection_handle import CollectionHandle
-from heddle_knowledge.embedders import tracing
-from heddle_knowledge.embedders.embedding import WordEmbedder
-from heddle_knowledge.engines.conditions import EVERYTHING, Condition
-from heddle_knowledge.errors import RerankingError
-from heddle_knowledge.passages import list_passages
-from heddle_knowledge.records import (
+from heddle_knowledge.collection.handle import CollectionHandle
+from heddle_knowledge.collection.passages import list_passages
+from heddle_knowledge.collection.types import (
     Collection,
     Document,
     Mode,
     Passage,
     SearchOptions,
 )
+from heddle_knowledge.embedders import tracing
+from heddle_knowledge.embedders.embedding import WordEmbedder
+from heddle_knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_knowledge.errors import RerankingError
 from heddle_knowledge.searching.search import Question, find
 from heddle_knowledge.store.context import StoreContext
 
@@ -46,7 +46,7 @@ class Passages:
         """Find passages for a question.
 
         Args:
-            collection: Where to look.
+            collection: The collection.
             query: The question; as many of its tokens count for the meaning as the model reads.
             top_k: At most so many passages.
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
@@ -85,7 +85,7 @@ class Passages:
         """Return the passages of a document from an ordinal on; their scores are 0.
 
         Args:
-            collection: Where it is.
+            collection: The collection.
             document: As `Documents.get` returned it; of another version there are none.
             first: The ordinal of the first passage.
             limit: At most so many.
@@ -114,7 +114,7 @@ class Passages:
     async def _with_pictures(
         self, handle: CollectionHandle, passages: list[Passage]
     ) -> list[Passage]:
-        """Tell of which passages there are pictures."""
+        """Mark the passages whose pages have pictures."""
         contents = {passage.sha256 for passage in passages if passage.page}
         if not contents:
             return passages

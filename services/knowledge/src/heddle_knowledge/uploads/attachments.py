@@ -1,213 +1,259 @@
-"""The files and batches of each collection and their state: one small file for each."""
+"""The files and batches of collections and their state."""
 
-import os
-import shutil
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
-from pathlib import Path
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import msgspec
-from heddle_runtime.durable_files import sync, write
-from heddle_runtime.errors import NotFoundError
+import structlog
+from heddle_runtime.database.claims import clock
+from heddle_runtime.database.inserting import insertion
+from heddle_runtime.errors import ConflictError, NotFoundError, StorageError
+from sqlalchemy import ColumnElement, Row, case, delete, select, union, update
 
-from heddle_knowledge.locks import exclusive
-from heddle_knowledge.uploads.attachment_reading import AttachmentReading
-from heddle_knowledge.uploads.records import BATCH, FILE, Attachment, Batch, Ingestion, is_id
+from heddle_knowledge.database.leases import Leases
+from heddle_knowledge.database.opening import KnowledgeDatabase
+from heddle_knowledge.database.schema import attached_files, file_batches, leases
+from heddle_knowledge.uploads.file_locks import FileLocks
+from heddle_knowledge.uploads.records import BATCH, Attachment, Batch, Ingestion, is_id
 
+log = structlog.get_logger(__name__)
+_MAX_CLAIMED = 1_000
+"""Files that a replica takes into its queue at once."""
+_DETACHED = "detached"
+_FILES, _BATCHES = attached_files.c, file_batches.c
 _decode = msgspec.json.Decoder(Attachment).decode
-_MAX_KNOWN = 16
-"""Collections whose files stay in memory."""
+_decode_ingestion = msgspec.json.Decoder(Ingestion).decode
 _decode_batch = msgspec.json.Decoder(Batch).decode
 
 
-class Attachments(AttachmentReading):
-    """Reads and writes the folder. Blocks: call it from a thread."""
+class LeaseLostError(ConflictError):
+    """The lock of a file was lost while this process worked on it."""
 
-    shared = False
-    """Whether replicas take over each other's work, and so look for it."""
 
-    def __init__(self, root: Path) -> None:
-        """Take the folder, which is created when something is stored."""
-        self._root = root / "attached"
+class Attachments:
+    """Reads and writes the tables. Who works on a file holds its lock."""
+
+    def __init__(self, database: KnowledgeDatabase, locks: FileLocks | Leases) -> None:
+        self.shared = locks.shared
+        """Whether replicas take over each other's work, and so look for it."""
+        self.locks = locks
+        self._database = database
         self._unstored: dict[tuple[str, str], Attachment] = {}
-        self._ingestions: dict[tuple[str, str], Ingestion] = {}
-        self._known: dict[str, dict[str, tuple[tuple[int, int], Attachment]]] = {}
-        """Files of collections as they were read last, with the versions of what was read."""
 
     def show(self, attachment: Attachment) -> None:
-        """Return this state of a file to readers in this process until `keep` stores one."""
-        self._unstored[attachment.collection, attachment.file_id] = attachment
+        """Return this state of a file to readers in this process until `keep` stores one.
+
+        What replicas cannot store, they do again.
+        """
+        if not self.shared:
+            self._unstored[attachment.collection, attachment.file_id] = attachment
 
     def shown(self, collection: str, identifier: str) -> Attachment | None:
         """Return the state of a file that could not be stored."""
         return self._unstored.get((collection, identifier))
 
     def report(self, collection: str, identifier: str, ingestion: Ingestion | None) -> None:
-        """Show how far the ingestion of a file is; None: it has ended."""
-        if ingestion is None:
-            self._ingestions.pop((collection, identifier), None)
-        else:
-            self._ingestions[collection, identifier] = ingestion
+        """Show how far the ingestion of a file is; None: it has ended.
 
-    def reported(self, attachments: Sequence[Attachment]) -> Mapping[str, Ingestion]:
+        Other replicas see it when the lease of the file is renewed.
+        """
+        content = None if ingestion is None else msgspec.json.encode(ingestion)
+        self.locks.report(collection, identifier, content)
+
+    async def reported(self, attachments: Sequence[Attachment]) -> Mapping[str, Ingestion]:
         """Return the ingestions of files of one collection, by their identifiers."""
-        every = (
-            (it.file_id, self._ingestions.get((it.collection, it.file_id))) for it in attachments
-        )
-        return {identifier: each for identifier, each in every if each is not None}
+        running = [each for each in attachments if each.state == "in_progress"]
+        if not running:
+            return {}
+        names = [each.file_id for each in running]
+        reports = await self.locks.reports(running[0].collection, names)
+        return {name: _decode_ingestion(report) for name, report in reports.items()}
 
-    def prepare(self, collection: str) -> None:
-        """Create the folder of a collection."""
-        (self._root / collection).mkdir(parents=True, exist_ok=True)
-
-    def keep(self, attachment: Attachment) -> None:
-        """Store a file of a collection, whose folder `prepare` has created."""
-        self._write(attachment.collection, attachment.file_id, attachment)
-        self._unstored.pop((attachment.collection, attachment.file_id), None)
-
-    def keep_batch(self, batch: Batch) -> None:
-        """Store a batch of a collection.
+    async def keep(self, attachment: Attachment) -> None:
+        """Store a file of a collection, whose lock this process holds.
 
         Raises:
-            NotFoundError: The collection was deleted meanwhile.
+            LeaseLostError: It does not hold the lock any more.
         """
-        try:
-            self._write(batch.collection, batch.id, batch)
-        except FileNotFoundError:
-            raise NotFoundError("The collection was just deleted. Create it again.") from None
+        it = attachment
+        async with self._database.writing() as connection:
+            if not await self.locks.holds(connection, it.collection, it.file_id):
+                raise LeaseLostError("Another process works on the file. Try again.")
+            new = insertion(connection, attached_files).values(
+                collection=it.collection,
+                id=it.file_id,
+                state=it.state,
+                created_at=it.created_at,
+                record=msgspec.json.encode(it),
+            )
+            changed: dict[str, Any] = {
+                name: new.excluded[name] for name in ("state", "created_at", "record")
+            }
+            # A file that is attached anew may be read as often as a new one.
+            changed["attempts"] = case(
+                (new.excluded.state == "in_progress", 0), else_=_FILES.attempts
+            )
+            await connection.execute(
+                new.on_conflict_do_update(
+                    index_elements=[_FILES.collection, _FILES.id], set_=changed
+                )
+            )
+        self._unstored.pop((it.collection, it.file_id), None)
 
-    def batches(self, collection: str) -> list[Batch]:
+    async def keep_batch(self, batch: Batch) -> None:
+        """Store a batch of a collection."""
+        async with self._database.writing() as connection:
+            new = insertion(connection, file_batches).values(
+                collection=batch.collection, id=batch.id, record=msgspec.json.encode(batch)
+            )
+            await connection.execute(
+                new.on_conflict_do_update(
+                    index_elements=[_BATCHES.collection, _BATCHES.id],
+                    set_={"record": new.excluded.record},
+                )
+            )
+
+    async def batches(self, collection: str) -> list[Batch]:
         """Return the batches of a collection."""
-        paths = (self._root / collection).glob(f"{BATCH}*.json")
-        return [_decode_batch(path.read_bytes()) for path in paths]
+        query = select(_BATCHES.record).where(_BATCHES.collection == collection)
+        async with self._database.reading() as connection:
+            return [_decode_batch(each) for each in (await connection.execute(query)).scalars()]
 
-    def forget_batch(self, collection: str, identifier: str) -> None:
-        """Forget a batch of a collection."""
-        self._path(collection, identifier).unlink(missing_ok=True)
+    async def batch(self, collection: str, identifier: str) -> Batch:
+        """Return a batch of a collection.
 
-    def _find_batch(self, collection: str, identifier: str) -> Batch | None:
-        with suppress(FileNotFoundError):
-            return _decode_batch(self._path(collection, identifier).read_bytes())
-        return None
+        Raises:
+            NotFoundError: There is none.
+        """
+        if is_id(identifier, BATCH):
+            of_batch = _BATCHES.collection == collection, _BATCHES.id == identifier
+            async with self._database.reading() as connection:
+                record = await connection.scalar(select(_BATCHES.record).where(*of_batch))
+            if record is not None:
+                return _decode_batch(record)
+        raise NotFoundError(
+            f"The collection has no batch of files {identifier[:80]!r}. Make one, or list the "
+            "files of the collection."
+        )
 
-    def find(self, collection: str, identifier: str) -> Attachment | None:
+    async def get(self, collection: str, identifier: str) -> Attachment:
+        """Return a file of a collection.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        if (attachment := await self.find(collection, identifier)) is not None:
+            return attachment
+        raise NotFoundError(
+            f"The collection has no file {identifier[:80]!r}. List its files, or attach it."
+        )
+
+    async def find(self, collection: str, identifier: str) -> Attachment | None:
         """Return a file of a collection, None if there is none."""
         if not is_id(identifier):
             return None
-        try:
-            stored = _decode(self._path(collection, identifier).read_bytes())
-        except FileNotFoundError:
-            return None
-        return self.shown(collection, identifier) or stored
+        files = await self._stored(_FILES.collection == collection, _FILES.id == identifier)
+        return files[0] if files else None
 
-    def of(self, collection: str) -> list[Attachment]:
-        """Return the files of a collection. Only those are read that have changed since."""
-        known = self._known.get(collection, {})
-        current: dict[str, tuple[tuple[int, int], Attachment]] = {}
-        for name, version in _versions(self._root / collection):
-            stored = known.get(name)
-            if stored is None or stored[0] != version:
-                try:
-                    content = (self._root / collection / name).read_bytes()
-                except FileNotFoundError:  # detached meanwhile
-                    continue
-                stored = version, _decode(content)
-            current[name] = stored
-        self._known[collection] = current
-        while len(self._known) > _MAX_KNOWN:
-            self._known.pop(next(iter(self._known)), None)
-        return [
-            self.shown(stored.collection, stored.file_id) or stored
-            for _, stored in current.values()
-        ]
+    async def of(self, collection: str) -> list[Attachment]:
+        """Return the files of a collection."""
+        return await self._stored(_FILES.collection == collection)
 
-    def of_batch(self, batch: Batch) -> list[Attachment]:
+    async def of_batch(self, batch: Batch) -> list[Attachment]:
         """Return the files of a batch that are still in the collection."""
-        return list(filter(None, (self.find(batch.collection, each) for each in batch.files)))
+        files = await self._stored(
+            _FILES.collection == batch.collection, _FILES.id.in_(batch.files)
+        )
+        by_id = {each.file_id: each for each in files}
+        return [by_id[each] for each in batch.files if each in by_id]
 
-    def anywhere(self, identifier: str) -> bool:
-        """Say whether a file is in any collection."""
-        return is_id(identifier) and any(self._root.glob(f"*/{identifier}.json"))
+    async def everywhere(self, identifier: str) -> list[Attachment]:
+        """Return a file as it is in each collection that has it."""
+        return await self._stored(_FILES.id == identifier)
 
-    def unfinished(self) -> list[Attachment]:
-        """Return the files of all collections that are on their way, the oldest first."""
-        every = (it for folder in self._root.glob("*") for it in self._read(folder))
-        waiting = (it for it in every if it.state == "in_progress")
-        return sorted(waiting, key=lambda it: it.created_at)
+    async def collections(self) -> set[str]:
+        """Return the ids of the collections that have files."""
+        query = union(select(_FILES.collection), select(_BATCHES.collection))
+        async with self._database.reading() as connection:
+            return {*(await connection.execute(query)).scalars()}
 
-    def forget(self, collection: str, identifier: str) -> None:
+    async def unfinished(self) -> list[Attachment]:
+        """Return files of all collections that no replica works on, the oldest first."""
+        query = select(_FILES.record).where(_FILES.state == "in_progress")
+        async with self._database.reading() as connection:
+            if self.shared:
+                lease = select(leases.c.holder).where(
+                    leases.c.collection == _FILES.collection,
+                    leases.c.name == _FILES.id,
+                    leases.c.expires_at > clock(connection),
+                )
+                query = query.where(~lease.exists()).limit(_MAX_CLAIMED)
+            rows = (await connection.execute(query.order_by(_FILES.created_at))).all()
+        return await asyncio.to_thread(self._decoded, rows)
+
+    async def mark_detached(self, collection: str, identifier: str) -> None:
+        """Hide a file of a collection from all readers until `forget` removes it."""
+        await self._change(collection, identifier, state=_DETACHED)
+
+    async def detached(self, collection: str = "", identifier: str = "") -> list[Attachment]:
+        """Return the files that are marked as detached: of all collections, or of one."""
+        query = select(_FILES.record).where(_FILES.state == _DETACHED)
+        for column, value in ((_FILES.collection, collection), (_FILES.id, identifier)):
+            if value:
+                query = query.where(column == value)
+        async with self._database.reading() as connection:
+            return self._decoded((await connection.execute(query)).all())
+
+    async def forget(self, collection: str, identifier: str) -> None:
         """Forget a file of a collection."""
         self._unstored.pop((collection, identifier), None)
-        self._path(collection, identifier).unlink(missing_ok=True)
-        self.note_attempts(collection, identifier, 0)
-        self.lock(collection, identifier).unlink(missing_ok=True)
-        sync(self._root / collection)
+        of_file = _FILES.collection == collection, _FILES.id == identifier
+        async with self._database.writing() as connection:
+            await connection.execute(delete(attached_files).where(*of_file))
 
-    def forget_all(self, collection: str) -> None:
-        """Forget the files of a collection that is no more."""
-        shutil.rmtree(self._root / collection, ignore_errors=True)
+    async def forget_all(self, collection: str) -> None:
+        """Forget the files of a collection that is no more. Ingestions of all replicas end."""
+        await self.locks.take_away(collection)
+        async with self._database.writing() as connection:
+            for table in (attached_files, file_batches):
+                await connection.execute(delete(table).where(table.c.collection == collection))
 
-    def lock(self, collection: str, identifier: str) -> Path:
-        """Return the file whose lock is held while a file of a collection is worked on."""
-        return self._root / collection / f"{identifier}.lock"
+    async def attempts(self, collection: str, identifier: str) -> int:
+        """Return the number of times that the service died while it read a file."""
+        of_file = _FILES.collection == collection, _FILES.id == identifier
+        async with self._database.reading() as connection:
+            return await connection.scalar(select(_FILES.attempts).where(*of_file)) or 0
 
-    @asynccontextmanager
-    async def locked(self, collection: str, identifier: str) -> AsyncGenerator[None]:
-        """Exclude all others that work on a file of a collection; wait for them."""
-        async with exclusive(self.lock(collection, identifier)):
-            yield
-
-    @asynccontextmanager
-    async def claimed(self, collection: str, identifier: str) -> AsyncGenerator[bool]:
-        """Do the same, for the ingestion of a file. Yields True: it may begin."""
-        async with exclusive(self.lock(collection, identifier)):
-            yield True
-
-    def naming(self, collection: str) -> AbstractAsyncContextManager[None]:
-        """Do nothing: the locks of the process suffice, as one process serves a folder."""
-        return nullcontext()
-
-    def attempts(self, collection: str, identifier: str) -> int:
-        """Return how often the service died while it read a file."""
+    async def note_attempts(self, collection: str, identifier: str, count: int) -> None:
+        """Store how many attempts to read a file have begun and not ended, if possible."""
         try:
-            return len(self._attempts(collection, identifier).read_bytes())
-        except FileNotFoundError:
-            return 0
+            await self._change(collection, identifier, attempts=count)
+        except StorageError as error:
+            log.warning("attempts to read a file not stored", diagnosis=error.diagnosis)
 
-    def note_attempts(self, collection: str, identifier: str, count: int) -> None:
-        """Store the number of attempts to read a file that have begun and not ended.
+    def locked(self, collection: str, identifier: str) -> AbstractAsyncContextManager[None]:
+        """Exclude all others that work on a file of a collection; an ingestion gives way."""
+        return self.locks.waited_for(collection, identifier)
 
-        Not written to disk at once: it outlasts the death of this process, not of the machine.
-        """
-        path = self._attempts(collection, identifier)
-        if count:
-            path.write_bytes(b"." * count)
-        else:
-            path.unlink(missing_ok=True)
+    def claimed(self, collection: str, identifier: str) -> AbstractAsyncContextManager[bool]:
+        """Exclude all others for the ingestion of a file; say whether it may begin."""
+        return self.locks.if_free(collection, identifier)
 
-    def _attempts(self, collection: str, identifier: str) -> Path:
-        return self._root / collection / f"{identifier}.attempts"
+    async def _change(self, collection: str, identifier: str, **values: object) -> None:
+        of_file = _FILES.collection == collection, _FILES.id == identifier
+        async with self._database.writing() as connection:
+            await connection.execute(update(attached_files).where(*of_file).values(**values))
 
-    def _path(self, collection: str, identifier: str) -> Path:
-        return self._root / collection / f"{identifier}.json"
+    async def _stored(self, *conditions: ColumnElement[bool]) -> list[Attachment]:
+        query = select(_FILES.record).where(_FILES.state != _DETACHED, *conditions)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(query)).all()
+        if len(rows) < _MAX_CLAIMED:
+            return self._decoded(rows)
+        return await asyncio.to_thread(self._decoded, rows)
 
-    def _write(self, collection: str, identifier: str, value: Attachment | Batch) -> None:
-        write(self._path(collection, identifier), msgspec.json.encode(value))
-
-    def _read(self, folder: Path) -> Iterator[Attachment]:
-        for path in folder.glob("file-*.json"):
-            try:
-                stored = _decode(path.read_bytes())
-                yield self.shown(stored.collection, stored.file_id) or stored
-            except FileNotFoundError:  # detached meanwhile
-                continue
-
-
-def _versions(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the names of the files of a folder, each with what changes when it is replaced."""
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(FILE) and entry.name.endswith(".json"):
-                with suppress(FileNotFoundError):
-                    status = entry.stat()
-                    yield entry.name, (status.st_ino, status.st_mtime_ns)
+    def _decoded(self, rows: Sequence[Row[tuple[bytes]]]) -> list[Attachment]:
+        stored = (_decode(row.record) for row in rows)
+        return [self.shown(each.collection, each.file_id) or each for each in stored]

@@ -1,12 +1,10 @@
 """RPCs about files that are attached together."""
 
-import asyncio
-
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.call_metadata import Context
+from heddle_runtime.identity.call_metadata import Context
 
-from heddle_knowledge.audit import content_change
-from heddle_knowledge.uninterrupted import uninterrupted
+from heddle_knowledge.audit.recording import content_change
+from heddle_knowledge.completed_changes import uninterrupted
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.calls import FileCalls, page_of
 from heddle_knowledge.uploads.messages import attached_message, batch_message
@@ -20,10 +18,10 @@ class FileBatchCalls(FileCalls):
     async def CreateFileBatch(
         self, request: pb.CreateFileBatchRequest, context: Context
     ) -> pb.CreateFileBatchResponse:
-        """Begin to bring several files into a collection."""
+        """Begin to ingest several files into a collection."""
         attributes = checks.batched(request)
         _, collection = await self._changeable(request.collection)
-        async with self._naming(collection):
+        async with self._ingestion_queue.alone(collection.id):
             attachments = await self._new_attachments(collection, attributes)
             batch = Batch(new_id(BATCH), collection.id, list(attributes), now_microseconds())
             await self._ingestion_queue.attach_all(batch, attachments)
@@ -58,14 +56,14 @@ class FileBatchCalls(FileCalls):
         """List one page of the files of a batch."""
         _, collection = await self._readable(request.collection)
         batch = await self._batch(collection.id, request.batch_id)
-        files = await asyncio.to_thread(self._attachments.of_batch, batch)
+        files = await self._attachments.of_batch(batch)
         page, token = page_of(files, request)
         return pb.ListFileBatchFilesResponse(
             files=map(attached_message, page), next_page_token=token
         )
 
     async def _batch(self, collection: str, identifier: str) -> Batch:
-        return await asyncio.to_thread(self._attachments.batch, collection, identifier)
+        return await self._attachments.batch(collection, identifier)
 
     async def _message(self, batch: Batch) -> pb.FileBatch:
-        return batch_message(batch, await asyncio.to_thread(self._attachments.of_batch, batch))
+        return batch_message(batch, await self._attachments.of_batch(batch))

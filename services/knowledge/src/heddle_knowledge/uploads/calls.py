@@ -1,23 +1,21 @@
-"""What the RPCs about files have in common."""
+"""Parts that the RPCs about files share."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakValueDictionary
 
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.grants import GrantVerifier
+from heddle_runtime.contract.paging import page
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.grants import GrantVerifier
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
-from heddle_runtime.paging import page
 
 from heddle_knowledge.access import caller_of
-from heddle_knowledge.audit import AuditOutbox
-from heddle_knowledge.records import Collection
-from heddle_knowledge.service.calls import CollectionAccess, none_shared
+from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_knowledge.collection.shared_registry import Shares, none_shared
+from heddle_knowledge.collection.types import Collection
+from heddle_knowledge.service.calls import CollectionAccess
+from heddle_knowledge.uploads.deletions import FileDeletions
 from heddle_knowledge.uploads.file_texts import FileTexts
-from heddle_knowledge.uploads.folder import person_key
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.records import (
     AS_THE_COLLECTION,
@@ -26,9 +24,9 @@ from heddle_knowledge.uploads.records import (
     Reading,
     now_microseconds,
 )
+from heddle_knowledge.uploads.store import person_key
 
 if TYPE_CHECKING:  # loads the engine
-    from heddle_knowledge.lamb.registry import SharesOfLamb
     from heddle_knowledge.store import KnowledgeStore
 
 FileT = TypeVar("FileT", pb.File, Attachment)
@@ -44,15 +42,15 @@ class FileCalls(CollectionAccess):
         ingestion_queue: IngestionQueue,
         audit: AuditOutbox,
         grants: GrantVerifier,
-        shares: "SharesOfLamb" = none_shared,
+        shares: Shares = none_shared,
     ) -> None:
         super().__init__(store, shares)
         self._audit = audit
         self._ingestion_queue = ingestion_queue
         self._uploads = ingestion_queue.uploads
         self._attachments = ingestion_queue.attachments
+        self._deletions = FileDeletions(store, ingestion_queue)
         self._texts = FileTexts(store, self._uploads, grants)
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def _upload(self, identifier: str) -> pb.File:
         """Return a file of the caller's.
@@ -60,16 +58,7 @@ class FileCalls(CollectionAccess):
         Raises:
             NotFoundError: There is none.
         """
-        return await asyncio.to_thread(self._uploads.get, person(), identifier)
-
-    @asynccontextmanager
-    async def _naming(self, collection: "Collection") -> AsyncGenerator[None]:
-        """Hold the lock for naming documents of a collection."""
-        async with (
-            self._locks.setdefault(collection.id, asyncio.Lock()),
-            self._attachments.naming(collection.id),
-        ):
-            yield
+        return await self._uploads.get(person(), identifier)
 
     async def _new_attachments(
         self,
@@ -80,7 +69,8 @@ class FileCalls(CollectionAccess):
         """Return files of the caller's as they are at the start of their ingestion.
 
         A file that is attached already keeps the name of its document; the document of a new file
-        gets a name that no other document has. The lock for naming must be held.
+        gets a name that no other document has. The caller holds `IngestionQueue.alone` for the
+        collection.
 
         Args:
             collection: Where the files go.
@@ -91,16 +81,15 @@ class FileCalls(CollectionAccess):
             NotFoundError: The caller has no such file.
         """
         owner = person()
-        uploads = await asyncio.to_thread(
-            lambda: [self._uploads.get(owner, each) for each in attributes]
-        )
-        attached = await asyncio.to_thread(self._attachments.of, collection.id)
+        uploads = [await self._uploads.get(owner, each) for each in attributes]
+        attached = await self._attachments.of(collection.id)
         names = {each.file_id: each.document for each in attached}
         readings = {each.file_id: each.reading for each in attached}
         filenames = [each.filename for each in uploads if each.id not in names]
         documents = (await self._store()).documents
         taken = await documents.present(collection.id, filenames)
-        taken.update(names.values())
+        detached = await self._attachments.detached(collection.id)
+        taken.update(names.values(), (each.document for each in detached))
         attachments = []
         for created_at, upload in enumerate(uploads, now_microseconds()):
             name = names.get(upload.id) or upload.filename
@@ -137,7 +126,7 @@ def page_of(files: Iterable[FileT], request: ListRequest) -> tuple[list[FileT], 
 
 
 def _place(file: pb.File | Attachment) -> str:
-    """Return what puts files in the order in which they came."""
+    """Return the sort key of files: the order in which they arrived."""
     if isinstance(file, Attachment):
         return f"{file.created_at:020}/{file.file_id}"
     return f"{file.create_time.ToMicroseconds():020}/{file.id}"

@@ -1,4 +1,4 @@
-"""What uploaded files and their attributes may be."""
+"""Checks uploaded files and their attributes."""
 
 import hashlib
 from pathlib import PurePosixPath
@@ -7,10 +7,10 @@ from typing import Any
 from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.struct_codec import from_struct
 
-from heddle_knowledge.names import is_printable
+from heddle_knowledge.collection.names import is_printable
 from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS
 from heddle_knowledge.uploads.records import FILE, new_id
 

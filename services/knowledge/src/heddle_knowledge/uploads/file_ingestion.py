@@ -1,6 +1,5 @@
 """The ingestion of one file of a collection."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -9,11 +8,11 @@ import msgspec
 import structlog
 from heddle_runtime.errors import NotFoundError, StorageError
 from heddle_runtime.redaction import redact
-from heddle_runtime.storage import storage_problem
+from heddle_runtime.storage.failures import storage_problem
 
+from heddle_knowledge.collection.types import IngestProgress
 from heddle_knowledge.errors import KnowledgeError, UnreadableDocumentError
-from heddle_knowledge.measuring import counted_ingestion
-from heddle_knowledge.records import IngestProgress
+from heddle_knowledge.metrics import counted_ingestion
 from heddle_knowledge.uploads.records import Attachment, Ingestion, now_microseconds
 from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.uploads.stores import FileStores
@@ -43,13 +42,13 @@ class FileIngestion:
         store: "Callable[[], Awaitable[KnowledgeStore]]",
         sources: Sources,
     ) -> None:
-        """Take what keeps files and attachments, and the way to the store and sources."""
+        """Take the stores of files and attachments, and the access to the store and to sources."""
         self._uploads = stores.uploads
         self._attachments = stores.attachments
         self._store = store
         self._sources = sources
         self._started: dict[tuple[str, str], int] = {}
-        """When ingestions began that have not ended, in microseconds since 1970."""
+        """The start times of running ingestions, in microseconds since 1970."""
 
     async def ended(self, attachment: Attachment) -> Attachment:
         """Ingest a file, and return it as it is then, with the times of the ingestion."""
@@ -65,9 +64,9 @@ class FileIngestion:
 
     async def _outcome(self, attachment: Attachment) -> Attachment:
         collection, identifier = attachment.collection, attachment.file_id
-        attempts = await asyncio.to_thread(self._attachments.attempts, collection, identifier)
+        attempts = await self._attachments.attempts(collection, identifier)
         if attempts >= _MAX_ATTEMPTS:
-            await asyncio.to_thread(self._attachments.note_attempts, collection, identifier, 0)
+            await self._attachments.note_attempts(collection, identifier, 0)
             return failed(attachment, _INTERRUPTED, unreadable=True)
         try:
             await self.ingest(attachment, attempts)
@@ -98,15 +97,15 @@ class FileIngestion:
                     if isinstance(event, IngestProgress):
                         self._report(attachment, event)
                     if event == _READING:
-                        self._attachments.note_attempts(collection, identifier, attempts + 1)
+                        await self._attachments.note_attempts(collection, identifier, attempts + 1)
                     elif event == _READ:
-                        self._attachments.note_attempts(collection, identifier, 0)
+                        await self._attachments.note_attempts(collection, identifier, 0)
             ended = 0
         except KnowledgeError:
             ended = 0
             raise
         finally:
-            self._attachments.note_attempts(collection, identifier, ended)
+            await self._attachments.note_attempts(collection, identifier, ended)
 
     async def _document(self, attachment: Attachment) -> FetchedDocument:
         if attachment.reading.source != "content":

@@ -1,19 +1,17 @@
 """The texts of uploaded files, for tools that put a file into a prompt."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.fair_slots import Tenant
-from heddle_runtime.grants import GrantVerifier
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.grants import GrantVerifier
+from heddle_runtime.rpc.ttl_cache import TTLCache
+from heddle_runtime.serving.fair_slots import Tenant
 
 from heddle_knowledge.access import reader_of
-from heddle_knowledge.uploads.folder import person_key
-from heddle_knowledge.uploads.stores import UploadStore
+from heddle_knowledge.uploads.store import Uploads, person_key
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.reading.parsing import TextReply
@@ -22,11 +20,11 @@ if TYPE_CHECKING:  # loads the engine
 MAX_CHARACTERS = 400_000
 _DEFAULT_CHARACTERS = 50_000
 _CACHED_TEXTS = 32
-_CACHE_SECONDS = 3_600.0
+_CACHE_SECONDS = 300.0
 
 
 def length_of(request: pb.GetFileTextRequest) -> int:
-    """Return how many characters of the text a request wants at most.
+    """Return the maximum number of characters of the text that a request asks for.
 
     Raises:
         InvalidRequestError: They are too many, or fewer than one.
@@ -44,7 +42,7 @@ class FileTexts:
     def __init__(
         self,
         store: "Callable[[], Awaitable[KnowledgeStore]]",
-        uploads: UploadStore,
+        uploads: Uploads,
         grants: GrantVerifier,
     ) -> None:
         """Read `uploads` with the parsers of the store, as callers or their grants may."""
@@ -68,7 +66,7 @@ class FileTexts:
         person = reader_of(caller().identity, self._grants.current()).person
         tenant = Tenant(person.organization, person_key(person))
         # Also of cached texts: the file may have been deleted.
-        upload = await asyncio.to_thread(self._uploads.get, tenant.owner, identifier)
+        upload = await self._uploads.get(tenant.owner, identifier)
         key = (tenant.owner, identifier)
         reply = await self._texts.get(key, lambda: self._read(tenant, upload))
         return pb.GetFileTextResponse(
@@ -77,8 +75,12 @@ class FileTexts:
             truncated=reply.truncated or len(reply.text) > max_characters,
         )
 
+    def forget(self, owner: str, identifier: str) -> None:
+        """Forget the text of a file that was deleted."""
+        self._texts.discard((owner, identifier))
+
     async def _read(self, tenant: Tenant, upload: pb.File) -> "TextReply":
-        data = await asyncio.to_thread(self._uploads.content, tenant.owner, upload.id)
+        data = await self._uploads.content(tenant.owner, upload.id)
         documents = (await self._store()).documents
         return await documents.text(
             data,

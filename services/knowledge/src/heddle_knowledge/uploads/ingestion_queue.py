@@ -2,10 +2,11 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
+from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
@@ -15,11 +16,11 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     StorageError,
 )
-from heddle_runtime.fair_slots import FairSlots, Tenant
+from heddle_runtime.identity.call_metadata import calling_as, on_behalf_of
+from heddle_runtime.identity.callers import NO_IDENTITY
+from heddle_runtime.serving.fair_slots import FairSlots, Tenant
 
-from heddle_knowledge.errors import (
-    DocumentNotFoundError,
-)
+from heddle_knowledge.errors import CollectionNotFoundError, DocumentNotFoundError
 from heddle_knowledge.uploads.file_ingestion import NOT_STORED, FileIngestion, failed
 from heddle_knowledge.uploads.records import (
     Attachment,
@@ -51,10 +52,10 @@ _NOT_STORABLE = (OSError, StorageError, ConflictError)
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """How many files may be on their way."""
+    """The limits of files that wait or are being ingested."""
 
     files: int = 20_000
-    """Of all organisations."""
+    """The number of files of all organisations."""
     files_per_organization: int = 5_000
 
 
@@ -74,14 +75,15 @@ class IngestionQueue:
         sources: Sources,
         limits: QueueLimits = DEFAULT_LIMITS,
     ) -> None:
-        """Take what keeps files and attachments, and the way to the store and sources.
+        """Take the stores of files and attachments, and the access to the store and to sources.
 
         Args:
-            stores: What keeps files and attachments.
+            stores: The stores of files and attachments.
             store: Returns the store.
             sources: Reads what attached files stand for.
             limits: How many files may be on their way.
         """
+        self.database = stores.database
         self.uploads = stores.uploads
         self.attachments = stores.attachments
         self._store = store
@@ -92,13 +94,14 @@ class IngestionQueue:
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._queued: Counter[str] = Counter()
         """Files on their way, by organisation."""
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._adopting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         if self.attachments.shared:
             self._adopting = asyncio.create_task(self._adopt())
             return self
-        for attachment in await asyncio.to_thread(self.attachments.unfinished):
+        for attachment in await self.attachments.unfinished():
             self._begin(attachment)
         return self
 
@@ -108,8 +111,17 @@ class IngestionQueue:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
+    @asynccontextmanager
+    async def alone(self, identifier: str) -> AsyncGenerator[None]:
+        """Exclude all others that name documents of a collection, or upload or delete a file."""
+        async with (
+            self._locks.setdefault(identifier, asyncio.Lock()),
+            self.attachments.locks.alone(identifier),
+        ):
+            yield
+
     async def attach(self, attachment: Attachment) -> None:
-        """Keep what is known of a file and bring it in when it is its turn, anew if it was there.
+        """Store the record of a file, and ingest it (again) when it is its turn.
 
         Raises:
             NotFoundError: The collection was deleted meanwhile.
@@ -121,13 +133,16 @@ class IngestionQueue:
     async def _attach(self, attachment: Attachment) -> None:
         collection, identifier = attachment.collection, attachment.file_id
         await self._stop(collection, identifier)
-        try:
-            await asyncio.to_thread(self.attachments.prepare, collection)
-            async with self._locking, self.attachments.locked(collection, identifier):
-                await asyncio.to_thread(self.attachments.note_attempts, collection, identifier, 0)
-                await asyncio.to_thread(self.attachments.keep, attachment)
-        except FileNotFoundError:
-            raise NotFoundError("The collection was just deleted. Create it again.") from None
+        await self.complete_detachments(collection, identifier)
+        async with self._locking, self.attachments.locked(collection, identifier):
+            if collection not in await (await self._store()).collections.all():
+                raise NotFoundError("The collection was just deleted. Create it again.")
+            await self.attachments.keep(attachment)
+        try:  # a deletion of the file that has not seen the attachment has begun before this
+            await self.uploads.get(attachment.person, identifier)
+        except NotFoundError:
+            await self.detach(attachment)
+            raise
         self._begin(attachment)
 
     async def attach_all(self, batch: Batch, attachments: "Sequence[Attachment]") -> None:
@@ -140,26 +155,26 @@ class IngestionQueue:
         for organization, count in Counter(each.organization for each in attachments).items():
             self._check_room(organization, count)
         await asyncio.gather(*map(self._attach, attachments))
-        await asyncio.to_thread(self.attachments.keep_batch, batch)
+        await self.attachments.keep_batch(batch)
 
     async def cancel(self, batch: Batch) -> Batch:
-        """Give up the files of a batch that are on their way; return it as it is then.
+        """Cancel the unfinished files of a batch; return the batch afterwards.
 
         Raises:
             NotFoundError: The collection was deleted meanwhile.
             KnowledgeError: It cannot be told whether a file is in.
         """
-        files = await asyncio.to_thread(self.attachments.of_batch, batch)
+        files = await self.attachments.of_batch(batch)
         waiting = [each for each in files if each.state == "in_progress"]
         if not waiting:
             return batch
         cancelled = msgspec.structs.replace(batch, cancelled=True)
-        await asyncio.to_thread(self.attachments.keep_batch, cancelled)
+        await self.attachments.keep_batch(cancelled)
         await asyncio.gather(*map(self._give_up, waiting))
         return cancelled
 
     async def cancel_file(self, attachment: Attachment) -> Attachment:
-        """Give up a file if it is on its way; return it as it is then.
+        """Cancel a file if it is unfinished; return it afterwards.
 
         Raises:
             NotFoundError: It was taken out, or the collection was deleted, meanwhile.
@@ -167,9 +182,7 @@ class IngestionQueue:
         """
         if attachment.state == "in_progress":
             await self._give_up(attachment)
-        return await asyncio.to_thread(
-            self.attachments.get, attachment.collection, attachment.file_id
-        )
+        return await self.attachments.get(attachment.collection, attachment.file_id)
 
     async def relabel(
         self, collection: str, identifier: str, attributes: "Attributes"
@@ -181,18 +194,20 @@ class IngestionQueue:
             ConflictError: It is on its way.
             KnowledgeError: It is not possible.
         """
-        await asyncio.to_thread(self._settled, collection, identifier)
+        await self._settled(collection, identifier)
         async with self.attachments.locked(collection, identifier):
             # Again: whoever held the lock before may have taken it out, or begun it anew.
-            existing = await asyncio.to_thread(self._settled, collection, identifier)
+            existing = await self._settled(collection, identifier)
             changed = msgspec.structs.replace(existing, attributes=attributes)
             if existing.state == "completed":
                 await self._ingestion.ingest(changed)
-            await asyncio.to_thread(self.attachments.keep, changed)
+            await self.attachments.keep(changed)
         return changed
 
     async def detach(self, attachment: Attachment) -> None:
-        """Take a file out of its collection, wherever it is on its way.
+        """Remove a file from its collection, even while it is being ingested.
+
+        It is marked first, so that a crash or an error after that is completed.
 
         Raises:
             KnowledgeError: Its document cannot be deleted.
@@ -200,9 +215,30 @@ class IngestionQueue:
         collection, identifier = attachment.collection, attachment.file_id
         await self._stop(collection, identifier)
         async with self.attachments.locked(collection, identifier):
-            with suppress(DocumentNotFoundError):
+            await self.attachments.mark_detached(collection, identifier)
+            await self._take_out(collection, identifier)
+
+    async def complete_detachments(self, *place: str) -> None:
+        """Remove the files that are marked as detached.
+
+        Args:
+            place: A collection and the identifier of a file; all files if it is left out.
+
+        Raises:
+            KnowledgeError: A document cannot be deleted.
+        """
+        for attachment in await self.attachments.detached(*place):
+            collection, identifier = attachment.collection, attachment.file_id
+            async with self.attachments.locked(collection, identifier):
+                await self._take_out(collection, identifier)
+
+    async def _take_out(self, collection: str, identifier: str) -> None:
+        """Delete the document of a file that is marked as detached, if it still is."""
+        detached = self.attachments.detached
+        for attachment in await detached(collection, identifier):
+            with suppress(DocumentNotFoundError, CollectionNotFoundError):
                 await (await self._store()).documents.delete(collection, attachment.document)
-            await asyncio.to_thread(self.attachments.forget, collection, identifier)
+            await self.attachments.forget(collection, identifier)
 
     async def forget_all(self, collection: str) -> None:
         """Stop and forget all files of a collection that was deleted."""
@@ -211,10 +247,10 @@ class IngestionQueue:
             task.cancel()
         if running:
             await asyncio.wait(running)
-        await asyncio.to_thread(self.attachments.forget_all, collection)
+        await self.attachments.forget_all(collection)
 
-    def _settled(self, collection: str, identifier: str) -> Attachment:
-        existing = self.attachments.get(collection, identifier)
+    async def _settled(self, collection: str, identifier: str) -> Attachment:
+        existing = await self.attachments.get(collection, identifier)
         if existing.state == "in_progress":
             raise ConflictError("The file is still being brought in. Try again after that.")
         return existing
@@ -222,16 +258,15 @@ class IngestionQueue:
     async def _give_up(self, attachment: Attachment) -> None:
         collection, identifier = attachment.collection, attachment.file_id
         await self._stop(collection, identifier)
-        with suppress(FileNotFoundError):  # the collection was deleted meanwhile
-            async with self._locking, self.attachments.locked(collection, identifier):
-                now = await asyncio.to_thread(self.attachments.find, collection, identifier)
-                if now is not None and now.state == "in_progress":
-                    state: State = "completed" if await self._is_in(now) else "cancelled"
-                    ended = msgspec.structs.replace(now, state=state, ended_at=now_microseconds())
-                    await asyncio.to_thread(self.attachments.keep, ended)
+        async with self._locking, self.attachments.locked(collection, identifier):
+            now = await self.attachments.find(collection, identifier)
+            if now is not None and now.state == "in_progress":
+                state: State = "completed" if await self._is_in(now) else "cancelled"
+                ended = msgspec.structs.replace(now, state=state, ended_at=now_microseconds())
+                await self.attachments.keep(ended)
 
     async def _is_in(self, attachment: Attachment) -> bool:
-        """Say whether the document of a file is there: its commit may have been under way."""
+        """Return whether the document of a file is stored: its commit may have been in progress."""
         documents = (await self._store()).documents
         try:
             existing = await documents.get(attachment.collection, attachment.document)
@@ -255,10 +290,10 @@ class IngestionQueue:
             )
 
     async def _adopt(self) -> None:
-        """Begin what no replica works on, again and again: its replica may have died."""
+        """Begin the work of dead replicas, at intervals."""
         while True:
             try:
-                for attachment in await asyncio.to_thread(self.attachments.unfinished):
+                for attachment in await self.attachments.unfinished():
                     if (attachment.collection, attachment.file_id) not in self._running:
                         self._begin(attachment)
             except StorageError as error:
@@ -268,7 +303,8 @@ class IngestionQueue:
     def _begin(self, attachment: Attachment) -> None:
         key = attachment.collection, attachment.file_id
         tenant = Tenant(attachment.organization, attachment.person)
-        task = asyncio.create_task(self._bring(*key, tenant))
+        with calling_as(on_behalf_of(NO_IDENTITY)):  # the file names whose rights count
+            task = asyncio.create_task(self._bring(*key, tenant))
         self._running[key] = task
         self._queued[attachment.organization] += 1
         task.add_done_callback(lambda done: self._forget(key, attachment.organization, done))
@@ -305,21 +341,22 @@ class IngestionQueue:
                     )
                 if self.attachments.shared:
                     return  # `_adopt` finds it again
-                await asyncio.to_thread(self._show_failure, collection, identifier)
+                await self._show_failure(collection, identifier)
             else:
                 return
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _show_failure(self, collection: str, identifier: str) -> None:
-        stored = self.attachments.find(collection, identifier)
+    async def _show_failure(self, collection: str, identifier: str) -> None:
+        stored = await self.attachments.find(collection, identifier)
         if stored is not None and stored.state == "in_progress":
             self.attachments.show(failed(stored, NOT_STORED))
 
     async def _bring_once(self, collection: str, identifier: str, tenant: Tenant) -> None:
         unstored = self.attachments.shown(collection, identifier)
         if unstored is not None:
-            await asyncio.to_thread(self.attachments.keep, unstored)
+            async with self.attachments.locked(collection, identifier):
+                await self.attachments.keep(unstored)
             return
         async with (
             self._slots.slot(tenant),
@@ -327,11 +364,11 @@ class IngestionQueue:
         ):
             if not is_ours:  # another process is at it
                 return
-            now = await asyncio.to_thread(self.attachments.find, collection, identifier)
+            now = await self.attachments.find(collection, identifier)
             if now is not None and now.state == "in_progress":
                 ended = await self._ingestion.ended(now)
                 try:
-                    await asyncio.to_thread(self.attachments.keep, ended)
+                    await self.attachments.keep(ended)
                 except _NOT_STORABLE:
                     self.attachments.show(ended)
                     raise

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import islice
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
-from heddle_runtime.paging import page_size, read_token, write_token
 
 from heddle_knowledge.service.calls import check_enums, refuse
 from heddle_knowledge.uploads.records import Attachment
@@ -68,7 +68,7 @@ def _matching(
 
 
 def _place(file: Attachment, order: int) -> str:
-    """Return what puts a file in its place."""
+    """Return the sort key of a file."""
     created = f"{file.created_at:020}/{file.file_id}"
     if order == pb.FILE_ORDER_NAME:
         return f"{file.filename.casefold()}\0{created}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.contract.struct_codec import to_struct
 
 from heddle_knowledge.uploads.records import Attachment, Batch, Ingestion
 

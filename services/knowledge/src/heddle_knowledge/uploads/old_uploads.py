@@ -1,6 +1,5 @@
 """Deletes uploaded files that are older than their organisation stores files, and unused."""
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,14 +8,14 @@ from dataclasses import dataclass
 import structlog
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle_runtime.audit import Change
-from heddle_runtime.background import DAY
+from heddle_runtime.contract.audit import Change
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.organization_settings import Channel, account_stub
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.organization_settings import Channel, account_stub
+from heddle_runtime.serving.background import DAY
 
-from heddle_knowledge.audit import AuditOutbox
-from heddle_knowledge.uploads.stores import FileStores
+from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_knowledge.uploads.deletions import FileDeletions
 
 log = structlog.get_logger(__name__)
 ASSISTANTS = assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"]
@@ -36,7 +35,7 @@ class _File:
 class OldUploads:
     """Finds and deletes them. Replicas may do so at once: each file is deleted by one of them."""
 
-    stores: FileStores
+    deletions: FileDeletions
     audit: AuditOutbox
     assistants: Channel | None
     """None without the assistants service, which knows the limits: then all files stay."""
@@ -48,14 +47,14 @@ class OldUploads:
         Raises:
             HeddleError: The assistants service or the store fails.
         """
-        await asyncio.to_thread(self.stores.uploads.sweep)
+        await self.deletions.queue.uploads.sweep()
         if self.assistants is None:
             return
         request = account_pb2.ListRetentionRequest()
         accounts = account_stub(self.assistants)
         response = await self.credentials.call(accounts.ListRetention, request)
         limits = {it.organization: it.uploads_days for it in response.retention if it.uploads_days}
-        old = await asyncio.to_thread(self._old, limits) if limits else []
+        old = await self._old(limits) if limits else []
         deleted: Counter[str] = Counter()
         for start in range(0, len(old), _BATCH):
             for file in await self._unused(old[start : start + _BATCH]):
@@ -63,13 +62,14 @@ class OldUploads:
         for organization, count in sorted(deleted.items()):
             log.info("old uploads deleted", organization=organization, files=count)
 
-    def _old(self, limits: Mapping[str, int]) -> list[_File]:
+    async def _old(self, limits: Mapping[str, int]) -> list[_File]:
         """Return the old files that are in no collection."""
         now = time.time()
-        keys = self.stores.uploads.keys()
+        uploads_store, attachments = self.deletions.queue.uploads, self.deletions.queue.attachments
+        keys = await uploads_store.keys()
         old = []
         for person in {person for person, _ in keys}:
-            uploads = self.stores.uploads.all(person)
+            uploads = await uploads_store.all(person)
             # A person is of one organisation, which files of earlier versions do not name.
             organization = next((it.organization for it in uploads if it.organization), "")
             if days := limits.get(organization):
@@ -77,8 +77,7 @@ class OldUploads:
                 old += [
                     _File(person, it.id, organization)
                     for it in uploads
-                    if it.create_time.seconds < latest
-                    and not self.stores.attachments.anywhere(it.id)
+                    if it.create_time.seconds < latest and not await attachments.everywhere(it.id)
                 ]
         return old
 
@@ -92,7 +91,8 @@ class OldUploads:
     async def _deleted(self, file: _File) -> bool:
         """Delete a file, and return whether it was still there."""
         try:
-            await asyncio.to_thread(self.stores.uploads.delete, file.person, file.id)
+            if not await self.deletions.delete(file.person, file.id):
+                return False
         except NotFoundError:  # its owner or another replica was faster
             return False
         with self.credentials.as_service():

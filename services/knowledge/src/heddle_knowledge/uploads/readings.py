@@ -1,11 +1,11 @@
-"""How a request wants a file to be ingested."""
+"""Reads from a request how a file is ingested."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.egress import document_address_problem
 from heddle_runtime.errors import Violation
+from heddle_runtime.http.egress import document_address_problem
 
 from heddle_knowledge.service.calls import check_enums, check_range, refuse
 from heddle_knowledge.service.requests import choice, chunking_of
@@ -21,7 +21,7 @@ _FIELDS = (
 
 
 def reading_of(request: pb.AttachFileRequest) -> Reading | None:
-    """Return how a file is ingested, None if the request does not say.
+    """Return the options of a file's ingestion; None if the request sets none.
 
     Raises:
         InvalidRequestError: A field breaks its rule.

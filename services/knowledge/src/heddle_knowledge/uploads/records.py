@@ -1,4 +1,4 @@
-"""What the service stores of a file in a collection and of a batch."""
+"""The records of files in collections and of batches."""
 
 import re
 import time
@@ -8,29 +8,29 @@ from typing import Any, Literal
 import msgspec
 
 from heddle_knowledge.chunking.options import Chunking
-from heddle_knowledge.records import IngestProgress
+from heddle_knowledge.collection.types import IngestProgress
 
 State = Literal["in_progress", "completed", "failed", "cancelled"]
 Source = Literal["content", "web", "transcript"]
 Attributes = dict[str, Any]
 """Texts, numbers and truth values."""
 FILE, BATCH = "file-", "vsfb_"
-"""What the identifiers of files and of batches begin with."""
+"""The prefixes of the identifiers of files and of batches."""
 _HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What the ingestion of a file reads, and how."""
+    """The source of a file's ingestion, and its options."""
 
     chunking: Chunking | None = None
-    """How it is cut; None: as the collection says."""
+    """How it is split; None: as the collection says."""
     uri: str = ""
-    """Where people can read it."""
+    """The address at which people can read it."""
     source: Source = "content"
     language: str = ""
-    """Of a transcript."""
+    """The language of a transcript."""
     seconds: int = 0
-    """Of a transcript that a passage has; 0 stands for the default."""
+    """The length of a passage of a transcript in seconds; 0 stands for the default."""
 
 
 AS_THE_COLLECTION = Reading()
@@ -58,9 +58,9 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     unreadable: bool = False
     started_at: int = 0
-    """When its ingestion began, in microseconds since 1970; 0 before that."""
+    """The start of its ingestion, in microseconds since 1970; 0 before that."""
     ended_at: int = 0
-    """When its ingestion ended; 0 before that."""
+    """The end of its ingestion, in microseconds since 1970; 0 before that."""
     reading: Reading = AS_THE_COLLECTION
 
     def labels(self) -> dict[str, str]:
@@ -77,7 +77,7 @@ class Ingestion(msgspec.Struct, frozen=True):
     started_at: int
     """Microseconds since 1970."""
     progress: IngestProgress | None = None
-    """How far it is."""
+    """The progress of its ingestion."""
 
 
 class Batch(msgspec.Struct, frozen=True):

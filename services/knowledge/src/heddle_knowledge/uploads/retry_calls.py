@@ -1,13 +1,11 @@
 """The RPC that ingests an attached file again."""
 
-import asyncio
-
 import msgspec
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.call_metadata import Context
+from heddle_runtime.identity.call_metadata import Context
 
-from heddle_knowledge.audit import content_change
-from heddle_knowledge.uninterrupted import uninterrupted
+from heddle_knowledge.audit.recording import content_change
+from heddle_knowledge.completed_changes import uninterrupted
 from heddle_knowledge.uploads.calls import FileCalls
 from heddle_knowledge.uploads.messages import attached_message
 
@@ -21,8 +19,8 @@ class RetryCalls(FileCalls):
     ) -> pb.RetryAttachedFileResponse:
         """Begin the ingestion of a file again."""
         _, collection = await self._changeable(request.collection)
-        async with self._naming(collection):
-            file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+        async with self._ingestion_queue.alone(collection.id):
+            file = await self._attachments.get(collection.id, request.file_id)
             if file.state not in {"failed", "cancelled"}:
                 return pb.RetryAttachedFileResponse(file=attached_message(file))
             again = msgspec.structs.replace(

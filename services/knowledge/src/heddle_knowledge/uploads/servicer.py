@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
-from heddle_runtime.audit import Change
-from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.identity import home
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.errors import NotFoundError
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.callers import home
 
 from heddle_knowledge.access import caller_of
-from heddle_knowledge.audit import content_change
-from heddle_knowledge.uninterrupted import uninterrupted
+from heddle_knowledge.audit.recording import content_change
+from heddle_knowledge.completed_changes import uninterrupted
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls
 from heddle_knowledge.uploads.calls import page_of, person
@@ -30,14 +32,15 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     async def CreateFile(
         self, request: pb.CreateFileRequest, context: Context
     ) -> pb.CreateFileResponse:
-        """Keep a file of the caller's."""
+        """Store a file of the caller."""
         owner, filename = person(), checks.filename(request)
         identifier = checks.upload_id(owner, request.upload_key)
         if request.upload_key:
-            async with self._locks.setdefault(identifier, asyncio.Lock()):
-                find = self._uploads.repeated
-                if earlier := await asyncio.to_thread(find, owner, identifier, request.data):
+            async with self._ingestion_queue.alone(identifier):
+                if earlier := await self._uploads.repeated(owner, identifier, request.data):
                     return pb.CreateFileResponse(file=earlier)
+                with suppress(NotFoundError):  # usual: no deletion of this file has broken off
+                    await self._deletions.delete_alone(owner, identifier)
                 return await self._created(owner, identifier, filename, request)
         return await self._created(owner, identifier, filename, request)
 
@@ -53,7 +56,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
             create_time=timestamp(now_microseconds()),
             organization=caller_of(caller().identity).organization,
         )
-        await asyncio.to_thread(self._uploads.keep, owner, upload, request.data)
+        await self._uploads.keep(owner, upload, request.data)
         await self._audit.add(_file_change("create", upload.id, after={"name": upload.filename}))
         return pb.CreateFileResponse(file=upload)
 
@@ -65,7 +68,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         self, request: pb.ListFilesRequest, context: Context
     ) -> pb.ListFilesResponse:
         """List one page of the caller's files."""
-        page, token = page_of(await asyncio.to_thread(self._uploads.all, person()), request)
+        page, token = page_of(await self._uploads.all(person()), request)
         return pb.ListFilesResponse(files=page, next_page_token=token)
 
     async def GetFileContent(
@@ -75,10 +78,10 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         owner = person()
         if request.collection:
             _, collection = await self._readable(request.collection)
-            file = await asyncio.to_thread(self._attachments.get, collection.id, request.id)
+            file = await self._attachments.get(collection.id, request.id)
             owner = file.person
-        upload = await asyncio.to_thread(self._uploads.get, owner, request.id)
-        data = await asyncio.to_thread(self._uploads.content, owner, request.id)
+        upload = await self._uploads.get(owner, request.id)
+        data = await self._uploads.content(owner, request.id)
         return pb.GetFileContentResponse(file=upload, data=data)
 
     async def GetFileText(
@@ -91,12 +94,13 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     async def DeleteFile(
         self, request: pb.DeleteFileRequest, context: Context
     ) -> pb.DeleteFileResponse:
-        """Delete a file of the caller's."""
+        """Delete a file of the caller's, also from all collections."""
         if request.unless_attached:
             await self._upload(request.id)
-            if await asyncio.to_thread(self._attachments.anywhere, request.id):
+            if await self._attachments.everywhere(request.id):
                 return pb.DeleteFileResponse()
-        await asyncio.to_thread(self._uploads.delete, person(), request.id)
+        await self._deletions.delete(person(), request.id)
+        self._texts.forget(person(), request.id)
         await self._audit.add(_file_change("delete", request.id))
         return pb.DeleteFileResponse()
 
@@ -104,11 +108,11 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     async def AttachFile(
         self, request: pb.AttachFileRequest, context: Context
     ) -> pb.AttachFileResponse:
-        """Begin to bring a file into a collection."""
+        """Begin to ingest a file into a collection."""
         attributes = {request.file_id: checks.attributes(request.attributes)}
         reading = reading_of(request)
         _, collection = await self._changeable(request.collection)
-        async with self._naming(collection):
+        async with self._ingestion_queue.alone(collection.id):
             (attachment,) = await self._new_attachments(collection, attributes, reading)
             await self._ingestion_queue.attach(attachment)
         change = content_change("file.attach", collection, file=request.file_id)
@@ -120,8 +124,8 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     ) -> pb.GetAttachedFileResponse:
         """Get a file of a collection."""
         _, collection = await self._readable(request.collection)
-        file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
-        (message,) = await asyncio.to_thread(self._shown, [file])
+        file = await self._attachments.get(collection.id, request.file_id)
+        (message,) = await self._shown([file])
         return pb.GetAttachedFileResponse(file=message)
 
     async def ListAttachedFiles(
@@ -129,7 +133,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     ) -> pb.ListAttachedFilesResponse:
         """List one page of the files of a collection."""
         _, collection = await self._readable(request.collection)
-        return await asyncio.to_thread(self._listed, collection.id, request)
+        return await self._listed(collection.id, request)
 
     @uninterrupted
     async def UpdateAttachedFile(
@@ -149,7 +153,7 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     ) -> pb.CancelAttachedFileResponse:
         """Cancel the ingestion of a file."""
         _, collection = await self._changeable(request.collection)
-        file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+        file = await self._attachments.get(collection.id, request.file_id)
         cancelled = await self._ingestion_queue.cancel_file(file)
         change = content_change("file.cancel", collection, file=request.file_id)
         await self._audit.add(change)
@@ -159,26 +163,26 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
     async def DetachFile(
         self, request: pb.DetachFileRequest, context: Context
     ) -> pb.DetachFileResponse:
-        """Take a file out of a collection."""
+        """Remove a file from a collection."""
         _, collection = await self._changeable(request.collection)
-        file = await asyncio.to_thread(self._attachments.get, collection.id, request.file_id)
+        file = await self._attachments.get(collection.id, request.file_id)
         await self._ingestion_queue.detach(file)
         change = content_change("file.detach", collection, file=request.file_id)
         await self._audit.add(change)
         return pb.DetachFileResponse()
 
-    def _shown(self, files: Sequence[Attachment]) -> list[pb.AttachedFile]:
+    async def _shown(self, files: Sequence[Attachment]) -> list[pb.AttachedFile]:
         """Return files of one collection as callers see them, with their ingestions."""
-        ingestions = self._attachments.reported(files)
+        ingestions = await self._attachments.reported(files)
         return [attached_message(each, ingestions.get(each.file_id)) for each in files]
 
-    def _listed(
+    async def _listed(
         self, collection: str, request: pb.ListAttachedFilesRequest
     ) -> pb.ListAttachedFilesResponse:
-        files = self._attachments.of(collection)
-        page, token, matching = list_attachments(files, request)
+        files = await self._attachments.of(collection)
+        page, token, matching = await asyncio.to_thread(list_attachments, files, request)
         return pb.ListAttachedFilesResponse(
-            files=self._shown(page),
+            files=await self._shown(page),
             next_page_token=token,
             matching_count=matching,
             counts=counts(files),

@@ -1,10 +1,9 @@
-"""What the ingestion of a file reads: its content, or a document that is fetched."""
+"""Reads the source of a file's ingestion: its content, or a document that is fetched."""
 
-import asyncio
 from dataclasses import dataclass
 
 from heddle_knowledge.uploads.records import Attachment
-from heddle_knowledge.uploads.stores import UploadStore
+from heddle_knowledge.uploads.store import Uploads
 from heddle_knowledge.web.fetching import FetchedDocument, WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts
 
@@ -21,7 +20,7 @@ class Sources:
     web: WebDocuments
     transcripts: Transcripts
 
-    async def read(self, attachment: Attachment, uploads: UploadStore) -> FetchedDocument:
+    async def read(self, attachment: Attachment, uploads: Uploads) -> FetchedDocument:
         """Return the document of a file.
 
         Raises:
@@ -34,5 +33,5 @@ class Sources:
         if reading.source == "transcript":
             captions = await self.transcripts.fetch(reading.uri, reading.language)
             return FetchedDocument(captions, f"text/vtt;seconds={reading.seconds or ''}")
-        data = await asyncio.to_thread(uploads.content, attachment.person, attachment.file_id)
+        data = await uploads.content(attachment.person, attachment.file_id)
         return FetchedDocument(data, attachment.media_type)

@@ -1,7 +1,7 @@
 """Fetches documents from servers that users name.
 
-The client connects to public addresses only (`heddle_runtime.egress`), also after a redirection.
-Size and time are limited as a whole, because a server may send one byte at a time.
+The client connects to public addresses only (`heddle_runtime.http.egress`), also after a
+redirection. Size and time are limited as a whole, because a server may send one byte at a time.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import httpx
-from heddle_runtime.egress import ForbiddenAddressError, document_address_problem
-from heddle_runtime.remote_json import RemoteError, refuse_compressed, request_uncompressed
+from heddle_runtime.http.egress import ForbiddenAddressError, document_address_problem
+from heddle_runtime.http.remote_json import RemoteError, refuse_compressed, request_uncompressed
 
 from heddle_knowledge.errors import FetchError
 from heddle_knowledge.reading.admission import UNKNOWN, media_type_of

@@ -18,7 +18,7 @@ class Transcripts:
     """Fetches transcripts as WebVTT."""
 
     def __init__(self, documents: WebDocuments, address: str) -> None:
-        """Take what fetches documents, and the address of YouTube."""
+        """Take the client that fetches documents, and the address of YouTube."""
         self._documents = documents
         self._address = address
 

@@ -19,7 +19,7 @@ import msgspec
 RequestT = TypeVar("RequestT")
 ANSWER, REFUSAL = b"a", b"r"
 NICE = 10
-"""How much lower the priority of a worker is than that of the service."""
+"""The difference between the priority of a worker and that of the service."""
 _WATCH_SECONDS = 2.0
 
 

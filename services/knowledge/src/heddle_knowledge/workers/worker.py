@@ -22,7 +22,7 @@ _SET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 _STDERR = 2
 _ATTEMPTS = 2
 IDLE_SECONDS = 180.0
-"""How long a process stays after its last reply. It holds libraries and models, up to 0.5 GB."""
+"""The time for which a process stays after its last reply. It holds up to 0.5 GB of models."""
 
 
 class WorkerFailedError(Exception):
@@ -54,7 +54,7 @@ class WorkerProcess:
 
         Args:
             module: The module that calls `serving.serve`.
-            seconds: How long one request may take, the process's start included.
+            seconds: The time limit of one request, the process's start included.
             refusal: Raised with the text of a refusal.
             environment: Variables on top of the few that are passed on.
             killed_with_request: Whether a cancelled request ends the process, which would work on

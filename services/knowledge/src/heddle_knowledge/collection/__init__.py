@@ -1,0 +1,1 @@
+"""A collection: its tables, passages, names and entry in the registry."""

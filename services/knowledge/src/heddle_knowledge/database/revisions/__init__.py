@@ -1,0 +1,1 @@
+"""The revisions of the tables: one file for each step in `versions`."""

@@ -1,0 +1,106 @@
+"""The tables, as a new database gets them.
+
+Once a release has made tables, a change here needs a revision in `revisions/versions` too.
+"""
+
+from pathlib import Path
+
+from heddle_runtime.database.columns import Amount, Identifier, Seconds
+from heddle_runtime.database.schema import Schema, new_metadata
+from sqlalchemy import Boolean, Column, Identity, Index, Integer, LargeBinary, Table, Text, false
+
+metadata = new_metadata()
+
+
+def _text(name: str, *, key: bool = False) -> Column[str]:
+    return Column(name, Text, primary_key=key, nullable=False)
+
+
+def _record() -> Column[bytes]:
+    return Column("record", LargeBinary, nullable=False)
+
+
+uploads = Table(
+    "uploads",
+    metadata,
+    _text("person", key=True),
+    _text("id", key=True),
+    _record(),
+    Column("size", Amount, nullable=False),
+    Column("content", LargeBinary),
+    Column("object_key", Text, unique=True),
+)
+"""The files of people; `person` is what `uploads.store.person_key` returns. The bytes are in
+`content`, or an object has them."""
+
+deleted_uploads = Table(
+    "deleted_uploads",
+    metadata,
+    _text("person", key=True),
+    _text("id", key=True),
+    Column("object_key", Text),
+)
+"""Files whose deletion has begun. Their owners may have uploaded them again."""
+
+attached_files = Table(
+    "attached_files",
+    metadata,
+    _text("collection", key=True),
+    _text("id", key=True),
+    _text("state"),
+    Column("created_at", Amount, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    _record(),
+    Index(None, "id"),
+)
+"""The files of collections. `state` is that of the record, or `detached`. `attempts` says how often
+the service died while it read the file."""
+for _state in ("in_progress", "detached"):
+    _of_state = attached_files.c.state == _state
+    Index(
+        f"ix_attached_files_{_state}",
+        *(attached_files.c.created_at, attached_files.c.collection, attached_files.c.id),
+        sqlite_where=_of_state,
+        postgresql_where=_of_state,
+    )
+
+file_batches = Table(
+    "file_batches", metadata, _text("collection", key=True), _text("id", key=True), _record()
+)
+"""Files that were attached together."""
+
+leases = Table(
+    "leases",
+    metadata,
+    _text("collection", key=True),
+    _text("name", key=True),
+    Column("holder", Text, nullable=False, unique=True),
+    Column("expires_at", Seconds, nullable=False),
+    Column("requested", Boolean, nullable=False, server_default=false()),
+    Column("report", LargeBinary),
+)
+"""Who works on what, among replicas. `requested` says that another one waits, `report` how far the
+work is. Work on a folder is locked by files instead, which the death of a process unlocks at once.
+"""
+
+audit_recorder = Table(
+    "audit_recorder",
+    metadata,
+    Column("key", Integer, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("last_number", Amount, nullable=False),
+)
+"""One row: the name under which events are recorded, and the number of the last one."""
+
+audit_outbox = Table(
+    "audit_outbox",
+    metadata,
+    Column("id", Identifier, Identity(always=False), primary_key=True),
+    Column("number", Amount, unique=True),
+    Column("event", LargeBinary, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""Events for the audit log. The log expects numbers that rise. Ids are drawn before a transaction
+ends, so a smaller one may appear after a larger one was sent; numbers are given later."""
+
+SCHEMA = Schema(metadata, Path(__file__).with_name("revisions") / "versions")

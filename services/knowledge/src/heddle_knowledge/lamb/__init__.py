@@ -1,1 +1,0 @@
-"""Collections at LAMB knowledge-base servers."""
