@@ -1,12 +1,12 @@
-"""The state of a run of the routing agent, from the contract's messages to the SDK's types."""
+"""Converts the state of a run of the routing agent from the contract to the SDK's types."""
 
 import json
 from collections.abc import Iterable
 from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.struct_codec import from_struct
 
 from heddle_tools_service.routing import Environment, FailedTool, PastRun, ToolObjects, TreeData
 from heddle_tools_service.sdk import Tool
@@ -36,7 +36,7 @@ def tree_of(message: pb.TreeData) -> TreeData:
 
 
 def examples_of(tool: Tool) -> Iterable[pb.ToolExample]:
-    """Return a tool's examples on the wire."""
+    """Return a tool's examples as messages of the contract."""
     return [
         pb.ToolExample(
             request=each.request,

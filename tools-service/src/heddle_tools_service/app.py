@@ -3,25 +3,25 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import httpx
 from heddle.connector.v1 import connector_pb2
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.client import channel
-from heddle_runtime.egress import Egress
 from heddle_runtime.errors import NotSetUpError
-from heddle_runtime.guarded_http import new_client
-from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
-from heddle_runtime.people import PersonServicer
-from heddle_runtime.private_files import make_private
-from heddle_runtime.readiness import folder_check
-from heddle_runtime.server import Binding, bind
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.http.egress import Egress
+from heddle_runtime.http.guarded_http import new_client
+from heddle_runtime.identity.assistant_owners import AssistantOwners
+from heddle_runtime.identity.people import PersonServicer
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import service_channel
+from heddle_runtime.rpc.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
+from heddle_runtime.serving.readiness import folder_check
+from heddle_runtime.serving.server import Binding, bind
+from heddle_runtime.storage.private_files import make_private
 
-from heddle_tools_service.assistant_owner import AssistantOwners
 from heddle_tools_service.capabilities.document_queries import DocumentQueries
 from heddle_tools_service.capabilities.files import Files
 from heddle_tools_service.capabilities.graph import Graph
@@ -57,7 +57,7 @@ from heddle_tools_service.providers.web_search.searches import AssistantWeb, ope
 from heddle_tools_service.providers.web_search.sites import SearchSite
 from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.registry import ENTRY_POINTS, Registry, builtin
-from heddle_tools_service.sdk import Assistant, ToolCall
+from heddle_tools_service.sdk import Assistant
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
@@ -82,53 +82,37 @@ async def app(
     accounts: Channel | None = None,
     knowledge: Channel | None = None,
 ) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield what the tool service serves.
+    """Open the tool service's resources and yield the gRPC services to serve.
 
     Args:
-        settings: How to serve it.
+        settings: The settings of the service.
         connector: A channel to the connector service if that runs in this process. Otherwise its
             address is among the settings.
         accounts: A channel to the assistants service, likewise.
         knowledge: A channel to the knowledge service, likewise.
     """
     make_private(settings.workspace_dir)
+    new_http = partial(new_client, settings.http_timeout, proxies=settings.proxies)
     async with AsyncExitStack() as resources:
-        http = await resources.enter_async_context(new_client(settings.http_timeout))
+        http = await resources.enter_async_context(new_http())
         guarded_http = await resources.enter_async_context(
-            new_client(settings.http_timeout, Egress(settings.private_networks))
+            new_http(Egress(settings.private_networks))
         )
         knowledge = knowledge or await resources.enter_async_context(
-            channel(
-                settings.knowledge_address,
-                KNOWLEDGE,
-                FILES,
-                secret=settings.identity_secret,
-                tls=settings.tls,
-            )
+            service_channel(settings, settings.knowledge_address, KNOWLEDGE, FILES)
         )
         files_stub = files_pb2_grpc.FileServiceStub(knowledge)  # type: ignore[arg-type] # as below
         knowledge_stub = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)  # type: ignore[arg-type] # a local channel stands for a real one
         if connector is None and settings.small_model:
             connector = await resources.enter_async_context(
-                channel(
-                    settings.connector_address,
-                    CONNECTOR,
-                    secret=settings.identity_secret,
-                    tls=settings.tls,
-                )
+                service_channel(settings, settings.connector_address, CONNECTOR)
             )
         if accounts is None and settings.assistants_address != NO_SERVICE:
             accounts = await resources.enter_async_context(
-                channel(
-                    settings.assistants_address,
-                    ACCOUNTS,
-                    RUBRICS,
-                    secret=settings.identity_secret,
-                    tls=settings.tls,
-                )
+                service_channel(settings, settings.assistants_address, ACCOUNTS, RUBRICS)
             )
         organizations = current_settings = rubrics = None
-        secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+        secret = settings.identity_secret.get_secret_value()
         if accounts is not None:
             credentials = ServiceCredentials("heddle-tools")
             organizations = OrganizationSettings(account_stub(accounts), credentials)
@@ -146,10 +130,8 @@ async def app(
         weather = OpenMeteo(http, settings.weather_url, settings.geocoding_url)
         model = _small_model(settings, connector)
         library_token = settings.library_token.get_secret_value()
+        client = KnowledgeClient(knowledge_stub)
         library = LibraryServer(http, settings.library_url, library_token)
-
-        def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
-            return KnowledgeClient(knowledge_stub, call.grant)
 
         def servers(assistant: Assistant) -> AssistantServers:
             return AssistantServers(conversations, settings.mcp_commands, organizations, assistant)
@@ -161,18 +143,18 @@ async def app(
         capabilities = Capabilities(
             {
                 httpx.AsyncClient: lambda _: http,
-                DocumentQueries: lambda call: DocumentSearch(client(call)),
+                DocumentQueries: lambda _: DocumentSearch(client),
                 Files: lambda call: AssistantFiles(
                     settings.files_dir,
                     number_of,
                     call.assistant,
-                    UploadedFiles(files_stub, client(call)),
+                    UploadedFiles(files_stub, client),
                     library,
                 ),
-                Graph: lambda call: GraphSearch(client(call)),
+                Graph: lambda _: GraphSearch(client),
                 Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
-                Pages: lambda call: PageSearch(client(call)),
-                Passages: lambda call: CollectionSearch(client(call)),
+                Pages: lambda _: PageSearch(client),
+                Passages: lambda _: CollectionSearch(client),
                 RemoteServers: lambda call: servers(call.assistant),
                 Rubrics: lambda call: AssistantRubrics(
                     rubrics, settings.rubrics_dir, call.assistant
@@ -191,14 +173,17 @@ async def app(
         registry = await resources.enter_async_context(
             _registry(settings, capabilities, guarded_http, model)
         )
-        runner = ToolRunner(registry, threads, settings.tool_timeout, organizations)
+        runner = ToolRunner(registry, threads, settings.tool_timeout_seconds, organizations)
         similarity = SemanticSimilarity(knowledge_stub)
         people = PersonServicer(WorkspaceData(settings.workspace_dir))
         yield [
             bind(
                 tool_pb2_grpc.add_ToolServiceServicer_to_server,
                 ToolServicer(
-                    runner, similarity, AssistantOwners(secret), McpInspection(inspected_servers)
+                    runner,
+                    similarity,
+                    AssistantOwners(secret, "run_tools"),
+                    McpInspection(inspected_servers),
                 ),
                 {
                     "plugins": tools_check(registry),
@@ -235,7 +220,7 @@ async def _registry(
         folder=settings.plugins_dir,
         memory_bytes=settings.plugin_memory_mb * _MEGABYTE,
         threads=settings.threads_per_tool,
-        timeout=settings.tool_timeout,
+        timeout=settings.tool_timeout_seconds,
         hashes=settings.plugin_hashes,
         disabled=settings.disabled,
         http_seconds=settings.http_timeout,

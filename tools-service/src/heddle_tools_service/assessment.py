@@ -6,6 +6,7 @@ from typing import Any
 from heddle.tool.v1 import tool_pb2 as pb
 
 from heddle_tools_service.agent_run_state import examples_of
+from heddle_tools_service.change_policy import EFFECTS
 from heddle_tools_service.function_calls import declaration
 from heddle_tools_service.registry import Installed
 from heddle_tools_service.result_mapping import phrase
@@ -51,6 +52,9 @@ def _assessment(
         function=declaration(function) if function else None,
         examples=examples_of(tool),
         end=tool.end,
+        effect=(
+            EFFECTS[function.effect] if function and function.effect else pb.TOOL_EFFECT_UNSPECIFIED
+        ),
     )
 
 

@@ -13,7 +13,7 @@ Provider = Callable[[ToolCall[Any, Any]], object]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What tools can request: for each type, its provider."""
+    """The capabilities that tools can request, with a provider for each type."""
 
     providers: Mapping[type, Provider] = field(default_factory=dict)
 
@@ -35,9 +35,9 @@ class Capabilities:
                 yield from self._parameter_problems(parameter, annotations[parameter.name])
 
     def bind(self, function: Callable[..., Any]) -> Callable[[ToolCall[Any, Any]], Any]:
-        """Return `function` with one parameter, the call. The capabilities are passed to it.
+        """Return `function` with the call as its only parameter; capabilities are bound to it.
 
-        The requests are resolved once, here.
+        The parameters are resolved once, when this is called.
         """
         requests = {
             name: self.providers[kind]

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import HeddleError, NotFoundError, Violation
-from heddle_runtime.struct_codec import to_struct
 
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.workers.tools import PluginTool
 
 _AT_ONCE = 200
-"""Configurations that are checked without a pause, a few milliseconds' work."""
+"""The number of configurations that are checked before other tasks run: a few milliseconds."""
 
 
 async def validate_configs(
     registry: Registry, requests: Sequence[pb.ValidateToolConfigRequest], *, effective: bool
 ) -> list[pb.ValidateToolConfigResponse]:
-    """Return the violations of each configuration. An unknown tool is one, too.
+    """Return the violations of each configuration. An unknown tool is a violation, too.
 
     Args:
         registry: The tools.

@@ -1,4 +1,4 @@
-"""Converts a run's context to what tools see: the question, and OpenAI's request."""
+"""Converts the context of a run for tools: to the question, and to OpenAI's request."""
 
 import json
 from functools import cached_property
@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.conversations import question
+from heddle_runtime.contract.conversations import question
+from heddle_runtime.contract.openai_messages import members, to_messages
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.openai_messages import members, to_messages
+from heddle_runtime.identity.call_metadata import caller
 
 from heddle_tools_service.agent_run_state import tree_of
 from heddle_tools_service.sdk import (
@@ -24,7 +24,7 @@ from heddle_tools_service.sdk import (
 
 
 class Conversation:
-    """What all tools of one call share. Each property is built when a tool first reads it."""
+    """The data that all tools of one call share. Each property is computed on first access."""
 
     def __init__(self, context: pb.RunContext) -> None:
         self._context = context
@@ -94,7 +94,6 @@ class Conversation:
             build_request=self.request,
             mode=mode,
             tree=self.tree,
-            grant=self._context.grant,
         )
 
     def request(self) -> dict[str, Any]:

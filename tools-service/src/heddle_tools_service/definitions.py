@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from heddle_runtime.json_schema import Schema, SchemaError
+from heddle_runtime.text.json_schema import Schema, SchemaError
 
 from heddle_tools_service.capability_injection import Capabilities
 from heddle_tools_service.sdk import Mode, Tool
@@ -37,10 +37,10 @@ def check(tool: Tool, capabilities: Capabilities) -> None:
 
     Args:
         tool: The tool.
-        capabilities: What it can request.
+        capabilities: The capabilities that it can request.
 
     Raises:
-        DefinitionError: Names everything that is wrong.
+        DefinitionError: The message names all faults.
     """
     if problems := [*_problems(tool), *_function_problems(tool, capabilities)]:
         raise DefinitionError(

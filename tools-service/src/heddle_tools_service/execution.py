@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, ToolFailedError, to_status
-from heddle_runtime.metrics import table
+from heddle_runtime.telemetry.metrics import table
 
 from heddle_tools_service.result_mapping import failure, late, progress
 from heddle_tools_service.sdk import FileChange
@@ -43,7 +43,7 @@ class Outbox:
 
 
 class Run:
-    """One run of a tool. It ends once: with its result, its failure, or its timeout."""
+    """A run of a tool. It ends once: with its result, its failure, or its timeout."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Run:
             self._outbox.put(pb.ToolEvent(id=self._id, status=status))
 
     def pass_on(self, status: pb.ToolStatus) -> None:
-        """Report a status of a plugin's process, which may have sent anything."""
+        """Report a status from a plugin's process, after a check: the process is not trusted."""
         change = status.change
         self.status(
             status.message,
@@ -154,7 +154,7 @@ async def running(invocations: Sequence[pb.ToolInvocation], begin: Begin) -> Asy
     """Begin all invocations and yield their outbox; on leaving, stop the runs that remain.
 
     Args:
-        invocations: What to run.
+        invocations: The tools to run.
         begin: Starts one run, or puts its failure into the outbox and returns nothing.
     """
     outbox = Outbox(len(invocations))

@@ -7,6 +7,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 
+from heddle_tools_service.change_policy import EFFECTS
 from heddle_tools_service.sdk import Function, FunctionOffer, HeldBackFunction
 
 _MAX_ARGUMENT_CHARS = 1_000_000
@@ -24,10 +25,11 @@ def declaration(function: Function | HeldBackFunction) -> chat_pb2.FunctionDecla
 
 
 def offered_functions(identifier: str, offer: FunctionOffer) -> pb.ToolFunctions:
-    """Return what a tool offers under a configuration, as the contract's message."""
+    """Return the functions that a tool offers under a configuration, as the contract's message."""
     return pb.ToolFunctions(
         id=identifier,
         functions=map(declaration, offer.functions),
+        effects=[EFFECTS[each.effect or "destructive"] for each in offer.functions],
         held_back=[
             pb.HeldBackFunction(declaration=declaration(each), pin=each.pin, reason=each.reason)
             for each in offer.held_back

@@ -1,20 +1,16 @@
-"""The small fast model that tools may ask, reached through the connector service."""
-
-from typing import TYPE_CHECKING
+"""The small fast model for tools, reached through the connector service."""
 
 import grpc
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import new_call_options
+from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.in_process import InProcessChannel
 
 from heddle_tools_service.sdk import ToolUnavailableError
-
-if TYPE_CHECKING:  # a class of the stubs alone
-    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 
 Channel = grpc.aio.Channel | InProcessChannel
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from heddle_runtime.frontend_payloads import shortened
+from heddle_runtime.contract.frontend_payloads import shortened
 
 from heddle_tools_service.result_mapping import MAX_TEXT_CHARS
 from heddle_tools_service.sdk import (
@@ -33,7 +33,7 @@ async def as_result(tool: str, output: object, call: ToolCall[Any]) -> ToolResul
         call: Receives the statuses.
 
     Raises:
-        ToolError: It yields something else than an output, or nothing but errors.
+        ToolError: It yields an object that is no output, or only errors.
         TypeError: It returns something else than a result.
     """
     if isinstance(output, AsyncGenerator):
@@ -48,7 +48,7 @@ async def as_result(tool: str, output: object, call: ToolCall[Any]) -> ToolResul
 async def _outputs(
     tool: str, generator: AsyncGenerator[object], call: ToolCall[Any]
 ) -> list[Result | Error | Response]:
-    """Return what a tool yields, but for its statuses, which are told as they come."""
+    """Return the outputs of a tool except its statuses, which are sent as they come."""
     outputs: list[Result | Error | Response] = []
     async with aclosing(generator):
         async for each in generator:
@@ -109,7 +109,7 @@ def _name(tool: str, results: Sequence[Result]) -> str:
 
 
 def _text(content: Mapping[str, Any], call: ToolCall[Any]) -> str:
-    """Return what was found, as JSON for a model that called the tool, else as paragraphs."""
+    """Return the results as JSON for a model that called the tool, else as paragraphs."""
     if call.mode == "function":
         return _json(content)
     return "\n\n".join(map(_paragraph, content["objects"]))
@@ -125,7 +125,7 @@ def _json(value: object) -> str:
 
 
 def _sources(items: Sequence[object]) -> Iterator[Source]:
-    """Return what people read of pages and passages that say where they stand."""
+    """Return the sources of pages and passages that name their place."""
     known: dict[tuple[str, str], Source] = {}
     for each in items:
         if not isinstance(each, Mapping):

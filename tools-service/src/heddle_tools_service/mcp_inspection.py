@@ -1,12 +1,13 @@
-"""Shows people what an MCP server offers before assistants may use it, and what has changed."""
+"""Shows administrators the tools of an MCP server, and which have changed since acceptance."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
-from heddle_runtime.identity import Identity
-from heddle_runtime.permissions import may_administer, may_administer_in
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import may_administer, may_administer_in
 from pydantic import ValidationError
 
 from heddle_tools_service.capabilities.remote_servers import (
@@ -14,7 +15,9 @@ from heddle_tools_service.capabilities.remote_servers import (
     RemoteSession,
     RemoteTool,
 )
+from heddle_tools_service.change_policy import EFFECTS
 from heddle_tools_service.result_mapping import failure
+from heddle_tools_service.schema_problems import schema_problems
 from heddle_tools_service.sdk import Assistant, ToolError
 from heddle_tools_service.tools.mcp_acceptance import acceptable_form
 from heddle_tools_service.tools.mcp_options import McpConfig
@@ -29,7 +32,7 @@ class McpInspection:
     """Connects to MCP servers for administrators."""
 
     def __init__(self, servers: Callable[[Assistant], RemoteServers]) -> None:
-        """Take what returns the servers that an assistant may use."""
+        """Take the function that returns the servers that an assistant may use."""
         self._servers = servers
 
     async def tools(
@@ -38,8 +41,8 @@ class McpInspection:
         """Return the tools of a server, compared with pins.
 
         Args:
-            request: Which server, and the pins.
-            identity: Who wants to know.
+            request: The server, and the pins.
+            identity: The caller.
             remaining: Seconds until the deadline of the call.
 
         Raises:
@@ -55,7 +58,8 @@ class McpInspection:
             tools = await servers.use(config.server(remaining), _tools)
         except ToolError as error:
             raise failure(MCP, error) from error
-        return [*_compared(tools, pins), *_missing(tools, pins)]
+        # In a thread: the schemas of a stranger may take a second.
+        return [*await asyncio.to_thread(_compared, tools, pins), *_missing(tools, pins)]
 
 
 def _require_administrator(identity: Identity, organization: str) -> None:
@@ -88,20 +92,28 @@ async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:
     return await session.tools()
 
 
-def _compared(
-    tools: Sequence[RemoteTool], pins: Mapping[str, str]
-) -> Iterator[pb.InspectedMcpTool]:
-    for each in tools:
-        pin, problem = acceptable_form(each)
-        yield pb.InspectedMcpTool(
-            name=each.name,
-            title=each.title,
-            description=each.description,
-            input_schema_json=_text(each),
-            pin=pin,
-            state=_state(pin, pins.get(each.name, "")),
-            problem=problem,
+def _compared(tools: Sequence[RemoteTool], pins: Mapping[str, str]) -> list[pb.InspectedMcpTool]:
+    return [_inspected(each, pins.get(each.name, "")) for each in tools]
+
+
+def _inspected(remote_tool: RemoteTool, accepted: str) -> pb.InspectedMcpTool:
+    pin, problem = acceptable_form(remote_tool)
+    if not problem and (problems := schema_problems(remote_tool.schema)):
+        name = remote_tool.name[:80]
+        problem = (
+            f"The schema of the tool {name!r} is not JSON Schema, see {'; see '.join(problems)}. "
+            "Its server must correct it."
         )
+    return pb.InspectedMcpTool(
+        name=remote_tool.name,
+        title=remote_tool.title,
+        description=remote_tool.description,
+        input_schema_json=_text(remote_tool),
+        pin="" if problem else pin,
+        state=_state(pin, accepted),
+        problem=problem,
+        effect=EFFECTS[remote_tool.effect],
+    )
 
 
 def _state(pin: str, accepted: str) -> "pb.PinState.ValueType":

@@ -1,4 +1,4 @@
-"""The models that authors of tools describe configurations and arguments with."""
+"""The base classes of configurations and arguments of tools."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -9,12 +9,12 @@ from pydantic_core import core_schema
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 IDENTIFIER = "identifier"
-"""The format of a schema whose texts clients may write as numbers."""
+"""The format in the schema of texts that clients may write as numbers."""
 _MAX_QUERY_CHARS = 10_000
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """A JSON Schema without the titles that pydantic makes of the names."""
+    """A JSON Schema without the titles that pydantic derives from names."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
@@ -35,7 +35,7 @@ InputKind = Literal["collections", "collection", "rubric", "file", "model", "sec
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """How a form lets people fill in an option: `Annotated[str, Input("multiline")]`.
+    """Selects the form field for an option: `Annotated[str, Input("multiline")]`.
 
     `collections`, `collection`, `rubric`, `file` (an uploaded one) and `model` are chosen from a
     list, `secret` is not shown, and `multiline` is a large field. Clients may ignore it.
@@ -55,30 +55,30 @@ Collections = Annotated[tuple[Identifier, ...], Input("collections")]
 
 
 class ToolConfig(BaseModel):
-    """Base of a tool's configuration: its fields, their defaults and limits are what clients see.
+    """Base of a tool's configuration. Clients see its fields, with their defaults and limits.
 
-    Unknown members are refused. Give every field a `title` and a `description`: forms show them.
-    Mark a field with `Input` where people choose from a list.
+    Unknown members are refused. Give every field a `title` and a `description` for forms. Mark a
+    field with `Input` if people choose its value from a list.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class NoOptions(ToolConfig):
-    """Nothing can be set."""
+    """The configuration of a tool without options."""
 
 
 class ToolArguments(BaseModel):
-    """Base of what a model fills in when it calls a tool.
+    """Base of the arguments with which a model calls a tool.
 
-    Unknown members are refused. Describe every field: the description is what the model knows.
+    Unknown members are refused. Describe every field: a model knows nothing else about it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class NoArguments(ToolArguments):
-    """Nothing is filled in."""
+    """The arguments of a function that has none."""
 
 
 class Query(ToolArguments):

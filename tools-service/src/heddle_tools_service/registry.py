@@ -1,4 +1,4 @@
-"""The installed tools, loaded once at start. Requests name tools and never load any."""
+"""The installed tools. They are loaded at start only: a request names a tool."""
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
@@ -14,15 +14,16 @@ from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
-from heddle_runtime.plugins import Plugins, Problem, discover
-from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.serving.plugins import Plugins, Problem, discover
 
 from heddle_tools_service import tools
 from heddle_tools_service.adapters import tools_in
-from heddle_tools_service.adapters.tool_plugins import make_importable
+from heddle_tools_service.adapters.formats import make_importable
 from heddle_tools_service.agent_run_state import examples_of
 from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.change_policy import EFFECTS
 from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.definitions import check
 from heddle_tools_service.function_calls import WRONG_ARGUMENTS, declaration, members_of
@@ -62,7 +63,7 @@ class Installed:
     arguments: CompiledSchema | None
     """None if models cannot call the tool."""
     run: Callable[[ToolCall[Any, Any]], Outcome]
-    """The tool's function, with its capabilities bound, as the callbacks below."""
+    """The tool's function. Capabilities are bound to it, as to the callbacks that follow."""
     offer: Callable[[ToolCall[Any, Any]], Awaitable[FunctionOffer]] | None
     available: Callable[[ToolCall[Any, Any]], Awaitable[bool]] | None
     trigger: Callable[[ToolCall[Any, Any]], Awaitable[Trigger | None]] | None
@@ -75,7 +76,7 @@ class Installed:
         return self.tool.name
 
     def configure(self, config: Struct) -> object:
-        """Return what the tool gets as its configuration.
+        """Check a configuration and return it in the form that the tool receives.
 
         Raises:
             InvalidRequestError: The configuration is wrong; the violations say where.
@@ -86,10 +87,10 @@ class Installed:
         return parsed
 
     def arguments_of(self, call: pb.FunctionCall | None) -> object:
-        """Return what the tool gets as its arguments.
+        """Check the arguments of a call and return them in the form that the tool receives.
 
         Args:
-            call: What the model wrote. If None, no model calls the tool.
+            call: The call of the model. If None, no model calls the tool.
 
         Raises:
             InvalidRequestError: The tool cannot be run so, or the arguments are wrong; the
@@ -129,7 +130,7 @@ class Installed:
             raise self._wrong_mode(mode)
 
     def require_enabled(self, config: object, conversation: Conversation) -> None:
-        """Refuse a call of a tool that is disabled now, whatever a model was offered before.
+        """Refuse a call of a tool that is disabled now, even if a model was offered it before.
 
         Raises:
             NotFoundError: The tool is disabled.
@@ -181,7 +182,7 @@ def builtin(capabilities: Capabilities, disabled: Collection[str]) -> Plugins[An
     """Return Heddle's own tools.
 
     Args:
-        capabilities: What the tools can request.
+        capabilities: The capabilities that tools can request.
         disabled: The names of tools that the operator has switched off.
     """
     read = partial(_installed, capabilities=capabilities, disabled=disabled)
@@ -203,7 +204,7 @@ class Registry:
         """Create a registry.
 
         Args:
-            plugins: Of the classes `Installed` and `PluginTool`.
+            plugins: The tools, of the classes `Installed` and `PluginTool`.
             disabled: The names of tools that the operator has switched off.
         """
         for name in set(disabled) - plugins.loaded.keys():
@@ -226,7 +227,7 @@ class Registry:
 
         Args:
             folder: The mounted folder of plugins, if there is one.
-            capabilities: What the tools can request.
+            capabilities: The capabilities that tools can request.
             disabled: The names of tools that the operator has switched off.
         """
         make_importable()
@@ -248,12 +249,12 @@ class Registry:
         return iter(self._installed.values())
 
     def origin(self, name: str) -> str:
-        """Return where a tool comes from: `builtin`, `package:<name>` or `folder:<file>`."""
+        """Return the origin of a tool: `builtin`, `package:<name>` or `folder:<file>`."""
         return self._origins[name]
 
     @property
     def descriptions(self) -> Iterable[pb.Tool]:
-        """All tools as clients see them, in the order of names."""
+        """The descriptions of all tools for clients, in the order of names."""
         return self._descriptions.values()
 
     def description(self, name: str) -> pb.Tool:
@@ -310,6 +311,7 @@ class Registry:
             end=tool.end,
             examples=examples_of(tool),
             isolation=pb.TOOL_ISOLATION_SERVICE,
+            effect=EFFECTS[tool.effect or ("read_only" if origin == "builtin" else "destructive")],
         )
 
 
@@ -327,7 +329,7 @@ def _members(config: Struct) -> dict[str, Any]:
 
 
 def _summary(tool: str, violations: Sequence[Violation]) -> str:
-    """Return one sentence; where one option is missing, in the words that LAMB's users know."""
+    """Return one sentence about the violations; a shorter one if one option is missing."""
     first, *others = violations
     name = first.field.removeprefix("config.")
     if not others and first.description == REQUIRED and "." not in name:

@@ -13,6 +13,7 @@ from google.protobuf.json_format import ParseError
 from google.protobuf.struct_pb2 import Struct
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -20,7 +21,7 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 from heddle_runtime.redaction import redact, redact_registered, redact_value
-from heddle_runtime.struct_codec import from_struct, to_struct
+from heddle_runtime.text.unicode_text import valid_text
 
 from heddle_tools_service.definitions import is_slot
 from heddle_tools_service.sdk import (
@@ -57,7 +58,7 @@ _MAX_EXCERPT_CHARS = 1_000
 
 def phrase(message: str) -> str:
     """Return a status for users: one line, without secrets, at most 300 characters."""
-    shown = redact(_plain(" ".join(str(message)[: 2 * MAX_PHRASE_CHARS].split())))
+    shown = redact(valid_text(" ".join(str(message)[: 2 * MAX_PHRASE_CHARS].split())))
     return shown if len(shown) <= MAX_PHRASE_CHARS else f"{shown[: MAX_PHRASE_CHARS - 1]}…"
 
 
@@ -70,7 +71,7 @@ def progress(message: str, change: FileChange | None = None) -> pb.ToolStatus:
         reason=_cut(redact(change.reason)),
         line_start=change.first,
         line_end=change.last,
-        diff=_plain(lines_within(change.diff, _MAX_DIFF_CHARS)),
+        diff=valid_text(lines_within(change.diff, _MAX_DIFF_CHARS)),
     )
     return pb.ToolStatus(message=phrase(message), change=message_change)
 
@@ -144,7 +145,7 @@ def result(
     Args:
         tool: The tool's name.
         default_slot: The slot that it fills.
-        tool_result: What it returned.
+        tool_result: The result of the tool.
         slot: The slot of the binding; empty for the tool's.
         elapsed: Seconds that the tool took.
         for_agent: Whether the routing agent reads the result. It needs objects: without any, the
@@ -163,10 +164,10 @@ def result(
     metadata = _metadata(tool_result, warnings)
     sources = _sources(tool_result.sources[:_MAX_SOURCES], warnings)
     if len(sources) == 1 and not sources[0].excerpt:  # the source of the whole text
-        sources[0].excerpt = _plain(text[:_MAX_EXCERPT_CHARS])
+        sources[0].excerpt = valid_text(text[:_MAX_EXCERPT_CHARS])
     duration = duration_pb2.Duration()
     duration.FromTimedelta(timedelta(seconds=elapsed))
-    text = redact_registered(_plain(text))
+    text = redact_registered(valid_text(text))
     objects = _objects(tool_result.objects, warnings) if for_agent else []
     if for_agent and text.strip() and not objects and tool_result.count != 0:
         objects.append(json.dumps({"text": text}, ensure_ascii=False))
@@ -191,7 +192,7 @@ def checked_result(
 
     Args:
         tool: The tool.
-        returned: What its process sent.
+        returned: The result that its process sent.
         slot: The slot of the binding; empty for the tool's.
         elapsed: Seconds that the tool took.
     """
@@ -237,7 +238,7 @@ def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
     size = wrong = more = 0
     for each in objects:
         try:
-            text = _plain(json.dumps(each, ensure_ascii=False, allow_nan=False))
+            text = valid_text(json.dumps(each, ensure_ascii=False, allow_nan=False))
             text = redact_registered(text)
         except (ValueError, TypeError, RecursionError):
             text = ""
@@ -304,7 +305,7 @@ def _more(error: ToolError) -> dict[str, str]:
     more = {"kind": _cut(error.kind)} if error.kind else {}
     if error.details:
         try:
-            details = _plain(json.dumps(redact_value(error.details), ensure_ascii=False))
+            details = valid_text(json.dumps(redact_value(error.details), ensure_ascii=False))
         except (ValueError, TypeError, RecursionError):
             log.error("a tool's error has details that are no JSON", kind=error.kind)  # noqa: TRY400 - the tool is at fault
         else:
@@ -314,13 +315,10 @@ def _more(error: ToolError) -> dict[str, str]:
 
 
 def _safe(error: ToolError) -> str:
-    return redact(_plain(str(error)))[:_MAX_MESSAGE_CHARS] or "The tool failed without a message."
+    return (
+        redact(valid_text(str(error)))[:_MAX_MESSAGE_CHARS] or "The tool failed without a message."
+    )
 
 
 def _cut(text: str) -> str:
-    return redact_registered(_plain(text[:_MAX_FIELD_CHARS]))
-
-
-def _plain(text: str) -> str:
-    """Return `text` as valid UTF-8: protobuf refuses half of a surrogate pair."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return redact_registered(valid_text(text[:_MAX_FIELD_CHARS]))

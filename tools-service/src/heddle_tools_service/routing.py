@@ -1,4 +1,4 @@
-"""What tools exchange with the routing agent."""
+"""The data that tools exchange with the routing agent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class ToolObjects:
 
 @dataclass(frozen=True, slots=True)
 class FailedTool:
-    """How the last run of a tool failed."""
+    """The failure of the last run of a tool."""
 
     tool: str
     message: str
@@ -33,7 +33,7 @@ class Environment:
 
     results: tuple[ToolObjects, ...] = ()
     errors: tuple[FailedTool, ...] = ()
-    """Of the tools whose last run failed."""
+    """The errors of the tools whose last run failed."""
     tokens: int = 0
 
     def find(self, tool: str, name: str = "") -> tuple[dict[str, Any], ...]:
@@ -46,7 +46,7 @@ class Environment:
         )
 
     def is_empty(self) -> bool:
-        """Whether no tool has found anything."""
+        """Return whether no tool has found any object."""
         return not any(results.objects for results in self.results)
 
     def estimate_tokens(self) -> int:
@@ -61,7 +61,7 @@ class PastRun:
     tool: str
     inputs: dict[str, Any]
     new_objects: int
-    """How many of the objects that it found were not known before."""
+    """The number of objects that it found and that were not known before."""
     failed: bool
 
 
@@ -71,12 +71,12 @@ class TreeData:
 
     user_prompt: str = ""
     num_iterations: int = 0
-    """How many decisions were carried out so far."""
+    """The number of decisions that were carried out so far."""
     environment: Environment = Environment()
     history: tuple[PastRun, ...] = ()
     """Oldest first."""
     query: str = ""
-    """What tools search for: `user_prompt`, after the earlier questions that it refers back to."""
+    """The query for searches: `user_prompt`, preceded by earlier questions to which it refers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +84,16 @@ class Trigger:
     """A request to run a tool now, without a decision of the router."""
 
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    """What to call it with; what is left out has its default."""
+    """The arguments of the run; missing ones have their defaults."""
     cause: str = ""
-    """What makes it run. Within a run a tool is triggered once for the same cause."""
+    """The cause of the run. Within a run of the agent, one cause triggers a tool once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A request that a tool is right for."""
+    """An example of a request that suits a tool."""
 
     request: str
-    """What a person asks."""
+    """The words of a user."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """What the tool is called with then."""
+    """The arguments with which the tool is then called."""

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heddle_runtime.errors import Violation
-from heddle_runtime.json_schema import Schema, SchemaError, UncheckableError
+from heddle_runtime.text.json_schema import Schema, SchemaError, UncheckableError
 from pydantic import ValidationError
 
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.models import IDENTIFIER
+from heddle_tools_service.schema_problems import schema_problems
 from heddle_tools_service.unsatisfiable import contradictions
 from heddle_tools_service.validation_errors import (
     CONFIG,
@@ -35,21 +36,22 @@ class CompiledSchema:
 
         Args:
             schema: The JSON Schema.
-            parse: Makes of an object that fits what the tool gets.
-            noun: What the objects are called in validation_errors.
+            parse: Converts a valid object to the value that the tool receives.
+            noun: The words for the objects in messages.
 
         Raises:
             DefinitionError: The schema is not valid, refers to nothing or to another document,
-                has a pattern that is not supported (see `heddle_runtime.json_schema`), or fits no
-                object.
+                has a pattern that is not supported (see `heddle_runtime.text.json_schema`), or fits
+                no object.
         """
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"The {noun.schema} is not a JSON object. Make it one.")
         try:
             self._validator = Schema(schema)
         except SchemaError as error:
+            problems = [f"see {each}" for each in schema_problems(schema)] or [str(error)]
             raise DefinitionError(
-                f"The {noun.schema} is not JSON Schema 2020-12, {error}"
+                f"The {noun.schema} is not JSON Schema 2020-12, {'; '.join(problems)}"
             ) from error
         for reason in contradictions(schema):
             raise DefinitionError(f"The {noun.schema} {reason}: the tool could never be called.")
@@ -58,7 +60,7 @@ class CompiledSchema:
         self._parse = parse
 
     def read(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Any, list[Violation]]:
-        """Return `values` with defaults, what the tool gets of it, and everything that is wrong."""
+        """Return `values` with defaults, the value for the tool, and all violations."""
         effective = copy.deepcopy(dict(values))
         _fill(effective, self._schema, self._schema, 0)
         try:
@@ -95,7 +97,7 @@ def _fill(value: object, schema: object, root: Mapping[str, Any], depth: int) ->
 
 
 def _identifier(value: object, schema: object, root: Mapping[str, Any]) -> object:
-    """Return an identifier as text: many clients, and LAMB, write it as a number."""
+    """Return an identifier as text: many clients write it as a number."""
     schema = _resolved(schema, root)
     number = isinstance(value, int) and not isinstance(value, bool)
     if number and isinstance(schema, Mapping) and schema.get("format") == IDENTIFIER:
@@ -119,7 +121,7 @@ def _blank(
 
 
 def _resolved(schema: object, root: Mapping[str, Any]) -> object:
-    """Return what a reference to a definition of the same schema stands for."""
+    """Return the definition to which a schema refers; a schema without reference as it is."""
     reference = schema.get("$ref") if isinstance(schema, Mapping) else None
     if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
         return schema

@@ -3,26 +3,25 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from operator import mul
-from typing import TYPE_CHECKING
 
 import structlog
 from heddle.knowledge.v1 import knowledge_pb2
+from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
-
-if TYPE_CHECKING:  # a class of the stubs alone
-    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
+from heddle_runtime.identity.call_metadata import new_call_options
 
 log = structlog.get_logger(__name__)
 
 _MAX_TEXT_CHARACTERS = 1_000
 _MAX_EXAMPLES = 8
 _CLOSEST = 2
-"""How many of a tool's texts count."""
+"""The number of a tool's texts that count, the closest ones."""
+_MAX_VECTORS = 2_000
+"""The maximum number of cached vectors, which the next decision of a run compares again."""
 _BATCH = 256
-"""Texts in one call."""
+"""The number of texts in one call."""
 _TIME_FRACTION = 0.5
-"""Of the time of a call: without similarities the tools are still assessed."""
+"""The share of a call's time: without similarities the tools are still assessed."""
 _WEIGHTS = {"all-MiniLM-L6-v2-int8": 0.2, "multilingual-e5-small-q4": 0.8}
 """The models. The similarities of the second lie four times closer together than those of the
 first."""
@@ -35,9 +34,10 @@ class SemanticSimilarity:
     languages and separates short texts less well.
     """
 
-    def __init__(self, knowledge: "KnowledgeServiceAsyncStub") -> None:
+    def __init__(self, knowledge: KnowledgeServiceAsyncStub) -> None:
         """Take the knowledge service, which embeds texts."""
         self._knowledge = knowledge
+        self._vectors: dict[tuple[str, str], Sequence[float]] = {}
 
     async def compare(
         self, request: str, assessments: Iterable[pb.Assessment], remaining: float
@@ -45,7 +45,7 @@ class SemanticSimilarity:
         """Set the affinity of all available tools, or of none.
 
         Args:
-            request: What the user asks for.
+            request: The words of the user.
             assessments: The tools. Changed in place.
             remaining: Seconds until the deadline of the call.
         """
@@ -70,7 +70,7 @@ class SemanticSimilarity:
         every = list(dict.fromkeys([request, *(text for some in texts for text in some)]))
         similarities = [0.0] * len(tools)
         for model, weight in _WEIGHTS.items():
-            vectors = dict(zip(every, await self._embed(model, every, remaining), strict=True))
+            vectors = await self._embed(model, every, remaining)
             question = vectors[request]
             for at, some in enumerate(texts):
                 scores = (sum(map(mul, question, vectors[text])) for text in some)
@@ -80,21 +80,26 @@ class SemanticSimilarity:
 
     async def _embed(
         self, model: str, texts: Sequence[str], remaining: float
-    ) -> list[Sequence[float]]:
-        vectors: list[Sequence[float]] = []
-        for start in range(0, len(texts), _BATCH):
+    ) -> dict[str, Sequence[float]]:
+        """Return the vectors of texts. Only those of new texts are requested."""
+        keys = {text: (model, text) for text in texts}
+        vectors = {text: self._vectors[key] for text, key in keys.items() if key in self._vectors}
+        missing = [text for text in texts if text not in vectors]
+        for start in range(0, len(missing), _BATCH):
+            batch = missing[start : start + _BATCH]
             request = knowledge_pb2.EmbedTextsRequest(
-                texts=texts[start : start + _BATCH],
-                model=model,
-                kind=knowledge_pb2.EMBEDDING_KIND_QUERY,
+                texts=batch, model=model, kind=knowledge_pb2.EMBEDDING_KIND_QUERY
             )
             response = await self._knowledge.EmbedTexts(request, **new_call_options(remaining))
-            vectors += [embedding.values for embedding in response.embeddings]
+            vectors |= zip(batch, (each.values for each in response.embeddings), strict=True)
+        self._vectors |= {keys[text]: vectors[text] for text in missing}
+        for key in list(self._vectors)[:-_MAX_VECTORS]:  # the oldest
+            del self._vectors[key]
         return vectors
 
 
 def _texts(tool: pb.Assessment) -> list[str]:
-    """Return what a tool says it is for, and its examples."""
+    """Return the description of a tool and the requests of its examples."""
     function = tool.function
     purpose = f"{function.name.replace('_', ' ')}: {function.description}"
     examples = [each.request for each in tool.examples[:_MAX_EXAMPLES]]

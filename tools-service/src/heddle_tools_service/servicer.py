@@ -5,11 +5,12 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller, remaining
+from heddle_runtime.contract.paging import page
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation, from_status
-from heddle_runtime.paging import page
+from heddle_runtime.identity.assistant_owners import AssistantOwners
+from heddle_runtime.identity.call_metadata import Context, caller, remaining
+from heddle_runtime.identity.grants import carrying
 
-from heddle_tools_service.assistant_owner import AssistantOwners
 from heddle_tools_service.config_validation import validate_configs
 from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.execution import running
@@ -85,9 +86,9 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         """Return the functions that a model may call."""
         _check(request.invocations, "invocations[{}]")
         seconds = remaining(context)
-        assistant = self._owners.checked(request.assistant, caller().grant)
+        run = self._owners.checked(pb.RunContext(assistant=request.assistant), caller().grant)
         functions = [
-            self._runner.list_functions(invocation, assistant, seconds)
+            self._runner.list_functions(invocation, run, seconds)
             for invocation in request.invocations
         ]
         return pb.ListFunctionsResponse(functions=await asyncio.gather(*functions))
@@ -104,18 +105,19 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     async def AssessTools(
         self, request: pb.AssessToolsRequest, context: Context
     ) -> pb.AssessToolsResponse:
-        """Return what the routing agent may choose among."""
+        """Return the tools that the routing agent may choose."""
         _check(request.invocations, "invocations[{}]")
         seconds = remaining(context)
-        run = self._owners.checked_context(request.context)
-        pending = [
-            self._runner.assess(invocation, run, seconds) for invocation in request.invocations
-        ]
-        assessments = [each for some in await asyncio.gather(*pending) for each in some]
-        if request.compare:
-            tree = run.tree
-            question = tree.query or tree.user_prompt or Conversation(run).query
-            await self._similarity.compare(question, assessments, remaining(context))
+        run = self._owners.checked(request.context, request.context.grant)
+        with carrying(run.grant):
+            pending = [
+                self._runner.assess(invocation, run, seconds) for invocation in request.invocations
+            ]
+            assessments = [each for some in await asyncio.gather(*pending) for each in some]
+            if request.compare:
+                tree = run.tree
+                question = tree.query or tree.user_prompt or Conversation(run).query
+                await self._similarity.compare(question, assessments, remaining(context))
         return pb.AssessToolsResponse(assessments=assessments)
 
     async def ExecuteTool(
@@ -123,7 +125,7 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     ) -> AsyncGenerator[pb.ExecuteToolResponse]:
         """Stream a tool's status messages, then its result or its error."""
         _check([request.invocation], "invocation")
-        run = self._owners.checked_context(request.context)
+        run = self._owners.checked(request.context, request.context.grant)
         begin = self._runner.open(run, remaining(context))
         async with running([request.invocation], begin) as outbox:
             while events := await outbox.take():
@@ -140,7 +142,7 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
     ) -> AsyncGenerator[pb.ExecuteToolsResponse]:
         """Stream the events of all invocations; events that are ready together share a message."""
         _check(request.invocations, "invocations[{}]")
-        run = self._owners.checked_context(request.context)
+        run = self._owners.checked(request.context, request.context.grant)
         begin = self._runner.open(run, remaining(context))
         async with running(request.invocations, begin) as outbox:
             while events := await outbox.take():

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Literal
 
-from heddle_runtime import addresses
-from heddle_runtime.egress import EgressSettings, server_address
-from pydantic import AliasChoices, Field, SecretStr, field_validator
+from heddle_runtime.http.egress import NO_SECRET, EgressSettings, ServerAddress, ServerToken
+from heddle_runtime.limits import DEFAULT_TOOL_SECONDS, ToolTimeoutSeconds
+from heddle_runtime.settings import addresses
+from heddle_runtime.settings.addresses import Place
+from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import SettingsConfigDict
 
-Place = Literal["local", "cloud"]
 Sandbox = Literal["auto", "required", "off"]
 SearchProvider = Literal["perplexity", "tavily", "brave", "searxng"]
 _MODEL = r"^$|^[a-z][a-z0-9_]*/.+$"
@@ -20,14 +21,12 @@ class ToolsSettings(EgressSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_TOOLS_", populate_by_name=True)
 
-    listen: str = Field(
-        default="127.0.0.1:9102", description="Where the server listens: host:port, or unix:/path."
-    )
+    listen: addresses.Listen = addresses.TOOLS
     plugins_dir: Path | None = Field(
         default=None,
         validation_alias="HEDDLE_TOOLS_PLUGINS_DIR",
         description="Folder with additional tools, one Python file each. They belong to root or to "
-        "the user of the service, and no other user may write them.",
+        "the user of the service, and only these and groups of the service may write them.",
     )
     sandbox: Sandbox = Field(
         default="auto",
@@ -55,9 +54,7 @@ class ToolsSettings(EgressSettings):
         description='Tools that are switched off, as a JSON list: ["query_documents_metadata"]. '
         "They are not offered to models, and calls of them are refused.",
     )
-    tool_timeout: float = Field(
-        default=20.0, gt=0, description="Seconds that a tool may take if its binding does not say."
-    )
+    tool_timeout_seconds: ToolTimeoutSeconds = DEFAULT_TOOL_SECONDS
     http_timeout: float = Field(
         default=10.0, gt=0, description="Seconds that a tool waits for another server."
     )
@@ -77,43 +74,36 @@ class ToolsSettings(EgressSettings):
         description="Folder of assessment rubrics, one YAML or JSON file each, for ids that the "
         "database does not have.",
     )
-    moodle_url: str = Field(
+    moodle_url: ServerAddress = Field(
         default="",
         validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_URL", "MOODLE_API_URL"),
-        description="Address of the operator's Moodle, for the operator's own assistants; LAMB's "
-        "name, MOODLE_API_URL, is read as well. Organisations have their own in their settings.",
+        description="Address of the operator's Moodle, for the operator's own assistants; "
+        "MOODLE_API_URL is read as well. Organisations have their own in their settings.",
     )
     moodle_token: SecretStr = Field(
         default=SecretStr(""),
         validation_alias=AliasChoices("HEDDLE_TOOLS_MOODLE_TOKEN", "MOODLE_TOKEN"),
         description="The token of that Moodle's web service. Sent to no other.",
     )
-    library_url: str = Field(
+    library_url: ServerAddress = Field(
         default="",
         validation_alias=AliasChoices("HEDDLE_TOOLS_LIBRARY_URL", "LAMB_LIBRARY_SERVER"),
-        description="Address of LAMB's library server, whose documents imported assistants read "
-        "as `library:<library>/<item>`; LAMB's name, LAMB_LIBRARY_SERVER, is read as well.",
+        description="Address of the library server, whose documents imported assistants read as "
+        "`library:<library>/<item>`; LAMB_LIBRARY_SERVER is read as well.",
     )
-    library_token: SecretStr = Field(
-        default=SecretStr(""),
+    library_token: ServerToken = Field(
+        default=NO_SECRET,
         validation_alias=AliasChoices("HEDDLE_TOOLS_LIBRARY_TOKEN", "LAMB_LIBRARY_TOKEN"),
-        description="The token of that server. Sent to no other.",
     )
-    weather_url: str = Field(
+    weather_url: ServerAddress = Field(
         default="https://api.open-meteo.com",
         description="Address of Open-Meteo's forecasts, or of a server of your own.",
     )
-    geocoding_url: str = Field(
+    geocoding_url: ServerAddress = Field(
         default="https://geocoding-api.open-meteo.com",
         description="Address of Open-Meteo's geocoder, or of a server of your own.",
     )
-    providers: Place | None = Field(
-        default=None,
-        validation_alias="HEDDLE_PROVIDERS",
-        description="Where models are, unless the setting of one says otherwise: `local` for those "
-        "that ship with Heddle, `cloud` for the servers that other settings name. The knowledge "
-        "service reads it too. Without it, each is in the cloud if its server is named.",
-    )
+    providers: addresses.Providers = None
     llm: Place | None = Field(
         default=None, description="Which small fast model is used: local or cloud."
     )
@@ -134,7 +124,7 @@ class ToolsSettings(EgressSettings):
         description="Keys of search providers for the operator's assistants, as a JSON object: "
         "perplexity, tavily, brave; searxng needs none.",
     )
-    web_search_searxng_url: str = Field(
+    web_search_searxng_url: ServerAddress = Field(
         default="", description="Address of a SearXNG that answers with JSON."
     )
     web_search_shared: bool = Field(
@@ -165,6 +155,13 @@ class ToolsSettings(EgressSettings):
                 raise ValueError(message)
         return environment
 
+    @field_validator("plugin_hashes")
+    @classmethod
+    def _check_hashes(cls, hashes: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if hashes and info.data.get("sandbox") == "off":
+            raise ValueError("HEDDLE_TOOLS_SANDBOX=off checks no files: set it to auto")
+        return hashes
+
     @field_validator("mcp_commands")
     @classmethod
     def _check_commands(cls, commands: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -173,13 +170,6 @@ class ToolsSettings(EgressSettings):
                 message = f"{name!r} names no program"
                 raise ValueError(message)
         return commands
-
-    @field_validator(
-        *("moodle_url", "weather_url", "geocoding_url", "web_search_searxng_url", "library_url")
-    )
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        return server_address(url) if url else ""
 
     @property
     def small_model(self) -> str:

@@ -20,7 +20,7 @@ class Threads:
         self._gates: dict[str, asyncio.Semaphore] = {}
 
     async def run(self, tool: str, function: Callable[[], object]) -> object:
-        """Return what `function` returns, called in a thread of `tool`.
+        """Call `function` in a thread of `tool` and return its result.
 
         If the caller stops waiting, the thread goes on and keeps its place until it ends.
 

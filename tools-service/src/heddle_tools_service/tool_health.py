@@ -1,10 +1,11 @@
-"""What health shows of the tools: where they run, and which have problems."""
+"""The health check of the tools: where they run, and which have problems."""
 
 from collections import Counter
 
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.plugins import Problem
-from heddle_runtime.readiness import Check, Condition, listed
+from heddle_runtime.errors.conditions import Check, Condition
+from heddle_runtime.serving.plugins import Problem
+from heddle_runtime.serving.readiness import listed
 
 from heddle_tools_service.registry import Registry
 
@@ -30,5 +31,5 @@ def _places(registry: Registry) -> str:
 
 
 def _place(isolation: pb.ToolIsolation.ValueType) -> str:
-    """Return where a tool runs: in the `service`, or in a `process` of its own."""
+    """Return the place where a tool runs: the `service`, or a `process` of its own."""
     return pb.ToolIsolation.Name(isolation).removeprefix("TOOL_ISOLATION_").lower()

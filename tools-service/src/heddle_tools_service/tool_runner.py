@@ -3,20 +3,21 @@
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from google.protobuf.struct_pb2 import Struct
-from heddle.assistant.v1.assistant_pb2 import Assistant
+from heddle.assistant.v1.assistant_pb2 import CHANGE_POLICY_NEVER, ChangePolicy
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import Stopwatch
 from heddle_runtime.errors import to_status
-from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.identity.call_metadata import Stopwatch
+from heddle_runtime.identity.grants import carrying
 from heddle_runtime.redaction import register_values
 from heddle_runtime.redaction.names import is_secret_name
+from heddle_runtime.rpc.organization_settings import OrganizationSettings, may_trace_texts
 from heddle_runtime.telemetry import content
 
 from heddle_tools_service.assessment import assess
+from heddle_tools_service.change_policy import change_policy, refuse
 from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.execution import Begin, Outbox, Run, Work, failed
 from heddle_tools_service.function_calls import offered_functions
@@ -30,7 +31,7 @@ from heddle_tools_service.workers.tools import PluginTool
 
 ResultT = TypeVar("ResultT")
 _USABLE_FRACTION = 0.9
-"""Of a call's time: a tool ends before the call does, so that its failure can still be sent."""
+"""The share of a call's time: a tool ends before the call does, so that its failure can be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class ToolRunner:
     default_timeout: float
     """Seconds that a tool may take if its invocation sets no timeout."""
     settings: OrganizationSettings | None = None
-    """Of organisations; None if no service has them."""
+    """The settings of organisations; None if no service has them."""
 
     def open(self, context: pb.RunContext, remaining: float) -> Begin:
         """Return the function that begins the runs of one call.
@@ -51,21 +52,27 @@ class ToolRunner:
             context: The conversation that the tools see.
             remaining: Seconds until the deadline of the call.
         """
-        return partial(self._begin, context, Conversation(context), remaining)
+        conversation = Conversation(context)
+
+        def begin(invocation: pb.ToolInvocation, outbox: Outbox) -> Run | None:
+            with carrying(context.grant):
+                return self._begin(context, conversation, remaining, invocation, outbox)
+
+        return begin
 
     async def list_functions(
-        self, invocation: pb.ToolInvocation, assistant: Assistant, remaining: float
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, remaining: float
     ) -> pb.ToolFunctions:
         """Return the functions of a tool that a model may call, or the error that prevents it.
 
         Args:
             invocation: The tool and its configuration.
-            assistant: The assistant that offers them.
+            context: Names the assistant that offers them.
             remaining: Seconds until the deadline of the call.
         """
         seconds = self._callback_seconds(remaining)
         try:
-            return await _result_of(self._functions(invocation, assistant, seconds), seconds)
+            return await _result_of(self._functions(invocation, context, seconds), seconds)
         except Exception as error:  # noqa: BLE001 - one tool's failure must not affect the others
             status = to_status(failure(invocation.name, error))
             return pb.ToolFunctions(id=invocation.id, error=status)
@@ -89,17 +96,37 @@ class ToolRunner:
             status = to_status(failure(invocation.name, error))
             return [pb.Assessment(id=invocation.id, error=status)]
 
+    async def _policy(
+        self,
+        effect: pb.ToolEffect.ValueType,
+        invocation: pb.ToolInvocation,
+        context: pb.RunContext,
+        *,
+        called: bool = True,
+    ) -> ChangePolicy.ValueType:
+        assistant = Conversation(context).assistant
+        return await change_policy(self.settings, effect, invocation, assistant, called=called)
+
     def _callback_seconds(self, remaining: float) -> float:
         return min(self.default_timeout, remaining * _USABLE_FRACTION)
 
     async def _functions(
-        self, invocation: pb.ToolInvocation, assistant: Assistant, seconds: float
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
+    ) -> pb.ToolFunctions:
+        offered = await self._offered(invocation, context, seconds)
+        effect = self.registry.description(invocation.name).effect
+        effects = offered.effects or [effect] * len(offered.functions)
+        offered.policies[:] = [await self._policy(each, invocation, context) for each in effects]
+        return offered
+
+    async def _offered(
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
     ) -> pb.ToolFunctions:
         if (plugin := self.registry.plugin(invocation.name)) is not None:
-            return await plugin.list_functions(invocation, assistant, seconds)
+            return await plugin.list_functions(invocation, context, seconds)
         installed = self.registry.get(invocation.name)
         config = installed.configure(invocation.config)
-        conversation = Conversation(pb.RunContext(assistant=assistant))
+        conversation = Conversation(context)
         if not installed.is_enabled(config, conversation):
             return pb.ToolFunctions(id=invocation.id)
         call = conversation.call(config=config, seconds=seconds, mode="function")
@@ -110,6 +137,15 @@ class ToolRunner:
         return offered_functions(invocation.id, await installed.offer(call))
 
     async def _assessments(
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
+    ) -> list[pb.Assessment]:
+        assessments = await self._assessed(invocation, context, seconds)
+        for each in assessments:
+            each.effect = each.effect or self.registry.description(invocation.name).effect
+            each.policy = await self._policy(each.effect, invocation, context)
+        return assessments
+
+    async def _assessed(
         self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
     ) -> list[pb.Assessment]:
         if (plugin := self.registry.plugin(invocation.name)) is not None:
@@ -191,12 +227,32 @@ class ToolRunner:
         invocation: pb.ToolInvocation,
         category: str,
     ) -> Work:
-        """Return the work of a tool with its span, which has the texts if they may be in it."""
+        """Return the work of a tool in a span, with texts if tracing them is permitted."""
+        running = self._unless_refused(running, context, invocation)
         if content.is_on():
             assistant, arguments = context.assistant, invocation.function_call.arguments_json
-            allowed = content.is_allowed(self.settings, assistant.organization, assistant.owner)
+            allowed = may_trace_texts(self.settings, assistant.organization, assistant.owner)
             running = content.tool_texts(running, allowed, arguments, _text)
         return traced_run(running, invocation, context, category)
+
+    async def _unless_refused(
+        self, running: Work, context: pb.RunContext, invocation: pb.ToolInvocation
+    ) -> pb.ToolResult:
+        """Run a tool, unless the policy forbids its side effects."""
+        try:
+            described = self.registry.description(invocation.name)
+            called = invocation.HasField("function_call")
+            policy = await self._policy(described.effect, invocation, context, called=called)
+            if policy == CHANGE_POLICY_NEVER and called and not described.functions:
+                # It has several functions, and this one may only read.
+                offered = await self.list_functions(invocation, context, self.default_timeout)
+                for function, own in zip(offered.functions, offered.policies, strict=False):
+                    policy = own if function.name == invocation.function_call.name else policy
+            refuse(invocation, policy)
+        except BaseException:
+            running.close()
+            raise
+        return await running
 
     def _call(
         self,
@@ -224,7 +280,7 @@ class ToolRunner:
         return call
 
     def _seconds(self, invocation: pb.ToolInvocation, remaining: float) -> float:
-        """Return how long a tool may take.
+        """Return the time limit of a tool in seconds.
 
         Without a timeout in the invocation, half of the call's time is left for what follows.
         """
@@ -256,7 +312,7 @@ class ToolRunner:
 
 
 def _without_secrets(run: Run, invocation: pb.ToolInvocation) -> Run:
-    """Return a run, none of whose events shows a secret of its configuration."""
+    """Return a run whose events do not contain the secrets of its configuration."""
     register_values(_secrets(invocation.config), run)  # as long as the run exists
     return run
 

@@ -20,9 +20,9 @@ def traced_run(
 
     Args:
         running: Runs the tool.
-        invocation: What runs.
-        context: For what it runs.
-        category: Of the tool.
+        invocation: The tool that runs.
+        context: The context of the run.
+        category: The category of the tool.
     """
     if not spans.is_drawn():
         return running

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 Translations = Mapping[str, Mapping[str, str]]
-"""By language, the translation of each English text."""
+"""The translations of English texts, by language."""
 KEYWORD = "x-heddle-i18n"
 _TEXTS = ("title", "description")
 _PACKAGE = "heddle_tools_service.tools"

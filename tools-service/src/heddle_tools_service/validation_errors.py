@@ -14,7 +14,7 @@ _MAX_NAME_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """What the objects of a schema are called."""
+    """The words by which messages name an object, its members and its schema."""
 
     root: str
     """The beginning of a path."""
@@ -54,7 +54,7 @@ def validation_errors(errors: Iterable[ValidationError], noun: Noun) -> list[Vio
 
 
 def model_violations(error: ModelError, noun: Noun) -> list[Violation]:
-    """Return what a pydantic model finds wrong beyond its schema."""
+    """Return the violations that a pydantic model finds beyond its schema."""
     return [
         Violation(_path(noun, item["loc"]), redact(item["msg"].removeprefix("Value error, ")))
         for item in error.errors(include_input=False, include_url=False)
@@ -85,7 +85,7 @@ def _of(error: ValidationError, noun: Noun) -> Iterator[Violation]:
 
 
 def _alternatives(forms: Sequence[Sequence[ValidationError]], path: list[str | int]) -> str:
-    """Return what the forms of a value have in common that it fits none of."""
+    """Return one message for a value that fits none of its allowed forms."""
     types = []
     for errors in forms:
         wrong = [each for each in errors if each.instance_path == path]

@@ -4,21 +4,24 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
-from heddle_runtime import addresses
-from heddle_runtime.client import channel
-from heddle_runtime.grants import GrantSigner
-from heddle_runtime.limits import MAX_TOOL_ROUNDS
-from heddle_runtime.metrics.gauges import reported_usage_lag
-from heddle_runtime.server import Binding, bind
-from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.settings import ServiceSettings
+from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
+from heddle_runtime.identity.grants import GrantSigner
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.limits import DEFAULT_TOOL_SECONDS, MAX_TOOL_ROUNDS, ToolTimeoutSeconds
+from heddle_runtime.rpc.client import service_channel
+from heddle_runtime.serving.server import Binding, bind
+from heddle_runtime.settings import addresses
+from heddle_runtime.settings.service import ServiceSettings
+from heddle_runtime.telemetry.metrics.gauges import reported_usage_lag
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
@@ -32,13 +35,9 @@ from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.metering.prices import PriceClient
 from heddle_orchestrator.metering.reserving import Reserver
 from heddle_orchestrator.servicer import OrchestratorServicer
+from heddle_orchestrator.tools.confirmations import Confirmations
+from heddle_orchestrator.tools.default_slots import DefaultSlots
 from heddle_orchestrator.validation import TemplateChecker, Validator
-
-if TYPE_CHECKING:  # the generated asynchronous stubs exist only in the type files
-    from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
-    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
-    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
-    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
 
 
 class OrchestratorSettings(ServiceSettings):
@@ -46,16 +45,11 @@ class OrchestratorSettings(ServiceSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_ORCHESTRATOR_")
 
-    listen: str = Field(
-        default=addresses.ORCHESTRATOR,
-        description="Where the server listens: host:port, or unix:/path.",
-    )
+    listen: addresses.Listen = addresses.ORCHESTRATOR
     tools_address: addresses.ToolsAddress = addresses.TOOLS
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
-    tool_timeout_seconds: float = Field(
-        default=20.0, gt=0, description="Seconds for a tool whose binding sets no timeout."
-    )
+    tool_timeout_seconds: ToolTimeoutSeconds = DEFAULT_TOOL_SECONDS
     assistant_cache_seconds: float = Field(
         default=2.0,
         ge=0,
@@ -109,10 +103,10 @@ class OrchestratorSettings(ServiceSettings):
 class ServiceClients:
     """The services that the orchestrator calls."""
 
-    tools: "ToolServiceAsyncStub"
-    connectors: "ConnectorServiceAsyncStub"
-    assistants: "AssistantServiceAsyncStub"
-    usage: "UsageServiceAsyncStub"
+    tools: ToolServiceAsyncStub
+    connectors: ConnectorServiceAsyncStub
+    assistants: AssistantServiceAsyncStub
+    usage: UsageServiceAsyncStub
 
 
 @asynccontextmanager
@@ -125,21 +119,9 @@ async def connect(settings: OrchestratorSettings) -> AsyncGenerator[ServiceClien
         usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     )
     async with (
-        channel(
-            settings.tools_address, services[0], secret=settings.identity_secret, tls=settings.tls
-        ) as tools,
-        channel(
-            settings.connector_address,
-            services[1],
-            secret=settings.identity_secret,
-            tls=settings.tls,
-        ) as connectors,
-        channel(
-            settings.assistants_address,
-            *services[2:],
-            secret=settings.identity_secret,
-            tls=settings.tls,
-        ) as assistants,
+        service_channel(settings, settings.tools_address, services[0]) as tools,
+        service_channel(settings, settings.connector_address, services[1]) as connectors,
+        service_channel(settings, settings.assistants_address, *services[2:]) as assistants,
     ):
         yield ServiceClients(
             tool_pb2_grpc.ToolServiceStub(tools),
@@ -154,9 +136,10 @@ async def app(
     settings: OrchestratorSettings, clients: ServiceClients
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield the bindings of the orchestrator service."""
-    secret = settings.identity_secret.get_secret_value() if settings.identity_secret else None
+    secret = settings.identity_secret.get_secret_value()
     credentials, meter = ServiceCredentials("heddle-orchestrator"), Meter()
     flusher = Flusher(clients.usage, meter, credentials)
+    default_slots = DefaultSlots(clients.tools, credentials)
     completions = Completions(
         tools=clients.tools,
         connectors=clients.connectors,
@@ -172,12 +155,14 @@ async def app(
         meter=meter,
         reserver=Reserver(clients.usage, credentials, flusher, settings.quota_completion_tokens),
         grants=GrantSigner(secret),
+        confirmations=Confirmations(clients.assistants, credentials, secret),
         prices=PriceClient(clients.usage, credentials),
+        default_slots=default_slots,
     )
     register = orchestrator_pb2_grpc.add_OrchestratorServiceServicer_to_server
     async with flushing(flusher, settings.usage_flush_seconds):
         validator = Validator(clients.tools, clients.connectors)
-        templates = TemplateChecker(clients.tools)
+        templates = TemplateChecker(default_slots)
         with reported_usage_lag(lambda: meter.lag):
             yield [bind(register, OrchestratorServicer(completions, validator, templates))]
 

@@ -2,24 +2,23 @@
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from heddle.assistant.v1 import assistant_pb2
-from heddle_runtime.call_metadata import Context, caller, new_call_options, remaining
-from heddle_runtime.identity import ANONYMOUS, SERVICE, Identity
-from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.ttl_cache import TTLCache
+from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
+from heddle_runtime.identity.call_metadata import Context, caller, new_call_options, remaining
+from heddle_runtime.identity.callers import SERVICE, Identity
+from heddle_runtime.identity.permissions import require
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_orchestrator.metering.budgets import Budget, budget
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.output.hosts import joined
 from heddle_orchestrator.prepared import PreparedAssistant, prepare
 
-if TYPE_CHECKING:
-    from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
-
 ID_PREFIX = "lamb_assistant."
-"""Marks a reference as an identifier. Without it, the reference is a name."""
+"""The prefix of references that are identifiers. A reference without it is a name."""
 _MAX_CACHED = 1024
 _TIMEOUT_SECONDS = 10.0
 _Key = tuple[str, Identity]
@@ -39,7 +38,7 @@ class CachedAssistants:
 
     def __init__(
         self,
-        service: "AssistantServiceAsyncStub",
+        service: AssistantServiceAsyncStub,
         credentials: ServiceCredentials,
         seconds: float,
         meter: Meter,
@@ -59,14 +58,13 @@ class CachedAssistants:
             InvalidRequestError: It cannot run; see `prepare`.
         """
         key = (reference, caller().identity)
-        cached = await self._cache.get(key, partial(self._read, reference), remaining(context))
+        cached = await self._cache.get(key, partial(self._read, *key), remaining(context))
         if cached.budget is not None:
             cached.budget.check()
         return cached
 
-    async def _read(self, reference: str) -> CachedAssistant:
+    async def _read(self, reference: str, identity: Identity) -> CachedAssistant:
         started = time.monotonic()
-        identity = caller().identity
         user = assistant_pb2.User(
             subject=identity.subject, organization=identity.organization, scopes=identity.scopes
         )
@@ -95,11 +93,14 @@ def owned_by_caller(assistant: assistant_pb2.Assistant) -> assistant_pb2.Assista
 
     Tools check access by the assistant's owner. A caller cannot name another owner, except a
     service of Heddle, which has checked the owner itself.
+
+    Raises:
+        PermissionDeniedError: The caller may not try assistants.
     """
     identity = caller().identity
-    # Without identities (development on one machine), every caller is the same.
-    if identity == ANONYMOUS or SERVICE in identity.scopes:
+    if SERVICE in identity.scopes:
         return assistant
+    require(identity, "manage_assistants")
     own = assistant_pb2.Assistant()
     own.CopyFrom(assistant)
     own.owner = identity.subject

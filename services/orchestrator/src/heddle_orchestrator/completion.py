@@ -4,14 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import grpc
 from heddle.connector.v1 import connector_pb2
+from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime import log_fields
-from heddle_runtime.call_metadata import Context, call_options, remaining
-from heddle_runtime.client import streaming
+from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -19,9 +17,11 @@ from heddle_runtime.errors import (
     Violation,
     from_rpc,
 )
-from heddle_runtime.grants import Grant, GrantSigner
-from heddle_runtime.metrics import table
-from heddle_runtime.telemetry import spans
+from heddle_runtime.identity.call_metadata import Context, call_options, remaining
+from heddle_runtime.identity.grants import Grant, GrantSigner, carrying
+from heddle_runtime.rpc.client import streaming
+from heddle_runtime.telemetry import log_fields, spans
+from heddle_runtime.telemetry.metrics import table
 
 from heddle_orchestrator.agent import Agents, Route
 from heddle_orchestrator.agent.state import initial_state
@@ -41,17 +41,15 @@ from heddle_orchestrator.output.events import output_filter
 from heddle_orchestrator.plan import Plan, plan
 from heddle_orchestrator.prepared import PreparedAssistant, prepare
 from heddle_orchestrator.prompts.images import visible
+from heddle_orchestrator.tools.confirmations import Confirmations
+from heddle_orchestrator.tools.default_slots import DefaultSlots
 from heddle_orchestrator.tools.execution import Events, ToolRun, fixed_answer
 from heddle_orchestrator.tools.sources import source_events
 from heddle_orchestrator.trace import Tracing
 
-if TYPE_CHECKING:
-    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
-    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
-
 MERGING = "merging tool outputs"
 TOOLS_RAN = "tools_ran"
-_MAX_GRANT_SECONDS = 3_600.0
+_MAX_GRANT_SECONDS = 3_600.0  # for calls without a deadline
 _INCOMPLETE = "The connector's answer was cut off."
 GenerateRequest = connector_pb2.GenerateWholeMessageRequest
 
@@ -60,8 +58,8 @@ GenerateRequest = connector_pb2.GenerateWholeMessageRequest
 class Completions:
     """Answers conversations."""
 
-    tools: "ToolServiceAsyncStub"
-    connectors: "ConnectorServiceAsyncStub"
+    tools: ToolServiceAsyncStub
+    connectors: ConnectorServiceAsyncStub
     assistants: CachedAssistants
     tool_timeout: float
     functions: Functions
@@ -70,7 +68,9 @@ class Completions:
     meter: Meter
     reserver: Reserver
     grants: GrantSigner
+    confirmations: Confirmations
     prices: PriceClient
+    default_slots: DefaultSlots
 
     async def stream(
         self,
@@ -84,7 +84,7 @@ class Completions:
 
         Args:
             request: The request of the client.
-            context: Of the call.
+            context: The context of the call.
             plan_: The plan of the run, if it exists already.
             watched: Whether the client reads the events as they come.
 
@@ -100,7 +100,7 @@ class Completions:
                 run = self._tool_run(plan_, context, watched=watched)
                 async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
                     async for events in batches:
-                        shown = events if output is None else output.events(events)
+                        shown = events if output is None else await output.events(events)
                         yield pb.RunCompletionResponse(events=shown)
                 plan_.stop_on_failure()
                 if watched:
@@ -108,7 +108,7 @@ class Completions:
                     yield pb.RunCompletionResponse(events=[merging])
             generate_request = plan_.generate_request(self.max_prompt_chars)
             if sources := source_events(plan_.bound):
-                shown = sources if output is None else output.events(sources)
+                shown = sources if output is None else await output.events(sources)
                 yield pb.RunCompletionResponse(events=shown)
             answer = self._answer(plan_, context, generate_request, watched=watched)
             if tracing is not None:
@@ -122,7 +122,7 @@ class Completions:
                         warnings = []
                     if output is None:  # without a call for each piece of text
                         yield response
-                    elif events := output.events(response.events):
+                    elif events := await output.events(response.events):
                         yield pb.RunCompletionResponse(events=events)
 
     async def whole(
@@ -148,9 +148,10 @@ class Completions:
                 for warning in plan_.warnings():
                     whole.events.insert(0, warning)
                 if (output := output_filter(plan_.assistant.output_hosts)) is not None:
-                    return pb.RunWholeCompletionResponse(events=output.events(whole.events))
+                    events = await output.events(whole.events)
+                    return pb.RunWholeCompletionResponse(events=events)
         except (HeddleError, grpc.aio.AioRpcError) as error:
-            raise _with_tools_ran(error, whole.events) from error
+            raise with_tools_ran(error, whole.events) from error
         return whole
 
     async def _plan(self, request: pb.RunCompletionRequest, context: Context) -> Plan:
@@ -171,23 +172,28 @@ class Completions:
                 raise InvalidRequestError("The request names no assistant.", [violation])
         has_quota = budget is not None
         _describe(prepared)
+        request, confirmations = await self.confirmations.read(request, prepared.assistant)
         if spans.is_drawn():
             name = f"invoke_agent {prepared.assistant.id or 'unsaved'}"
             spans.annotate(partial(_agent, prepared), name)
-        return plan(
+        plan_ = plan(
             request,
             prepared,
             self.tool_timeout,
             context,
+            confirmations,
             has_quota=has_quota,
             readable=readable,
         )
+        grant = Grant(plan_.assistant.owner, plan_.assistant.organization)
+        plan_.grant = self.grants.sign(grant, remaining(context, _MAX_GRANT_SECONDS))
+        if prepared.disabled_tools and (slots := await self.default_slots.get(context)):
+            plan_.empty_slots = [slots.get(name, "") for name in prepared.disabled_tools]
+        return plan_
 
     def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
-        seconds = remaining(context, _MAX_GRANT_SECONDS)
-        grant = Grant(plan_.assistant.owner, plan_.assistant.organization)
-        tool_context = plan_.tool_context(self.grants.sign(grant, seconds), watched=watched)
-        return ToolRun(self.tools, context, tool_context, watched=watched)
+        tool_context = plan_.tool_context(watched=watched)
+        return ToolRun(self.tools, context, tool_context, plan_.confirmations, watched=watched)
 
     def _answer(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
@@ -216,7 +222,8 @@ class Completions:
         done = False
         reservation = await self._reserve(plan_, context, request)
         with Counting(self.meter, plan_, reservation) as counted:
-            call = self.connectors.GenerateMessage(request.generation, **call_options(context))
+            with carrying(plan_.grant):
+                call = self.connectors.GenerateMessage(request.generation, **call_options(context))
             async with streaming(call) as responses:
                 # Read to the end: gRPC reports a stream as cancelled otherwise.
                 async for connector_response in responses:
@@ -238,7 +245,7 @@ class Completions:
     ) -> None:
         """Add the events of one request to the model to `response`, and count its tokens."""
         reservation = await self._reserve(plan_, context, request)
-        with Counting(self.meter, plan_, reservation) as counted:
+        with Counting(self.meter, plan_, reservation) as counted, carrying(plan_.grant):
             whole = await self.connectors.GenerateWholeMessage(request, **call_options(context))
             if not map_events(whole.events[:], response.events):
                 del response.events[:]
@@ -312,11 +319,16 @@ async def _without_model(text: str) -> AsyncGenerator[pb.RunCompletionResponse]:
     yield pb.RunCompletionResponse(events=fixed_answer(text))
 
 
-def _with_tools_ran(
+def _shows_a_tool(event: pb.RunEvent) -> bool:
+    """Return whether an event shows that a tool ran."""
+    return bool(event.HasField("sources") or event.tool_finished.HasField("elapsed"))
+
+
+def with_tools_ran(
     error: HeddleError | grpc.aio.AioRpcError, events: Sequence[pb.RunEvent]
 ) -> HeddleError:
     """Return the failure of a run, and in its metadata whether tools have run."""
     failure = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
-    if events:  # a retry runs the tools again
+    if any(map(_shows_a_tool, events)):  # a retry runs the tools again
         failure.metadata[TOOLS_RAN] = "true"
     return failure

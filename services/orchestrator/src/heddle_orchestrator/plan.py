@@ -7,8 +7,8 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import PermissionDeniedError
+from heddle_runtime.identity.call_metadata import Context
 
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prepared import PreparedAssistant, prepare
@@ -23,6 +23,7 @@ from heddle_orchestrator.tools.bindings import (
     bound_for,
     stop_on_failure,
 )
+from heddle_orchestrator.tools.confirmations import FUNCTION, RunConfirmations
 from heddle_orchestrator.tools.failures import log_lost_tool
 
 Responses = AsyncGenerator[pb.RunCompletionResponse]
@@ -48,10 +49,17 @@ class Plan:
     """Whether the trace has the texts of tools, models and users."""
     has_quota: bool
     """Whether answers must reserve their costs."""
+    confirmations: RunConfirmations
+    """The calls that the user confirmed and declined."""
+    grant: str = ""
+    """The signed text that makes calls of other services a part of the run; see
+    `heddle_runtime.identity.grants`."""
     called: list[BoundTool] = field(default_factory=list)
     """Collects the calls of the model or the agent."""
     state: State | None = None
-    """Of the agent's run, once it has begun."""
+    """The state of the agent's run, once it has begun."""
+    empty_slots: Sequence[str] = ()
+    """Slots of disabled tools whose bindings do not name them."""
     images_removed: bool = False
     """Whether images are missing in the prompt. Known after `generate_request`."""
     observe: Observe | None = None
@@ -64,49 +72,48 @@ class Plan:
 
     @property
     def strategy(self) -> Strategy:
-        """How the assistant runs its tools."""
+        """The strategy that runs the tools of the assistant."""
         return self.prepared.strategy
 
     @property
     def processor(self) -> SimpleAugment:
-        """What builds the prompt of the assistant."""
+        """The prompt processor of the assistant."""
         return self.prepared.processor
 
     @property
     def template(self) -> Template:
         """The template of the assistant, after the tools have run."""
-        return self.processor.template(self.assistant, [each.slot for each in self.bound])
+        slots = [each.slot for each in self.bound]
+        return self.processor.template(self.assistant, [*slots, *self.empty_slots])
 
     @property
     def cites(self) -> bool:
-        """Whether sources are listed below the texts of tools."""
+        """Whether the prompt lists the sources below the texts of tools."""
         return self.assistant.cite_sources and bool(self.assistant.prompt_template)
 
     def filled(self, *, cite: bool, show: Callable[[BoundTool], str] | None = None) -> FilledSlots:
         """Return the texts for the prompt, after the tools have run; see `fill`."""
-        if not self.bound:
+        if not (self.bound or self.empty_slots):
             return FilledSlots()
         system_slots = self.processor.system_slots
-        return fill(self.template, self.bound, cite=cite, show=show, system_slots=system_slots)
+        filled = fill(self.template, self.bound, cite=cite, show=show, system_slots=system_slots)
+        for slot in self.empty_slots:
+            filled.texts.setdefault(slot, "")
+        return filled
 
     @property
     def loops(self) -> bool:
         """Whether the run may need more than one request to the model."""
         return bool(self.callable_) or self.strategy.router is not None
 
-    def tool_context(self, grant: str, *, watched: bool) -> tool_pb2.RunContext:
-        """Return the context for tools.
-
-        Args:
-            grant: The right to read collections, as `heddle_runtime.grants` signs it.
-            watched: Whether the client reads events while tools run.
-        """
+    def tool_context(self, *, watched: bool) -> tool_pb2.RunContext:
+        """Return the context for tools; `watched` if the client reads events while they run."""
         return tool_pb2.RunContext(
             messages=self.request.messages,
             options=self.request.options,
             assistant=self.assistant,
             streaming=watched,
-            grant=grant,
+            grant=self.grant,
         )
 
     @property
@@ -121,7 +128,7 @@ class Plan:
         return self.assistant.empty_response
 
     def warnings(self) -> list[pb.RunEvent]:
-        """Return what the user should know about the answer, after `generate_request`."""
+        """Return warnings about the answer for the user. Call it after `generate_request`."""
         warnings = []
         if self.prepared.has_unnamed_tool:
             warnings.append(pb.RunEvent(warning=_UNNAMED))
@@ -160,7 +167,8 @@ class Plan:
             generation.messages.add().CopyFrom(message)
         generation.options.CopyFrom(self.request.options)
         if functions := self.request.functions[:]:
-            generation.functions.extend(functions)
+            # A model that could ask to confirm calls could describe them wrongly.
+            generation.functions.extend(each for each in functions if each.name != FUNCTION)
         return request
 
 
@@ -169,6 +177,7 @@ def plan(
     prepared: PreparedAssistant,
     tool_timeout: float,
     context: Context,
+    confirmations: RunConfirmations,
     *,
     has_quota: bool = False,
     readable: bool = False,
@@ -179,7 +188,8 @@ def plan(
         request: The request of the client.
         prepared: The assistant that answers.
         tool_timeout: Seconds for a tool whose binding sets no timeout.
-        context: Of the run.
+        context: The context of the run.
+        confirmations: What the user confirmed and declined.
         has_quota: Whether the assistant that the run is charged to has a quota.
         readable: Whether the caller may read the assistant, so that the run can have a trace.
 
@@ -195,7 +205,9 @@ def plan(
         prepared = prepare(assistant)
     bound, callable_, routed = _bound(prepared, tool_timeout, context)
     texts = traced and readable and request.include_trace and request.include_trace_texts
-    return Plan(request, prepared, bound, callable_, routed, traced, texts, has_quota)
+    return Plan(
+        request, prepared, bound, callable_, routed, traced, texts, has_quota, confirmations
+    )
 
 
 def _bound(

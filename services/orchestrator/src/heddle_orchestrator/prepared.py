@@ -1,10 +1,10 @@
-"""An assistant with what every run of it derives from it alone, so that this happens once."""
+"""Prepares an assistant once: whatever all runs derive from it alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from heddle.assistant.v1.assistant_pb2 import Assistant
+from heddle.assistant.v1.assistant_pb2 import TEMPLATE_SYNTAX_LAMB, Assistant
 from heddle.connector.v1.connector_pb2 import GenerateMessageRequest
 from heddle_runtime.errors import InvalidRequestError, Violation
 
@@ -32,18 +32,20 @@ class PreparedAssistant:
     """The assistant with the tools that its prompt processor needs."""
     template_slots: frozenset[str]
     """The slots of the template and of the prompt processor."""
+    disabled_tools: Sequence[str]
+    """The disabled tools whose bindings do not name the slots that stay empty in the template."""
     has_unnamed_tool: bool
     generation: GenerateMessageRequest
-    """What requests to its model have in common: the model and the assistant."""
+    """The members that all requests to the model share: the model and the assistant."""
 
     @property
     def has_tools(self) -> bool:
-        """Whether a run has any tool, in any mode."""
+        """Whether the assistant has at least one tool, in any mode."""
         return bool(self.equipped.tools)
 
 
 def prepare(assistant: Assistant) -> PreparedAssistant:
-    """Return an assistant that can run. Its later changes are not noticed.
+    """Check an assistant and return it ready to run. Later changes of it have no effect.
 
     Raises:
         InvalidRequestError: It has no model, or names an unknown strategy or prompt processor.
@@ -65,13 +67,20 @@ def prepare(assistant: Assistant) -> PreparedAssistant:
         processor=processor,
         equipped=processor.equipped(assistant),
         template_slots=slots | {*processor.system_slots},
+        disabled_tools=_disabled_tools(assistant),
         has_unnamed_tool=any(is_unnamed(binding) for binding in assistant.tools),
         generation=GenerateMessageRequest(model=model, assistant=assistant),
     )
 
 
+def _disabled_tools(assistant: Assistant) -> Sequence[str]:
+    if assistant.template_syntax != TEMPLATE_SYNTAX_LAMB:  # where each name is a slot
+        return ()
+    return [each.tool for each in assistant.tools if each.disabled and not each.slot]
+
+
 def _named(field: str, name: str, known: Mapping[str, ValueT]) -> ValueT:
-    """Return the part of a run that a field of the assistant names."""
+    """Return the strategy or prompt processor that a field of the assistant names."""
     if name not in known:
         violation = Violation(
             f"assistant.{field}", f"is {name!r}; known are {', '.join(sorted(known))}"

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import AsyncGenerator, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context
-from heddle_runtime.paging import page
+from heddle_runtime.contract.paging import page
+from heddle_runtime.identity.call_metadata import Context
 from heddle_runtime.telemetry import spans
 
 from heddle_orchestrator.completion import Completions
@@ -22,15 +23,13 @@ def _invocation() -> spans.Attributes:
     return {"gen_ai.operation.name": _INVOKE}
 
 
+@dataclass(eq=False, slots=True)
 class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
-    """Implements the contract."""
+    """Serves the gRPC contract of the orchestrator."""
 
-    def __init__(
-        self, completions: Completions, validator: Validator, templates: TemplateChecker
-    ) -> None:
-        self._completions = completions
-        self._validator = validator
-        self._templates = templates
+    completions: Completions
+    validator: Validator
+    templates: TemplateChecker
 
     async def ListStrategies(
         self, request: pb.ListStrategiesRequest, context: Context
@@ -79,33 +78,33 @@ class OrchestratorServicer(pb_grpc.OrchestratorServiceServicer):
         self, request: pb.ValidateAssistantRequest, context: Context
     ) -> pb.ValidateAssistantResponse:
         """Return the faults of an assistant."""
-        [response] = await self._validator.check([request], context)
+        [response] = await self.validator.check([request], context)
         return response
 
     async def BatchValidateAssistants(
         self, request: pb.BatchValidateAssistantsRequest, context: Context
     ) -> pb.BatchValidateAssistantsResponse:
         """Return the faults of several assistants."""
-        responses = await self._validator.check(request.requests, context)
+        responses = await self.validator.check(request.requests, context)
         return pb.BatchValidateAssistantsResponse(responses=responses)
 
     async def CheckTemplate(
         self, request: pb.CheckTemplateRequest, context: Context
     ) -> pb.CheckTemplateResponse:
         """Return the findings about a template."""
-        findings = await self._templates.check(request.assistant, context)
+        findings = await self.templates.check(request.assistant, context)
         return pb.CheckTemplateResponse(findings=findings)
 
     def RunCompletion(
         self, request: pb.RunCompletionRequest, context: Context
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Stream the events of a completion."""
-        events = self._completions.stream(request, context)
+        events = self.completions.stream(request, context)
         return spans.traced_stream(events, _INVOKE, attributes=_invocation)
 
     def RunWholeCompletion(
         self, request: pb.RunWholeCompletionRequest, context: Context
     ) -> Coroutine[Any, Any, pb.RunWholeCompletionResponse]:
         """Return the events of a completion."""
-        answer = self._completions.whole(request.run, context)
+        answer = self.completions.whole(request.run, context)
         return spans.traced_call(answer, _INVOKE, attributes=_invocation)

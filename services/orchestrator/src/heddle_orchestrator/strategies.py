@@ -29,7 +29,7 @@ async def _run_in_order(run: ToolRun, bound: Sequence[BoundTool]) -> AsyncGenera
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """How an assistant's tools run."""
+    """A way of running the tools of an assistant."""
 
     name: str
     description: str

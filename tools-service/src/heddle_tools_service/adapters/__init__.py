@@ -1,12 +1,11 @@
 """Reads the tools of a module, in the format of the SDK or in an older one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import ModuleType
 
-from heddle_tools_service.adapters import base_tools, processors, tool_plugins
+from heddle_tools_service.adapters import base_tools, tool_plugins
+from heddle_tools_service.adapters.formats import Reader, installed
 from heddle_tools_service.sdk import Tool
-
-Reader = Callable[[ModuleType], Iterable[Tool]]
 
 
 def tools_in(module: ModuleType | Tool) -> list[Tool]:
@@ -19,7 +18,8 @@ def tools_in(module: ModuleType | Tool) -> list[Tool]:
     """
     if isinstance(module, Tool):
         return [module]
-    for read in _READERS:
+    others = (read for each in installed() for read in each.readers)
+    for read in (*_READERS, *others):
         if tools := list(read(module)):
             return tools
     return []
@@ -37,7 +37,4 @@ def _native(module: ModuleType) -> Iterable[Tool]:
             yield value
 
 
-_READERS: tuple[Reader, ...] = (
-    *(_native, base_tools.read, tool_plugins.read),
-    *(processors.read_tool_processor, processors.read_rag_processor),
-)
+_READERS: tuple[Reader, ...] = (_native, base_tools.read, tool_plugins.read)

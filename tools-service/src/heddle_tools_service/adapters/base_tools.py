@@ -1,4 +1,4 @@
-"""Files with classes that have a name, a description and `async _arun`, for models to call."""
+"""Reads files with tool classes: each has a name, a description and `async _arun`."""
 
 import inspect
 import json

@@ -14,7 +14,7 @@ RetrieveFn = Callable[..., Awaitable[list[dict[str, Any]]]]
 
 
 async def later(_: str, **__: object) -> list[dict[str, Any]]:
-    """Refuse to retrieve documents before the function is called.
+    """Stand in for the search function before a tool is called, and refuse to search.
 
     Raises:
         ToolError: Always.

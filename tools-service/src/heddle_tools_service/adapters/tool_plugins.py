@@ -1,14 +1,12 @@
-"""Files with `plugin = ToolPlugin(definition, handler, enabled)`, which models call."""
+"""Reads files with `plugin = ToolPlugin(definition, handler, enabled)`, functions for models."""
 
 import inspect
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from heddle_runtime.plugins import NotAPluginError
+from heddle_runtime.serving.plugins import NotAPluginError
 
 from heddle_tools_service.adapters.legacy import legacy_tool
 from heddle_tools_service.adapters.retrieving import RetrieveFn, later, retrieving, sources_of
@@ -18,7 +16,6 @@ from heddle_tools_service.sdk import Function, OfferContext, Tool, ToolCall, Too
 from heddle_tools_service.sdk.definition import Run
 from heddle_tools_service.unsatisfiable import signature_problem
 
-_OLD_HOME = "app.tools._registry"
 _CONFIG = {
     "type": "object",
     "properties": {
@@ -42,7 +39,7 @@ _CONFIG = {
 
 @dataclass
 class ToolContext:
-    """What a handler receives of the conversation."""
+    """The context of a conversation, as a handler receives it."""
 
     retrieve_fn: RetrieveFn | None = None
     user_token: str = ""
@@ -68,17 +65,6 @@ class ToolPlugin:
     handler: Callable[..., Awaitable[Any]]
     """Receives the arguments, the context and `on_status`; returns text or a JSON value."""
     enabled: Callable[[ToolContext], bool] = lambda _: True
-
-
-def make_importable() -> None:
-    """Let files import these types from their old module, unless that module is installed."""
-    package, tools, _ = _OLD_HOME.split(".")
-    if package in sys.modules or find_spec(package):
-        return
-    for name in (package, f"{package}.{tools}"):
-        sys.modules[name] = ModuleType(name)
-        sys.modules[name].__path__ = []
-    sys.modules[_OLD_HOME] = sys.modules[__name__]
 
 
 def read(module: ModuleType) -> Iterator[Tool]:

@@ -1,4 +1,4 @@
-"""Capability: queries over what is known about documents."""
+"""Capability: SQL queries over the metadata of documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Rows:
     """The answer to a query."""
 
     sql: str
-    """The query as it was understood, with its limit."""
+    """The query that was run, with its limit of rows."""
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     truncated: bool
@@ -34,26 +34,26 @@ class Rows:
 
 
 class DocumentTables(Protocol):
-    """What was known about documents at one moment."""
+    """A snapshot of the documents' metadata, as tables that SQL can query."""
 
     @property
     def documents(self) -> int:
-        """How many there are."""
+        """The number of documents."""
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The tables that can be asked, with examples: `documents`, and `metadata`."""
+        """The tables that can be queried, with examples: `documents` and `metadata`."""
 
     @property
     def failures(self) -> tuple[FailedSearch, ...]:
         """The collections that were not read."""
 
     async def select(self, sql: str, *, max_rows: int) -> Rows:
-        """Return what a query finds.
+        """Run a query and return its rows.
 
         Args:
-            sql: One SELECT statement for SQLite, whoever wrote it: nothing else is run, and it
-                sees nothing but `tables`.
+            sql: One SELECT statement for SQLite, even one that a model wrote: no other statement
+                is run, and it can read `tables` only.
             max_rows: Limits the rows.
 
         Raises:
@@ -63,13 +63,13 @@ class DocumentTables(Protocol):
 
 
 class DocumentQueries(Protocol):
-    """What is known about the documents that the assistant may search, apart from their text."""
+    """Queries over the metadata of the documents that the assistant may search."""
 
     async def open(self, collections: Sequence[str]) -> DocumentTables:
-        """Read what is known now about the documents of `collections`.
+        """Open a snapshot of the metadata of the documents of `collections`.
 
-        A collection that cannot be read is told, not raised.
+        A collection that cannot be read is listed in `failures`.
 
         Raises:
-            ToolError: There is too much.
+            ToolError: The service refuses, for example because there are too many documents.
         """

@@ -1,4 +1,4 @@
-"""Capability: which names documents mention together."""
+"""Capability: graphs of the names that documents mention together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class GraphResults:
     """The names of the request that the graphs do not have."""
     failures: tuple[FailedSearch, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What is not in the graphs."""
+    """What is missing in the graphs, one sentence each."""
 
 
 class Graph(Protocol):
@@ -55,13 +55,13 @@ class Graph(Protocol):
         Those with names that have a word of `query` come first.
 
         Raises:
-            ToolUnavailableError: The graphs give no answer.
+            ToolUnavailableError: No graph can be read.
         """
 
     async def paths(
         self, collections: Sequence[str], start: str, end: str, *, max_results: int
     ) -> GraphResults:
-        """Return how two names are connected: up to `max_results` short paths that share no name.
+        """Return the connections of two names: up to `max_results` short paths that share no name.
 
         Raises:
             ToolUnavailableError: The graphs give no answer.

@@ -26,9 +26,9 @@ class Assignment:
     course: Course
     status: Status
     due: datetime | None
-    """With an extension that was granted; None if there is no date."""
+    """The due date, extended if the user has an extension; None if there is none."""
     cutoff: datetime | None
-    """When late submissions end, if they do."""
+    """The end of late submissions; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Assignments:
 
     items: tuple[Assignment, ...]
     not_examined: int
-    """How many more there are, which were not examined."""
+    """The number of further assignments, which were not examined."""
     warnings: tuple[str, ...]
-    """Why some could not be examined, one sentence each."""
+    """Why some assignments could not be examined, one sentence each."""
 
 
 class Moodle(Protocol):

@@ -1,4 +1,4 @@
-"""How a tool finds pages, and looks at them."""
+"""Capability: searches for pages and their images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,25 +23,25 @@ class PageMatch:
     page: int
     """Counted from 1."""
     score: float
-    """How well the page answers, 0.0 to 1.0, comparable between questions and collections."""
+    """The relevance, 0.0 to 1.0, comparable between questions and collections."""
     text: str
-    """What is written on the page."""
+    """The text on the page."""
     figures: tuple[str, ...] = ()
-    """What is written in its figures and tables."""
+    """The texts in its figures and tables."""
     picture_uri: str = ""
-    """Where its picture is, relative to the gateway."""
+    """The address of its picture, relative to the gateway."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageMatches:
-    """What a search for pages found, the best first."""
+    """The pages that a search found, the best first."""
 
     pages: tuple[PageMatch, ...] = ()
     failures: tuple[FailedSearch, ...] = ()
     model: str = ""
-    """What ranked them."""
+    """The model that ranked the pages."""
     visual: bool = False
-    """Whether it sees pictures, and not only the words on them."""
+    """Whether that model compares pictures rather than only the text on pages."""
 
 
 class Pages(Protocol):
@@ -55,11 +55,11 @@ class Pages(Protocol):
         Args:
             collections: Their names.
             query: The question.
-            top_k: The most pages.
+            top_k: The maximum number of pages.
             threshold: The least score; 0 means any.
 
         Returns:
-            Pages, the best first. A collection that fails is told, not raised.
+            Pages, the best first. A collection that fails is listed in `failures`.
         """
 
     async def find(self, collections: Sequence[str], picture_uri: str) -> PageMatch:
@@ -70,7 +70,7 @@ class Pages(Protocol):
             picture_uri: As `PageMatch.picture_uri`.
 
         Raises:
-            ToolError: It is no such address, or of a page elsewhere; which of the two is not told.
+            ToolError: The address names no page of `collections`. The message does not say why.
         """
 
     async def interpret(self, page: PageMatch, prompt: str) -> InterpretPageResponse:
@@ -78,7 +78,7 @@ class Pages(Protocol):
 
         Args:
             page: As `search` or `find` returned it.
-            prompt: What to look for.
+            prompt: The question about the page.
 
         Returns:
             What it sees; without a vision model what is written on the page, `visual` being False.

@@ -20,10 +20,10 @@ class Passage:
     score: float = 0.0
     """The similarity to the question; 1.0 is the best."""
     section: str = ""
-    """The text around the passage. Empty if the backend does not tell."""
+    """The text around the passage. Empty if the backend returns none."""
     attributes: dict[str, str] = field(default_factory=dict)
     document: str = ""
-    """The document's name in its collection. Empty if the backend does not tell, as all that
+    """The document's name in its collection. Empty if the backend returns none, as all that
     follows."""
     document_id: str = ""
     chunk_id: str = ""
@@ -32,9 +32,9 @@ class Passage:
     page: int = 0
     """Counted from 1."""
     relevance: float | None = None
-    """What the passages of one search are ordered by, comparable only among them; 0.0 is one."""
+    """The value by which one search orders its passages, comparable only among them."""
     picture_uri: str = ""
-    """Where a picture of the page is, relative to the gateway."""
+    """The address of a picture of the page, relative to the gateway."""
     collection: str = ""
     """As it was named in the search."""
 
@@ -46,29 +46,29 @@ class FailedSearch:
     collection: str
     message: str
     unavailable: bool = False
-    """Whether trying again later may help."""
+    """Whether a later attempt may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageResults:
-    """What a search found: the passages collection by collection, the best of each first."""
+    """The passages that a search found, by collection, the best of each first."""
 
     passages: tuple[Passage, ...] = ()
     failures: tuple[FailedSearch, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What the backend of a collection could not heed, one sentence each."""
+    """The options that the backend of a collection ignored, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How a search chooses and orders passages, beyond the question."""
+    """Options by which a search selects and orders passages."""
 
     time_from: datetime | None = None
     """Only documents of this time or later."""
     time_to: datetime | None = None
-    """Only documents of before this time."""
+    """Only documents from before this time."""
     recency_weight: float = 0.0
-    """How much the age of documents counts, 0 to 1."""
+    """The weight of the age of documents, 0 to 1."""
     vector_weight: float | None = None
     """The weight of the vector search, 0 to 1; the full-text search has the rest. None: the service
     chooses it for each question."""
@@ -100,16 +100,16 @@ class Passages(Protocol):
         """Search all `collections` at once.
 
         Args:
-            collections: Their names. Each one's record tells where it is kept.
+            collections: Their names.
             query: The question.
-            top_k: The most passages from each collection.
+            top_k: The maximum number of passages from each collection.
             threshold: The least similarity; 0 means any.
             sections: Ask for the section around each passage.
-            options: What to choose and order passages by. A LAMB knowledge-base server heeds
-                none of it; what it would have left out or put elsewhere, a warning tells.
+            options: How passages are selected and ordered. An external knowledge-base server
+                ignores them; `warnings` then says so.
 
         Returns:
-            Passages in the order of `collections`. A collection that fails is told, not raised.
+            Passages in the order of `collections`. A collection that fails is in `failures`.
         """
 
     async def have_documents(self, collections: Sequence[str]) -> bool:

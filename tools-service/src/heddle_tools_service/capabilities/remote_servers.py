@@ -4,21 +4,23 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from heddle_tools_service.sdk import Effect
+
 ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteServer:
-    """Which server is meant, and what opens it. Either `url` or `command` is set."""
+    """The server to connect to, and its credential. Either `url` or `command` is set."""
 
     url: str
-    """Where it is reached over streamable HTTP."""
+    """The address for streamable HTTP."""
     command: str
-    """The operator's name for the command that is run and spoken to over its streams."""
+    """The operator's name for a command that speaks MCP on its standard streams."""
     credential: str
-    """The organisation's name for what opens it. Empty if nothing does."""
+    """The organisation's name for the credential. Empty if the server needs none."""
     seconds: float
-    """How long using it may take."""
+    """The time limit of a use of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +30,24 @@ class RemoteTool:
     name: str
     description: str
     schema: Mapping[str, Any]
-    """The JSON Schema of its arguments. A stranger's: not to be evaluated here."""
+    """The JSON Schema of its arguments. It is untrusted: Heddle must not evaluate it."""
     title: str = ""
     """The server's name of it for people. Models do not see it."""
     accepted: str = ""
-    """The pin of the form that the assistant's organisation has accepted, empty if none is."""
+    """The hash of the definition that the assistant's organisation has accepted; empty if none."""
+    effect: Effect = "destructive"
+    """What a call can change, as the server declares."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteAnswer:
-    """What a call of a tool came to."""
+    """The result or the failure of a call of a remote tool."""
 
     text: str
     failed: bool
     """Whether `text` says why there is no result."""
     left_out: Sequence[str] = ()
-    """What else was answered that is no text, for example `an image (image/png)`."""
+    """The parts of the answer that are no text, for example `an image (image/png)`."""
 
 
 class RemoteSession(Protocol):
@@ -62,11 +66,11 @@ class RemoteServers(Protocol):
     async def use(
         self, server: RemoteServer, work: Callable[[RemoteSession], Awaitable[ValueT]]
     ) -> ValueT:
-        """Return what `work` returns, which is given a session with the server.
+        """Call `work` with a session with the server, and return its result.
 
         Uses of one run share a session; other runs have others.
 
         Raises:
-            ToolError: The server may not be reached or used so, or answers with nonsense.
+            ToolError: The server is not permitted, refuses, or returns an invalid answer.
             ToolUnavailableError: It does not answer, or not in time.
         """

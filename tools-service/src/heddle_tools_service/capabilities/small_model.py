@@ -18,16 +18,16 @@ class SmallModel:
     """The small fast model, within the time of one call of a tool."""
 
     MAX_SECONDS: ClassVar[float] = 10.0
-    """How long `generate` takes at most."""
+    """The time limit of `generate`."""
 
     model: Generate | None
     """None if no model is configured."""
     seconds: float
-    """How long the call of the tool may take."""
+    """The time limit of the tool's call."""
 
     @property
     def configured(self) -> bool:
-        """Whether there is a model."""
+        """Whether the operator has configured a small model."""
         return self.model is not None
 
     async def generate(self, prompt: str, *, max_tokens: int = 200) -> str:

@@ -1,4 +1,4 @@
-"""How a tool searches the web."""
+"""Capability: searches of the web."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,14 +12,14 @@ class WebResult:
     url: str
     """An http or https address."""
     snippet: str = ""
-    """What it says about the question, plain text."""
+    """The part of the page about the question, as plain text."""
     published: str = ""
-    """When, as the provider tells it; empty if it does not."""
+    """The date of publication in the provider's form; empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """What a search of the web found."""
+    """The results of a web search."""
 
     provider: str
     answer: str = ""
@@ -37,19 +37,19 @@ class WebSearch(Protocol):
         """Return the names of the providers that are set up, the preferred one first.
 
         Raises:
-            ToolUnavailableError: It cannot be told at the moment.
+            ToolUnavailableError: The settings of the organisation cannot be read.
         """
 
     async def search(self, query: str, *, max_results: int, provider: str = "") -> WebAnswer:
         """Search the web.
 
         Args:
-            query: What to look for.
+            query: The query.
             max_results: Limits the results.
-            provider: Whom to ask; empty for the preferred one.
+            provider: The name of a provider; empty for the preferred one.
 
         Raises:
-            ToolError: No provider is set up, or it refuses or answers nonsense. The message
-                never holds a key.
+            ToolError: No provider is set up, or it refuses or returns an invalid answer. No
+                message holds a key.
             ToolUnavailableError: It does not answer, is broken or busy.
         """

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change of a file."""
+    """A change of a file: text to replace, insert or delete."""
 
     new: str
     """The new lines. Empty: delete."""
@@ -43,7 +43,7 @@ class Change:
     """The lines that were replaced, as in `Edit`."""
     new_first: int
     new_last: int
-    """Where the new lines are now; `new_last` is one less than `new_first` if there are none."""
+    """The place of the new lines now; `new_last` is one less than `new_first` if there are none."""
     reason: str
     unchanged: bool
     """Whether the new lines equal the old ones."""
@@ -51,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """What became of one file."""
+    """The result of changing one file."""
 
     path: str
     status: Literal["changed", "created", "unchanged", "restored", "removed"]
@@ -66,11 +66,11 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """What became of all files of one call."""
+    """The result of a patch: all files that it named."""
 
     files: tuple[ChangedFile, ...]
     restore_id: str = ""
-    """What undoes it. Empty if nothing was written."""
+    """The identifier with which `restore` undoes the patch. Empty if nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a folder holds."""
+    """The files and folders of a folder."""
 
     entries: tuple[Entry, ...]
     cut: str = ""
-    """Why there may be more. Empty if this is all."""
+    """Why entries are missing. Empty if all are here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class FileQuery:
-    """What is searched for."""
+    """A search for text in the files of a workspace."""
 
     text: str
     regex: bool = False
@@ -129,15 +129,15 @@ class FileQuery:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Where it was found."""
+    """The lines that a search found."""
 
     matches: tuple[Match, ...]
     files: int
-    """How many files were searched."""
+    """The number of files that were searched."""
     skipped: int
-    """How many files were not: binary, too large, not to be read."""
+    """The number of files that were skipped: binary, too large, or not readable."""
     cut: str = ""
-    """Why there may be more. Empty if these are all."""
+    """Why matches are missing. Empty if all are here."""
 
 
 class Workspace(Protocol):
@@ -149,7 +149,7 @@ class Workspace(Protocol):
     """
 
     def inside(self, folder: str, *, shared: bool = False) -> "Workspace":
-        """Return the same with everything out of reach that is not in `folder`.
+        """Return this workspace, limited to `folder`.
 
         Args:
             folder: A folder; empty for everything.
@@ -163,25 +163,25 @@ class Workspace(Protocol):
         """Change all `files`, or none.
 
         Args:
-            files: What to change.
-            dry_run: Only tell what would become of them.
-            relocate: Follow an old text that stands at one other place.
+            files: The changes.
+            dry_run: Return the result without writing.
+            relocate: Change an old text where it is, if that is exactly one other place.
         """
 
     async def restore(self, identifier: str, *, path: str = "", force: bool = False) -> Patched:
-        """Put back what a patch replaced: all of its files, or the one at `path`.
+        """Undo a patch: for all of its files, or for the one at `path`.
 
         Args:
             identifier: The `restore_id` of the patch.
             path: The only file to put back.
-            force: Whether to lose what was changed since.
+            force: Whether to overwrite later changes.
         """
 
     async def page(self, path: str, first: int = 1, last: int | None = None) -> Page:
         """Return lines `first` to `last` of a file, or to its end."""
 
     async def entries(self, folder: str, pattern: str, *, depth: int, most: int) -> Listing:
-        """Return what is in a folder, `depth` levels deep; of files those that match a glob."""
+        """Return the content of a folder, `depth` levels deep; of files, those that fit a glob."""
 
     async def find(self, query: FileQuery) -> Matches:
         """Return the lines of files that match."""

@@ -1,4 +1,4 @@
-"""The process that forks the processes of plugins.
+"""The process from which the processes of plugins are forked.
 
 It has imported what plugins need, so that a fork takes milliseconds and shares its memory. It runs
 no code of plugins, has one thread, and ends when the service does.
@@ -36,6 +36,7 @@ def main() -> None:
             if request["kill"] in children:
                 os.kill(request["kill"], signal.SIGKILL)
             continue
+        # A child that ends at once must be in `children` before `_reap` discards it.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         child = os.fork()
         if not child:

@@ -1,4 +1,4 @@
-"""HTTP for plugins: the service sends their requests to addresses that the operator permits."""
+"""Sends HTTP requests of plugins through the service, to addresses that the operator permits."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The capabilities as plugins see them: each method is carried out by the service."""
+"""Proxies of the capabilities in a plugin's process. The service carries out their methods."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 import httpx
-from heddle_runtime.guarded_http import new_client
+from heddle_runtime.http.guarded_http import new_client
 
 from heddle_tools_service.capabilities.small_model import Generate, SmallModel
 from heddle_tools_service.capability_injection import Capabilities
@@ -27,7 +27,7 @@ from heddle_tools_service.workers.interfaces import (
 )
 
 RUN: ContextVar[int] = ContextVar("heddle_plugin_run")
-"""The call of a tool that runs now."""
+"""The number of the tool call that runs in this context."""
 
 
 class Connection:

@@ -11,15 +11,15 @@ from typing import Any
 import structlog
 from google.protobuf.message import Message
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import CALLER
-from heddle_runtime.call_metadata import Caller as CurrentCaller
 from heddle_runtime.errors import from_status, to_status
-from heddle_runtime.identity import Identity
-from heddle_runtime.plugins import Plugins, Problem, add_module, mounted_package
+from heddle_runtime.identity.call_metadata import CALLER
+from heddle_runtime.identity.call_metadata import Caller as CurrentCaller
+from heddle_runtime.identity.callers import Identity
 from heddle_runtime.redaction import redact
+from heddle_runtime.serving.plugins import Plugins, Problem, add_module, mounted_package
 
 from heddle_tools_service.adapters import tools_in
-from heddle_tools_service.adapters.tool_plugins import make_importable
+from heddle_tools_service.adapters.formats import make_importable
 from heddle_tools_service.config_validation import validate_configs
 from heddle_tools_service.execution import Outbox, Run, running
 from heddle_tools_service.plugin_process.proxies import RUN, Connection, capabilities
@@ -190,7 +190,8 @@ async def _execute(runner: ToolRunner, run: frames.Run, send: Send) -> frames.En
 async def _functions(runner: ToolRunner, run: frames.Run, _: Send) -> frames.Ended:
     request = pb.ListFunctionsRequest.FromString(run.request)
     [invocation] = request.invocations
-    return _ended(run, await runner.list_functions(invocation, request.assistant, run.seconds))
+    context = pb.RunContext(assistant=request.assistant)
+    return _ended(run, await runner.list_functions(invocation, context, run.seconds))
 
 
 async def _assess(runner: ToolRunner, run: frames.Run, _: Send) -> frames.Ended:

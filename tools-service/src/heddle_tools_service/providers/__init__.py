@@ -1,1 +1,1 @@
-"""What tools reach the outside with: knowledge bases, files, rubrics, the small model."""
+"""Providers of capabilities: knowledge bases, files, rubrics, the small model."""

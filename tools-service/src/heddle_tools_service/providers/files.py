@@ -4,11 +4,12 @@ An identifier such as `file-` and 32 hexadecimal digits names a file that the as
 uploaded to the knowledge service; everything else is a path within the folder. The first component
 of a path decides whose file it is:
 
-- a number, as in LAMB's `1/notes.md`, or an e-mail address is a creator's folder, readable for
-  assistants whose owner is that number or address, or is the user whom LAMB gave that number;
+- a number, as in `1/notes.md`, or an e-mail address is a creator's folder, readable for
+  assistants whose owner is that number or address, or is the user with that number in imported
+  data;
 - everything else, such as `docs/guide.md` or `guide.md`, is for all.
 
-Paths that begin with `library:` name documents of LAMB's library server.
+Paths that begin with `library:` name documents of the library server.
 """
 
 import asyncio
@@ -27,8 +28,8 @@ from heddle_runtime.errors import HeddleError
 from heddle_tools_service.capabilities.files import FileText, is_uploaded
 from heddle_tools_service.providers.knowledge.uploaded_files import UploadedFiles
 from heddle_tools_service.providers.library import PREFIX, LibraryServer
-from heddle_tools_service.providers.openat import open_beneath
 from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
+from heddle_tools_service.workspace.openat import open_beneath
 
 log = structlog.get_logger(__name__)
 _CREATOR = re.compile(r"[0-9]+|[^@]+@[^@]+")
@@ -36,7 +37,7 @@ _INVALID = "Invalid file path"
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
 _REFUSED = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR, errno.EINVAL, errno.ENXIO})
 NumberOf = Callable[[str, str], Awaitable[int | None]]
-"""Returns the number that LAMB gave a user of an organisation; None if there is none."""
+"""Returns the number of an organisation's user in imported data; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class AssistantFiles:
     uploads: UploadedFiles | None = None
     """None if no service has uploaded files."""
     library: LibraryServer | None = None
-    """None if there is no library server of LAMB."""
+    """None if there is no library server."""
 
     async def read(self, path: str, max_chars: int) -> FileText:
         """Return the beginning of a file, or of a document of a library."""

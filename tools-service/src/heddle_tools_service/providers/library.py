@@ -1,11 +1,11 @@
-"""Reads documents of LAMB's library server."""
+"""Reads documents of a library server."""
 
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import quote
 
 import httpx
-from heddle_runtime import remote_json
+from heddle_runtime.http import remote_json
 
 from heddle_tools_service.capabilities.files import FileText
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
@@ -19,7 +19,7 @@ _NOT_SET_UP = "The library server is not set up"
 
 @dataclass(frozen=True, slots=True)
 class LibraryServer:
-    """LAMB's library server."""
+    """A server with libraries of documents."""
 
     http: httpx.AsyncClient
     """Must not follow redirects: the token belongs to one origin."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 import structlog
 from heddle.account.v1 import account_pb2
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_tools_service.sdk import Assistant, ToolUnavailableError
 

@@ -1,4 +1,4 @@
-"""What the tool service stores of people: workspaces, and the backups of their patches."""
+"""The personal data of the tool service: workspaces, and the backups of their patches."""
 
 import asyncio
 import shutil
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heddle.person.v1 import person_pb2 as pb
-from heddle_runtime.people import Erasure, Person, content_of, files_below, place
+from heddle_runtime.identity.people import Erasure, Person, content_of, files_below, place
 
 from heddle_tools_service.providers.workspaces import STATE, folder_name
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceData:
-    """Lists, exports and erases them below the folder of all workspaces. A `PersonalData`."""
+    """Lists, exports and erases a person's workspaces and backups. A `PersonalData`."""
 
     root: Path
 
     async def places(self, person: Person) -> Sequence[pb.Place]:
-        """Return how many files there are."""
+        """Return a person's folders, each with the number of its files."""
         return [
             place(name, len(await asyncio.to_thread(list, files_below(it))), pb.TREATMENT_DELETED)
             for name, it in self._folders(person)
@@ -33,7 +33,7 @@ class WorkspaceData:
                     yield f"{name}/{path.relative_to(folder).as_posix()}", data
 
     async def erase(self, erasure: Erasure) -> Sequence[pb.Place]:
-        """Delete both folders of a person."""
+        """Delete both folders of a person, or of all in an organisation."""
         if erasure.access_only:
             return []
         erased = await self.places(erasure.person)
@@ -42,6 +42,6 @@ class WorkspaceData:
         return erased
 
     def _folders(self, person: Person) -> list[tuple[str, Path]]:
-        names = folder_name(person.organization), folder_name(person.email)
+        names = [folder_name(each) for each in (person.organization, person.email) if each]
         state = self.root.joinpath(STATE, *names)
         return [("workspaces", self.root.joinpath(*names)), ("workspace_backups", state)]

@@ -1,10 +1,10 @@
-"""Reads JSON from the servers of others, with the failures that tools report."""
+"""Reads JSON from other servers. Failures are the errors that tools raise."""
 
 from typing import Any
 
 import httpx
-from heddle_runtime import remote_json
-from heddle_runtime.remote_json import reason_in, request_uncompressed
+from heddle_runtime.http import remote_json
+from heddle_runtime.http.remote_json import reason_in, request_uncompressed
 
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 

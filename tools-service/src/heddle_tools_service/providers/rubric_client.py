@@ -1,25 +1,21 @@
 """Rubrics of the database, read through the assistants service."""
 
-from typing import TYPE_CHECKING
-
 import structlog
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
+from heddle.rubric.v1.rubric_pb2_grpc import RubricServiceAsyncStub
 from heddle_runtime.errors import HeddleError, NotFoundError
-from heddle_runtime.organization_settings import Channel
-from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.organization_settings import Channel
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_tools_service.capabilities.rubrics import Rubric
 from heddle_tools_service.sdk import Assistant, ToolUnavailableError
 
-if TYPE_CHECKING:  # a class of the stubs alone
-    from heddle.rubric.v1.rubric_pb2_grpc import RubricServiceAsyncStub
-
 log = structlog.get_logger(__name__)
 RUBRICS = pb.DESCRIPTOR.services_by_name["RubricService"]
 REMEMBERED = 2.0
-"""Seconds that a changed rubric may take to count."""
+"""The number of seconds for which a rubric is cached."""
 _MAX_CACHED = 256  # each may hold a quarter of a million characters
 
 

@@ -1,6 +1,6 @@
 """Assessment rubrics of the database and of a folder with one YAML or JSON file each.
 
-A file holds the columns of LAMB's `rubrics` table: `rubric_id`, `owner_email`, `organization`,
+A file holds the columns of a table of rubrics: `rubric_id`, `owner_email`, `organization`,
 `is_public`, `title` and `rubric_data`.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 import yaml
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from heddle_tools_service.capabilities.rubrics import Rubric
@@ -42,7 +43,9 @@ class RubricRecord(BaseModel):
         """Return whether `assistant` may use it: its owner's own, or public in the organisation."""
         if self.owner and self.owner == assistant.owner:
             return True
-        return self.is_public and self.organization == assistant.organization
+        organization = self.organization or DEFAULT_ORGANIZATION
+        is_here = organization == (assistant.organization or DEFAULT_ORGANIZATION)
+        return self.is_public and is_here
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The workspace of the caller: a folder for each organisation, and in it one for each user.
+"""The caller's workspace: a folder for each organisation, and in it one for each user.
 
-The signed identity of the call decides; no argument of a model and no member of the request does.
+The signed identity of the call selects it; no model and no member of the request can.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 from zlib import crc32
 
 import structlog
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 
 from heddle_tools_service.capabilities.workspace import (
     FileEdits,
@@ -56,7 +56,7 @@ class CallersWorkspace:
     folder: tuple[str, ...] = ()
 
     def inside(self, folder: str, *, shared: bool = False) -> "CallersWorkspace":
-        """Return the same with everything out of reach that is not in `folder`."""
+        """Return this workspace, limited to `folder`."""
         try:
             inner = tuple(folder_components(folder))
         except WorkspaceError as error:
@@ -75,7 +75,7 @@ class CallersWorkspace:
         return await self._run(work)
 
     async def restore(self, identifier: str, *, path: str = "", force: bool = False) -> Patched:
-        """Put back what a patch replaced."""
+        """Undo a patch."""
 
         def work(engine: Workspace, is_waited_for: IsWaitedFor) -> Patched:
             self._check(*([path] if path else engine.touched(identifier)))
@@ -93,7 +93,7 @@ class CallersWorkspace:
         return await self._run(work)
 
     async def entries(self, folder: str, pattern: str, *, depth: int, most: int) -> Listing:
-        """Return what is in a folder."""
+        """Return the content of a folder."""
         return await self._run(
             lambda engine, _: engine.list(self._below(folder), pattern, depth, most)
         )
@@ -140,7 +140,7 @@ class CallersWorkspace:
                 )
 
     def _below(self, folder: str) -> str:
-        """Return the path of a folder; without a name, of the folder that is open."""
+        """Return the path of a folder; for an empty name that of the permitted folder."""
         path = "/".join(folder_components(folder))
         if not path:
             return "/".join(self.folder)
@@ -149,7 +149,7 @@ class CallersWorkspace:
 
 
 def folder_name(name: str) -> str:
-    """Return the name of the folder of an organisation or a person; another one for each.
+    """Return a folder name for an organisation or a person, different for each.
 
     Capitals are written out, for some disks do not tell them from small letters.
     """

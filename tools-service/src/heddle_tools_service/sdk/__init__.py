@@ -1,4 +1,4 @@
-"""What the author of a tool imports. `tools/word_count.py` is the smallest example.
+"""The SDK for authors of tools. `tools/word_count.py` is the smallest example.
 
 A tool is one function with the `tool` decorator. Its first parameter is the `ToolCall`; each
 further parameter requests a capability by its type, a class of a module of
@@ -26,8 +26,8 @@ tool's own `arguments` hold what the model or the agent sends. For the agent, gi
 `examples` and its result `objects`.
 """
 
-from heddle_runtime.conversations import own_words
-from heddle_runtime.frontend_payloads import Error, Response, Result, Status, ToolOutput
+from heddle_runtime.contract.conversations import own_words
+from heddle_runtime.contract.frontend_payloads import Error, Response, Result, Status, ToolOutput
 
 from heddle_tools_service.models import (
     SCHEMA_DIALECT,
@@ -53,6 +53,7 @@ from heddle_tools_service.sdk.calls import (
     Assistant,
     Caller,
     EarlierResult,
+    Effect,
     FileChange,
     Mode,
     OfferContext,
@@ -75,6 +76,7 @@ __all__ = [
     "Caller",
     "Collections",
     "EarlierResult",
+    "Effect",
     "Environment",
     "Error",
     "Example",

@@ -1,15 +1,18 @@
 """The call of a tool: the conversation, the assistant, the caller, and how to report statuses."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, get_args
 
 from typing_extensions import TypeVar
 
 from heddle_tools_service.routing import Environment, TreeData
 
 Mode = Literal["augment", "function", "agent"]
+Effect = Literal["read_only", "non_destructive", "destructive"]
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
+"""The kinds of change that a call of a tool can make outside of the answer."""
 CALLED: frozenset[Mode] = frozenset({"function", "agent"})
 """The modes in which a tool is called with arguments."""
 _NO_RUN = TreeData()
@@ -26,7 +29,7 @@ class Assistant:
     title: str = ""
     description: str = ""
     owner: str = ""
-    """Decides what the assistant may read; usually an e-mail address."""
+    """The owner, whose rights decide what the assistant may read; usually an e-mail address."""
     organization: str = ""
     system_prompt: str = ""
     prompt_template: str = ""
@@ -38,10 +41,10 @@ class Assistant:
 class Caller:
     """The user who sends the request, as the gateway authenticated it.
 
-    Never taken from a request's content.
+    No member of a request's content is used for it.
     """
 
-    subject: str = "anonymous"
+    subject: str = "developer"
     organization: str = ""
     scopes: tuple[str, ...] = ()
     client_user: str = ""
@@ -50,7 +53,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """What another tool of the same run put into its slot. Only if tools run one by one."""
+    """The text that another tool of the run put into its slot. Only if tools run one by one."""
 
     id: str
     tool: str
@@ -81,7 +84,7 @@ class ReportStatus(Protocol):
 
 @dataclass(frozen=True)
 class ToolCall(Generic[ConfigT, ArgumentsT]):
-    """One call of a tool: what every tool receives.
+    """A call of a tool, the first parameter of its function.
 
     A tool that needs more, for example passages of documents, requests a capability with a further
     parameter of its function; see `heddle_tools_service.capabilities`.
@@ -102,19 +105,17 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
     status: ReportStatus
     """Reports to the waiting user what the tool is doing."""
     seconds: float
-    """How long the call may take."""
+    """The time limit of the call in seconds."""
     build_request: Callable[[], dict[str, Any]]
     """Builds `request`."""
     mode: Mode = "augment"
-    """Whether a slot is filled, a model calls the tool, or the routing agent runs it."""
+    """The mode: it fills a slot, a model calls it, or the routing agent runs it."""
     tree: TreeData = _NO_RUN
     """The state of the routing agent's run; outside such a run, the state of a new one."""
-    grant: str = field(default="", repr=False)
-    """The right to read collections, for the capabilities that call the knowledge service."""
 
     @property
     def called(self) -> bool:
-        """Whether the tool is called with arguments; else it fills a slot."""
+        """Whether the tool is called with arguments instead of filling a slot."""
         return self.mode in CALLED
 
     @property
@@ -130,7 +131,7 @@ class ToolCall(Generic[ConfigT, ArgumentsT]):
 
 @dataclass(frozen=True, slots=True)
 class OfferContext(Generic[ConfigT]):
-    """What decides whether a function is offered to a model."""
+    """The data by which a tool decides whether to offer a function to a model."""
 
     config: ConfigT
     """The checked configuration."""

@@ -1,11 +1,13 @@
-"""What makes a function a tool."""
+"""The decorator that makes a function a tool."""
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Concatenate
+from types import NoneType
+from typing import Any, Concatenate, get_args
 
-from heddle_runtime.frontend_payloads import ToolOutput
+from heddle_runtime.contract.frontend_payloads import ToolOutput
+from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from heddle_tools_service.models import (
@@ -17,14 +19,15 @@ from heddle_tools_service.models import (
     schema_of,
 )
 from heddle_tools_service.routing import Example, Trigger
-from heddle_tools_service.sdk.calls import CALLED, Mode, OfferContext, ToolCall
+from heddle_tools_service.sdk.calls import CALLED, EFFECTS, Effect, Mode, OfferContext, ToolCall
 from heddle_tools_service.sdk.functions import Function, FunctionOffer
 from heddle_tools_service.sdk.results import ToolResult
 from heddle_tools_service.translations import Translations
 
 ModelT = TypeVar("ModelT", bound=ToolConfig)
+BaseT = TypeVar("BaseT", bound=BaseModel)
 Outcome = ToolResult | Awaitable[ToolResult] | AsyncIterator[ToolOutput]
-"""What a tool's function gives back."""
+"""The return value of a tool's function."""
 Run = Callable[Concatenate[ToolCall[Any, Any], ...], Outcome]
 Offer = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[FunctionOffer]]
 Available = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[bool]]
@@ -33,7 +36,7 @@ Triggered = Callable[Concatenate[ToolCall[Any, Any], ...], Awaitable[Trigger | N
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as the registry knows it. Made with the `tool` decorator."""
+    """A tool, as the registry stores it. The decorator `tool` creates it."""
 
     name: str
     title: str
@@ -48,26 +51,29 @@ class Tool:
     version: str = "1.0"
     modes: tuple[Mode, ...] = ("augment",)
     module: str = ""
-    """Where the tool is defined."""
+    """The module that defines the tool."""
     function: Function | None = None
     """None if models cannot call it, or if it has `offer`."""
     offer: Offer | None = None
     """Returns the functions for models, if they depend on the configuration."""
     enabled: Callable[[OfferContext[Any]], bool] | None = None
-    """Whether models may call it. None if always."""
+    """Returns whether models may call it. None if they always may."""
     available: Available | None = None
-    """Whether it is useful now. None if always."""
+    """Checks whether the tool is useful now. None if it always is."""
     trigger: Triggered | None = None
-    """Whether the routing agent must run it now. None if never."""
+    """Returns a `Trigger` if the routing agent must run it now. None if never."""
     end: bool = False
     """Whether a run of the routing agent ends with it."""
     examples: tuple[Example, ...] = ()
     label: str = ""
     """A short name, for badges. Empty: the title."""
     translations: Translations = field(default_factory=dict)
-    """By language, the translations of titles and descriptions, and of the label."""
+    """The translations of titles, descriptions and the label, by language."""
     obstacle: str = ""
-    """Why it can never be called as the service is set up, and the remedy. Empty if it can."""
+    """Why the tool cannot be called in this installation, and the remedy. Empty if it can."""
+    effect: Effect | None = None
+    """What a call can change outside of the answer. None: nothing if the tool is one of Heddle's,
+    else anything."""
 
     @property
     def blocking(self) -> bool:
@@ -80,8 +86,6 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     name: str,
     *,
     title: str,
-    config: type[ModelT] = NoOptions,  # type: ignore[assignment] # a type variable takes no default
-    arguments: type[ToolArguments] | None = None,
     function: str = "",
     offer: Offer | None = None,
     slot: str = "context",
@@ -95,46 +99,54 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
     examples: Sequence[Example] = (),
     label: str = "",
     translations: Translations | None = None,
+    effect: Effect | None = None,
 ) -> Callable[[Callable[Concatenate[ToolCall[ModelT, Any], ...], Outcome]], Tool]:
     """Make a `Tool` of a function; the first line of its docstring is the tool's description.
+
+    The annotation of its first parameter, `ToolCall[Config, Arguments]`, names the class of options
+    for the assistant's author, and the class of arguments for a model that calls the tool. The
+    defaults are no options, and `Query`.
 
     Args:
         name: The unique name, `[a-z][a-z0-9_]{0,62}`.
         title: The name shown to people.
-        config: What an assistant's author can set. Without it: nothing.
-        arguments: What a model that calls the tool fills in. Without it: `Query`.
-        function: What the tool is called by a model. Without it: `name`.
-        offer: Tells the functions under a configuration; `arguments` and `function` mean nothing
-            then, and the tool's function gets a `CalledFunction` as its arguments.
+        function: The name of the function for models. By default: `name`.
+        offer: Returns the functions for a configuration. `function` then has no effect, and the
+            arguments are a `CalledFunction`.
         slot: The template slot that is filled when a binding names none.
         category: `rag`, `rubric`, `file`, `utilities`, `lms` or `custom`, for lists. `legacy` is
             for tools of older formats.
-        version: For people.
+        version: A version, for people.
         modes: The ways in which the tool can be bound.
-        enabled: Whether models may call it on an occasion. Without it: always. It is asked when
-            functions are offered and again when one is called, so it must be quick.
-        available: Whether it is of use now, asked when functions are offered and by the routing
-            agent before each decision, which it tells its state in `ToolCall.tree`;
-            `ToolCall.arguments` is None. It raises `ToolError` to say why not, and
-            `ToolUnavailableError` if that is a failure, which users are told. Without it: always.
-        trigger: What the routing agent must run it with now, without deciding so. Without it, and
-            where it returns None, the agent decides.
-        end: Whether a run of the routing agent ends with it: its text is the answer.
-        examples: Requests that it is right for, which the agent shows models when they decide.
-        label: A short name for badges, at most 24 characters. Without it: the title.
+        enabled: Returns whether models may call the tool. By default: always. The service calls it
+            when it offers functions and again when a model calls one, so it must be quick.
+        available: Returns whether the tool is useful now. By default: always. The service calls it
+            when it offers functions, and before each decision of the routing agent, whose state is
+            in `ToolCall.tree`; `ToolCall.arguments` is None. It raises `ToolError` to say why not,
+            or `ToolUnavailableError` for a failure, which is reported to users.
+        trigger: Returns the `Trigger` with which the routing agent must run the tool now. By
+            default, and where it returns None, the agent decides.
+        end: Whether a run of the routing agent ends with the tool: its text is the answer.
+        examples: Requests that suit the tool. The agent shows them to models that decide.
+        label: A short name for badges, at most 24 characters. By default: the title.
         translations: By language, the translation of each title, description and label, by the
             English text: `{"es": {"Weather": "Tiempo"}}`. Texts without one stay English.
+        effect: What a call can change outside of the answer: nothing (`read_only`), something that
+            can be undone (`non_destructive`), or anything (`destructive`, the default). Unless the
+            author of the assistant decides otherwise, users must confirm destructive calls.
 
     Raises:
-        TypeError: `config` or `arguments` is something else than such a class.
+        TypeError: The annotation names other classes.
+        ValueError: There is no such effect.
     """
-    _require(ToolConfig, config, f"config of the tool {name!r}")
-    if arguments is not None:
-        _require(ToolArguments, arguments, f"arguments of the tool {name!r}")
+    if effect is not None and effect not in EFFECTS:
+        raise ValueError(f"The effect of {name!r} is {effect!r}; use {', '.join(EFFECTS)}.")
 
     def decorate(run: Callable[Concatenate[ToolCall[ModelT, Any], ...], Outcome]) -> Tool:
         description, _, _ = (run.__doc__ or "").strip().partition("\n")
-        taken = arguments or Query
+        config, arguments = _annotated(run)
+        options = _class(ToolConfig, config, NoOptions, name)
+        taken = Query if offer else _class(ToolArguments, arguments, Query, name)
         offered = Function(
             function or name, description, arguments_schema(taken), taken.model_validate
         )
@@ -143,8 +155,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             title,
             description,
             slot,
-            schema_of(config),
-            config.model_validate,
+            schema_of(options),
+            options.model_validate,
             run,
             category,
             version,
@@ -159,12 +171,28 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
             tuple(examples),
             label,
             translations or {},
+            effect=effect,
         )
 
     return decorate
 
 
-def _require(base: type, value: object, what: str) -> None:
-    if not (isinstance(value, type) and issubclass(value, base)):
-        message = f"The {what} must be a class that derives from {base.__name__}"
-        raise TypeError(message)
+def _annotated(run: Run) -> tuple[object, object]:
+    """Return `Config` and `Arguments` of `ToolCall[Config, Arguments]`; `Any` if missing."""
+    try:
+        signature = inspect.signature(run, eval_str=True)
+    except (NameError, TypeError, SyntaxError, AttributeError):  # texts that name nothing
+        signature = inspect.signature(run)
+    call = next((each.annotation for each in signature.parameters.values()), Any)
+    config, arguments, *_ = *get_args(call), Any, Any
+    return config, arguments
+
+
+def _class(base: type[BaseT], annotation: object, default: type[BaseT], tool: str) -> type[BaseT]:
+    """Return the class that an annotation names, also as `Class | None`."""
+    members = get_args(annotation) or (annotation,)
+    [named, *_] = [each for each in members if each not in {None, NoneType, Any}] or [default]
+    if isinstance(named, type) and issubclass(named, base):
+        return named
+    message = f"The ToolCall of the tool {tool!r} names {named!r}: name a class that derives from "
+    raise TypeError(message + base.__name__)

@@ -1,20 +1,24 @@
-"""What a model sees of a tool."""
+"""Functions that a tool offers to models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heddle_tools_service.sdk.calls import Effect
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What a model sees of a tool."""
+    """A function of a tool, as models see it."""
 
     name: str
     description: str
     schema: dict[str, Any]
     """The JSON Schema (2020-12) of the arguments."""
     parse: Callable[[dict[str, Any]], Any]
-    """Makes of arguments that fit the schema what `ToolCall.arguments` is."""
+    """Converts arguments that match the schema to `ToolCall.arguments`."""
+    effect: Effect | None = None
+    """What a call can change. None: as the tool declares."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ToolError(Exception):
-    """The tool fails.
+    """The failure of a tool.
 
     Users and models read the message: it says what they can do, without secrets, addresses and
     names of settings. Those belong into the diagnosis.
@@ -24,10 +24,10 @@ class ToolError(Exception):
         """Create an error.
 
         Args:
-            message: What is wrong, and how to correct it.
-            kind: One of the tool's own words for it, for programs and for the model.
-            details: What else the model should know, plain JSON. The routing agent reads
-                `recoverable` (without it, a `ToolUnavailableError` is) and `suggestion`.
+            message: The fault, and how to correct it.
+            kind: The tool's own word for the kind of error, for programs and for the model.
+            details: Further data for the model, as plain JSON. The routing agent reads
+                `recoverable` (default: whether it is a `ToolUnavailableError`) and `suggestion`.
             diagnosis: The cause and its remedy for operators. It is logged and never sent.
         """
         super().__init__(message)
@@ -37,7 +37,7 @@ class ToolError(Exception):
 
 
 class ToolUnavailableError(ToolError):
-    """Something behind the tool is down; trying again later may help."""
+    """A service that the tool needs does not answer; a later attempt may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,21 @@ class Source:
 
     title: str
     uri: str = ""
-    """Where people can read it."""
+    """The address at which people can read it."""
     excerpt: str = ""
     """The passage that was used."""
     score: float | None = None
-    """How well it matches; None if the tool does not rank. 0.0 is a rank."""
+    """The similarity; None if the tool does not rank. 0.0 is a rank."""
     kind: str = "passage"
     attributes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool found."""
+    """The result of a tool."""
 
     text: str
-    """Goes into the template's slot as it is."""
+    """The text, which goes into the template's slot unchanged."""
     sources: Sequence[Source] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     """Facts for traces, plain JSON; not shown to the model. No contents, no secrets."""
@@ -69,10 +69,10 @@ class ToolResult:
     slot: str = ""
     """The slot to fill, if it is another than the tool's own."""
     objects: Sequence[Mapping[str, Any]] = ()
-    """What was found, piece by piece, plain JSON, for the environment of the routing agent. Without
+    """The results one by one, as plain JSON, for the environment of the routing agent. Without
     them the text is the one object, `{"text": …}`."""
     name: str = ""
-    """What the objects are, for example their collection. Without it, the tool's name counts."""
+    """The kind of the objects, for example their collection. Empty: the tool's name."""
     message: str = ""
     """One sentence about the result for the router of the agent."""
     count: int | None = None
@@ -80,7 +80,7 @@ class ToolResult:
     sentence that says what was searched, and the routing agent stores no object."""
 
     def __post_init__(self) -> None:
-        """Refuse what tools return by mistake, at the line that does.
+        """Refuse common mistakes early, so that the traceback shows the line of the tool.
 
         Raises:
             TypeError: The text is none, or the warnings are a text instead of several.

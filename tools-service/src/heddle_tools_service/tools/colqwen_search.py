@@ -27,7 +27,7 @@ _MAX_RESULTS = 20
 
 
 class ColqwenSearchConfig(ManualConfig):
-    """Where to look, and how well pages must answer."""
+    """The collections to search, and the least score of a page."""
 
     threshold: float = Field(
         title="Least score",
@@ -39,7 +39,7 @@ class ColqwenSearchConfig(ManualConfig):
 
 
 class ColqwenSearchArguments(SearchText):
-    """What to look for, and how much to bring."""
+    """The text to search for, and the number of pages."""
 
     top_k: int = Field(default=3, ge=1, le=_MAX_RESULTS, description="Maximum pages")
 
@@ -48,8 +48,6 @@ class ColqwenSearchArguments(SearchText):
     "colqwen_search",
     title="Page Search",
     label="Pages",
-    config=ColqwenSearchConfig,
-    arguments=ColqwenSearchArguments,
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[

@@ -14,11 +14,11 @@ from heddle_tools_service.tools.workspace_pages import page_result, shown
 _FILE, _LINES = "current_file", "current_lines"
 _RANGE = re.compile(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", re.ASCII)
 _LEAD = 0.25
-"""Of the lines that are shown: the fraction above those that the user sees."""
+"""The share of shown lines that precede those that the user sees."""
 
 
 class CurrentFileConfig(WorkspaceConfig):
-    """Which files, and how much of the one that is open."""
+    """The workspace, and how many lines of the open file the prompt shows."""
 
     lines: int = Field(
         title="Lines",
@@ -44,7 +44,6 @@ class _Open:
     "current_file",
     title="Current file",
     label="Open file",
-    config=CurrentFileConfig,
     slot="current_file",
     category="file",
 )

@@ -20,7 +20,7 @@ from heddle_tools_service.tools.retrieved import empty_search_text, passage_sour
 
 
 class DeepAnalysisArguments(Query):
-    """What to investigate."""
+    """The question to investigate."""
 
     query: str = Field(
         min_length=1,
@@ -37,8 +37,6 @@ class DeepAnalysisArguments(Query):
 @tool(
     "deep_analysis",
     title="Deep Analysis",
-    config=DeepAnalysisConfig,
-    arguments=DeepAnalysisArguments,
     category="rag",
     modes=("augment", "function"),
     enabled=any_chosen,

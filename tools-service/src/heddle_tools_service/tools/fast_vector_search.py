@@ -29,7 +29,7 @@ _MAX_RESULTS = 50
 
 
 class FastVectorSearchConfig(ManualPassagesConfig):
-    """Where to look, and how much to bring."""
+    """The collections to search, and the number of results."""
 
     limit: int = Field(
         title="Results",
@@ -41,7 +41,7 @@ class FastVectorSearchConfig(ManualPassagesConfig):
 
 
 class FastVectorSearchArguments(SearchText):
-    """What to look for, and where."""
+    """The text and the collection to search for it, and the number of results."""
 
     limit: int = Field(default=5, ge=1, le=_MAX_RESULTS, description="Maximum results")
     collection: str = Field(default=ASSET_MANUAL, description="The collection to search")
@@ -51,8 +51,6 @@ class FastVectorSearchArguments(SearchText):
     "fast_vector_search",
     title="Fast Vector Search",
     label="Fast search",
-    config=FastVectorSearchConfig,
-    arguments=FastVectorSearchArguments,
     category="rag",
     modes=("augment", "function", "agent"),
     available=searchable,

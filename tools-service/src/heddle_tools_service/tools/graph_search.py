@@ -1,4 +1,4 @@
-"""Tells what a collection is about as a whole, and how two names in it hang together."""
+"""Answers from the graph of a collection: its themes, or how two names are connected."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ _CAUTION = (
 
 
 class GraphConfig(ToolConfig):
-    """Which graphs, and how much of them."""
+    """The collections whose graphs are asked, and the size of the answer."""
 
     collections: Collections = Field(
         title="Collections",
@@ -81,7 +81,7 @@ class GraphConfig(ToolConfig):
 
 
 class GraphQuestion(ToolArguments):
-    """What to find out."""
+    """A question to the graphs."""
 
     mode: Literal["global", "relationship"] = Field(
         default="global",
@@ -105,8 +105,6 @@ class GraphQuestion(ToolArguments):
     "graph_search",
     title="Graph search",
     label="Graph",
-    config=GraphConfig,
-    arguments=GraphQuestion,
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[
@@ -163,7 +161,7 @@ async def _themes(
 async def _summaries(
     call: ToolCall[GraphConfig, GraphQuestion], model: SmallModel, themes: Sequence[GraphTheme]
 ) -> dict[int, str]:
-    """Return a sentence for each theme, as far as a model has one."""
+    """Return a sentence for each theme for which a model returns one."""
     if not call.config.summarise or not model.configured:
         return {}
     groups = "\n\n".join(

@@ -1,4 +1,4 @@
-"""Finds passages and pages at once, and joins what both say."""
+"""Searches passages and pages at once, and merges results from the same page."""
 
 import asyncio
 import time
@@ -23,8 +23,8 @@ from heddle_tools_service.sdk import (
     ToolUnavailableError,
     tool,
 )
+from heddle_tools_service.tools.combined_rankings import in_turn
 from heddle_tools_service.tools.pages_seen import PAGE_KIND
-from heddle_tools_service.tools.passes import in_turn
 from heddle_tools_service.tools.retrieval import (
     BALANCED,
     ManualPassagesConfig,
@@ -49,7 +49,7 @@ _MAX_RESULTS = 20
 
 
 class HybridSearchArguments(SearchText):
-    """What to look for, and how much to bring."""
+    """The text to search for, and the number of results of each kind."""
 
     text_limit: int = Field(default=3, ge=1, le=_MAX_RESULTS, description="Maximum text results")
     visual_limit: int = Field(default=2, ge=0, le=_MAX_RESULTS, description="Maximum pages")
@@ -69,8 +69,6 @@ async def _available(
 @tool(
     "hybrid_search",
     title="Hybrid Search",
-    config=ManualPassagesConfig,
-    arguments=HybridSearchArguments,
     category="rag",
     modes=("augment", "function", "agent"),
     available=_available,
@@ -131,7 +129,7 @@ async def hybrid_search(
 def merged(
     passages: Sequence[Passage], pages: Sequence[PageMatch]
 ) -> tuple[list[Passage], list[dict[str, Any]]]:
-    """Join what was found: a page that a passage is of comes once, with the passage in it.
+    """Merge passages and pages: a passage becomes part of its page if that was found, too.
 
     Returns:
         The passages of other pages, and the pages as models read them.

@@ -17,7 +17,7 @@ from heddle_tools_service.capabilities.passages import (
 )
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
-from heddle_tools_service.tools.passes import Fusion, fused, in_turn
+from heddle_tools_service.tools.combined_rankings import Fusion, fused, in_turn
 from heddle_tools_service.tools.planning import Search, plan_prompt, planned, writing_prompt
 from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, as_error, chosen
 from heddle_tools_service.tools.retrieved import as_passage
@@ -27,14 +27,14 @@ _WRITING_TOKENS = 500
 _FEWEST_TOKENS = 50
 _LEAST_SECONDS = 0.1
 _TIME_FRACTION = 0.8
-"""Of the call's time, for searches and plans; the rest is for sending the result."""
+"""The share of the call's time for searches and plans; the rest is for sending the result."""
 
 
 AllowedSearch = Literal["retrieve_documents", "hybrid_search"]
 
 
 class DeepAnalysisConfig(KnowledgeBaseConfig):
-    """Where to look, and how much work that may be."""
+    """The collections to search, and the limits of the investigation."""
 
     top_k: int = Field(
         title="Results",

@@ -8,7 +8,7 @@ from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_w
 
 
 class ListFiles(ToolArguments):
-    """Which files."""
+    """The files to list."""
 
     folder: str = Field(
         default="", max_length=4_096, description="Folder to list; empty: the whole workspace"
@@ -27,9 +27,6 @@ class ListFiles(ToolArguments):
 @tool(
     "list_files",
     title="List files",
-    label="List files",
-    config=WorkspaceConfig,
-    arguments=ListFiles,
     slot="files",
     category="file",
     modes=("augment", "function"),

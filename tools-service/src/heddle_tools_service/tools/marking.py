@@ -1,4 +1,4 @@
-"""Says `success` of a call that failed, as LAMB's functions do and prompts rely on."""
+"""Adds `success: false` to the details of failures. The prompts of models rely on it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

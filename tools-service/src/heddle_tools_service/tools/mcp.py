@@ -46,7 +46,8 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
             )
         else:
             schema = dict(each.schema)
-            functions.append(Function(function_names[each.name], each.description, schema, dict))
+            name = function_names[each.name]
+            functions.append(Function(name, each.description, schema, dict, each.effect))
     return FunctionOffer(functions, held_back)
 
 
@@ -54,11 +55,11 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
     "mcp",
     title="MCP server",
     label="MCP",
-    config=McpConfig,
     offer=offered,
     slot="mcp",
     category="custom",
     modes=("function", "agent"),
+    effect="destructive",
 )
 async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers) -> ToolResult:
     """Offers the tools of an MCP server that the assistant's author has accepted."""

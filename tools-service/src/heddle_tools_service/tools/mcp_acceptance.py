@@ -1,4 +1,4 @@
-"""Which tools of an MCP server the author has accepted, and their names for models."""
+"""The tools of an MCP server that the author has accepted, and their names for models."""
 
 import hashlib
 import json
@@ -15,7 +15,9 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def pin(remote_tool: RemoteTool) -> str:
-    """Return the hash of a tool's name, description and schema.
+    """Return the hash of a tool's name, description, schema and effect.
+
+    A server that later calls a destructive tool harmless changes its form.
 
     Raises:
         ValueError: It is no JSON.
@@ -25,6 +27,8 @@ def pin(remote_tool: RemoteTool) -> str:
         "description": remote_tool.description,
         "input_schema": remote_tool.schema,
     }
+    if remote_tool.effect != "destructive":
+        form["effect"] = remote_tool.effect
     text = json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 

@@ -1,4 +1,4 @@
-"""What the author of an assistant sets of an MCP server."""
+"""The options that the author of an assistant sets for an MCP server."""
 
 import re
 from typing import Self
@@ -10,11 +10,11 @@ from heddle_tools_service.sdk import ToolConfig
 
 _PIN = r"sha256:[0-9a-f]{64}"
 _OF_TIME = 0.9
-"""Of the time that the call has: so that the failure can still be told."""
+"""The share of the call's time for the server; the rest is for reporting its failure."""
 
 
 class McpConfig(ToolConfig):
-    """Which server, and what of it."""
+    """The MCP server, and the functions of it that the assistant uses."""
 
     url: str = Field(
         title="Address",

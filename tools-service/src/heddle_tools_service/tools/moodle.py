@@ -27,7 +27,7 @@ _MAX_LOOKUP_SECONDS = 5.0
 
 
 class MoodleArguments(ToolArguments):
-    """Nothing that counts."""
+    """An argument that models may send, without effect."""
 
     user_id: str = Field(
         default="",
@@ -40,7 +40,6 @@ class MoodleArguments(ToolArguments):
     "moodle",
     title="Moodle courses",
     label="Courses",
-    arguments=MoodleArguments,
     function="get_moodle_courses",
     slot="moodle",
     category="lms",
@@ -56,7 +55,7 @@ async def moodle(call: ToolCall[NoOptions, MoodleArguments], site: Moodle) -> To
 
 
 class MoodleAssignmentsArguments(MoodleArguments):
-    """Which span of time."""
+    """The span of time and the number of assignments."""
 
     days_past: int = Field(
         default=30, ge=0, le=366, description="How many days back to look for due assignments"
@@ -76,7 +75,6 @@ class MoodleAssignmentsArguments(MoodleArguments):
     "moodle_assignments",
     title="Moodle assignments",
     label="Assignments",
-    arguments=MoodleAssignmentsArguments,
     function="get_moodle_assignments_status",
     slot="moodle_assignments",
     category="lms",
@@ -115,7 +113,12 @@ def _iso(time: datetime | None) -> str | None:
     return time.isoformat() if time else None
 
 
-@tool("moodle_user", title="Moodle user", label="Moodle user", slot="moodle_user", category="lms")
+@tool(
+    "moodle_user",
+    title="Moodle user",
+    slot="moodle_user",
+    category="lms",
+)
 async def moodle_user(call: ToolCall[NoOptions], site: Moodle) -> ToolResult:
     """Puts the Moodle identifier of the person who asks into the prompt."""
     email = call.caller.subject

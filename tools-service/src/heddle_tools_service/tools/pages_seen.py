@@ -1,4 +1,4 @@
-"""Which pages earlier tools of a run have found."""
+"""Lists the pages that earlier tools of a run have found."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from heddle_tools_service.sdk import EarlierResult, Environment
 
 PAGE_KIND = "page"
-"""What tells pages from passages among the objects of the routing agent."""
+"""The kind that distinguishes pages from passages among the agent's objects."""
 FINDERS = ("colqwen_search", "hybrid_search")
 _LISTS = ("objects", "visual_results")
 _URI = re.compile(r"/v1/vector_stores/\w+/files/\w+/pages/\d+")
@@ -37,7 +37,7 @@ def pages_in(environment: Environment) -> list[SeenPage]:
 
 
 def _pages(text: str) -> Iterator[SeenPage]:
-    """Read a result as models read it, or as it fills a slot, where the best comes first."""
+    """Read the pages from a result for a model or for a slot. A slot has the best first."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

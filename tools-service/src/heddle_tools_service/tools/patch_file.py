@@ -76,7 +76,7 @@ class File(ToolArguments):
 
 
 class PatchFile(File):
-    """What to change."""
+    """The changes to make."""
 
     other_files: tuple[File, ...] = Field(
         default=(),
@@ -94,12 +94,10 @@ class PatchFile(File):
 @tool(
     "patch_file",
     title="Patch file",
-    label="Patch file",
-    config=WorkspaceConfig,
-    arguments=PatchFile,
     slot="patch",
     category="file",
     modes=("function",),
+    effect="non_destructive",
 )
 async def patch_file(
     call: ToolCall[WorkspaceConfig, PatchFile], workspace: Workspace

@@ -9,7 +9,7 @@ from typing import Any
 from heddle_tools_service.capabilities.passages import Passage
 
 MAX_SEARCHES = 3
-"""Of one plan."""
+"""The maximum number of searches of one plan."""
 _SHOWN = 8
 _MAX_EXCERPT_CHARS = 300
 _MAX_QUERY_CHARS = 400
@@ -39,14 +39,14 @@ Answer:""")
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One search to make."""
+    """A search to make."""
 
     tool: str
     query: str
 
     @property
     def key(self) -> str:
-        """The same for searches that find the same."""
+        """The same key for searches with the same results."""
         return f"{self.tool} {' '.join(self.query.casefold().split())}"
 
 

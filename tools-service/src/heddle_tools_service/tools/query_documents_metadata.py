@@ -1,4 +1,4 @@
-"""Answers questions about documents as a whole: how many, whose, of when, how large."""
+"""Answers questions about documents as a whole: how many, by whom, of when, how large."""
 
 import re
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ _BEGIN = re.compile(r"\b(?:SELECT|WITH)\b", re.IGNORECASE)
 
 
 class DocumentsConfig(ToolConfig):
-    """Which documents, and how much of the answer."""
+    """The collections whose documents can be asked about, and the size of the answer."""
 
     collections: Collections = Field(
         title="Collections",
@@ -77,9 +77,9 @@ class DocumentsConfig(ToolConfig):
 
 
 class DocumentsQuestion(ToolArguments):
-    """What to find out."""
+    """A question about the documents, or the SQL query that answers it."""
 
-    query: str = Field(
+    question: str = Field(
         default="",
         max_length=2_000,
         description="Question about the documents as a whole, in plain words: how many, which, of "
@@ -100,14 +100,12 @@ class DocumentsQuestion(ToolArguments):
     "query_documents_metadata",
     title="Questions about documents",
     label="Documents",
-    config=DocumentsConfig,
-    arguments=DocumentsQuestion,
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[
-        Example("How many PDF files are there?", {"query": "How many PDF files are there?"}),
-        Example("Which documents are of 2024?", {"query": "Which documents are of 2024?"}),
-        Example("Which is the largest file?", {"query": "Which is the largest document?"}),
+        Example("How many PDF files are there?", {"question": "How many PDF files are there?"}),
+        Example("Which documents are of 2024?", {"question": "Which documents are of 2024?"}),
+        Example("Which is the largest file?", {"question": "Which is the largest document?"}),
     ],
     enabled=any_chosen,
     available=documents_exist,
@@ -119,9 +117,9 @@ async def query_documents_metadata(
 ) -> ToolResult:
     """Answers questions about documents as a whole by a query that can only read."""
     collections = required(call.config)
-    question = (call.arguments.query or call.query).strip()
+    question = (call.arguments.question or call.query).strip()
     if not question and not call.arguments.sql:
-        raise ToolError("No question. Give one in query, or a SELECT statement in sql.")
+        raise ToolError("No question. Give one in question, or a SELECT statement in sql.")
     call.status("reading what is known about the documents")
     tables = await documents.open(collections)
     refuse_failure(tables.failures, collections)
@@ -149,7 +147,7 @@ async def _answered(
     tables: DocumentTables,
     question: str,
 ) -> tuple[Rows, str]:
-    """Return the answer, and who wrote its query."""
+    """Return the answer, and the author of its query."""
     if call.arguments.sql:
         if not call.config.allow_sql:
             raise ToolError("SQL is not accepted here. Ask in words, in query.")
@@ -170,7 +168,7 @@ async def _by_model(
     tables: DocumentTables,
     question: str,
 ) -> Rows:
-    """Let the small model write the query, and once more if the first fails."""
+    """Let the small model write the query, with a second attempt if the first fails."""
     call.status("writing a query")
     first = _sql_in(await model.generate(_prompt(tables, question), max_tokens=400))
     call.status("asking the documents")
@@ -213,7 +211,7 @@ def _line(column: Column) -> str:
 
 
 def _sql_in(answer: str) -> str:
-    """Return the statement in what a model says, which likes to say more."""
+    """Return the SQL statement in a model's answer, which may contain other text."""
     answer = _THOUGHT.sub("", answer)
     fenced = _FENCE.search(answer)
     if fenced:

@@ -9,7 +9,7 @@ from heddle_tools_service.tools.workspace_pages import page_result, shown
 
 
 class ReadFileConfig(WorkspaceConfig):
-    """Which files, and which one is read when no model asks."""
+    """The workspace, and the file that is read in the mode augment."""
 
     file_path: str = Field(
         title="File",
@@ -22,7 +22,7 @@ class ReadFileConfig(WorkspaceConfig):
 
 
 class ReadFile(ToolArguments):
-    """Which lines."""
+    """The file and the lines to read."""
 
     file_path: str = Field(
         min_length=1, max_length=4_096, description=PATH, examples=["src/main.py"]
@@ -36,9 +36,6 @@ class ReadFile(ToolArguments):
 @tool(
     "read_file",
     title="Read file",
-    label="Read file",
-    config=ReadFileConfig,
-    arguments=ReadFile,
     slot="file",
     category="file",
     modes=("augment", "function"),

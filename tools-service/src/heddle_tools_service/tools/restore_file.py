@@ -14,7 +14,7 @@ from heddle_tools_service.tools.workspace_options import (
 
 
 class RestoreFile(ToolArguments):
-    """What to undo."""
+    """The patch to undo."""
 
     restore_id: str = Field(
         min_length=1,
@@ -36,12 +36,10 @@ class RestoreFile(ToolArguments):
 @tool(
     "restore_file",
     title="Restore file",
-    label="Restore file",
-    config=WorkspaceConfig,
-    arguments=RestoreFile,
     slot="patch",
     category="file",
     modes=("function",),
+    effect="non_destructive",
 )
 async def restore_file(
     call: ToolCall[WorkspaceConfig, RestoreFile], workspace: Workspace

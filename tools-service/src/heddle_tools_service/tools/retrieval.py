@@ -1,4 +1,4 @@
-"""What the tools that search collections share: their options, the search, and its failures."""
+"""The shared parts of the tools that search collections: options, search, failures."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -43,7 +43,7 @@ _NO_QUERY = "No user message found for query"
 
 
 class KnowledgeBaseConfig(ToolConfig):
-    """Where to look, and how much to bring."""
+    """The collections to search, and the number and order of results."""
 
     collections: Collections = Field(
         title="Collections",
@@ -69,7 +69,7 @@ class KnowledgeBaseConfig(ToolConfig):
 
 
 class ManualConfig(ToolConfig):
-    """Where to look."""
+    """The collections to search."""
 
     collections: Collections = Field(
         title="Collections",
@@ -81,7 +81,7 @@ class ManualConfig(ToolConfig):
 
 
 class ManualPassagesConfig(ManualConfig):
-    """Where to look for passages, and how they are ordered."""
+    """The collections to search for passages, and the order of the results."""
 
     reranking: RerankingOption = "none"
 

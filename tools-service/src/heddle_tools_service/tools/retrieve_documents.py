@@ -25,7 +25,7 @@ Day = Annotated[date | None, BeforeValidator(lambda value: value or None)]
 
 
 class RetrieveDocumentsArguments(Query):
-    """What to look for, and of when."""
+    """The question to search for, and the dates of the documents."""
 
     query: str = Field(
         min_length=1,
@@ -48,8 +48,6 @@ class RetrieveDocumentsArguments(Query):
     "retrieve_documents",
     title="Retrieve Documents",
     label="Documents by date",
-    config=KnowledgeBaseConfig,
-    arguments=RetrieveDocumentsArguments,
     category="rag",
     modes=("augment", "function", "agent"),
     examples=[
@@ -90,7 +88,7 @@ async def retrieve_documents(
 
 
 def options_of(arguments: RetrieveDocumentsArguments | None) -> SearchOptions:
-    """Return what a call chooses and orders by; only what it says."""
+    """Return the search options of a call: dates and weight of recency, if it has them."""
     if arguments is None:
         return NO_OPTIONS
     return SearchOptions(
@@ -110,7 +108,7 @@ def format_passages(passages: Sequence[Passage]) -> str:
 
 
 def citation(passage: Passage) -> dict[str, Any]:
-    """Return what an answer can cite a passage by."""
+    """Return the citation of a passage, for a model's answer."""
     preview = passage.text[:_MAX_PREVIEW_CHARS]
     return {
         "chunk_id": passage.chunk_id,

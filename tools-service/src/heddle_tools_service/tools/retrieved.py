@@ -1,4 +1,4 @@
-"""Passages and pages as models, clients and the routing agent read them."""
+"""Converts passages and pages for models, clients and the routing agent."""
 
 import json
 import time
@@ -28,7 +28,7 @@ def result(
     Args:
         call: The call of the tool.
         content: What models read: `name`, `metadata`, `llm_message`, and the results.
-        text: What fills a slot.
+        text: The text for a slot.
         sources: The sources of the result.
         count: How many items a search found.
         objects: What the routing agent reads. None for `content["objects"]`.
@@ -52,7 +52,7 @@ def empty_search_text(items: str, query: str, places: Iterable[str]) -> str:
     Args:
         items: What was searched for, for example `passages`.
         query: The query.
-        places: What was searched, for example names of collections.
+        places: The places that were searched, for example names of collections.
     """
     searched = ", ".join(dict.fromkeys(places))
     shown = query if len(query) <= _MAX_QUERY_CHARS else f"{query[:_MAX_QUERY_CHARS]}…"

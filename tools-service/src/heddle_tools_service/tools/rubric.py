@@ -23,7 +23,7 @@ _MAX_LISTED = 3
 
 
 class RubricConfig(ToolConfig):
-    """Which rubric, and in which form."""
+    """The rubric to use, and the form in which the model receives it."""
 
     rubric_id: Annotated[str | int, Input("rubric")] = Field(
         title="Rubric",
@@ -39,13 +39,11 @@ class RubricConfig(ToolConfig):
     "rubric",
     title="Assessment Rubric",
     label="Rubric",
-    config=RubricConfig,
-    arguments=NoArguments,
     slot="rubric",
     category="rubric",
     modes=("augment", "function"),
 )
-async def rubric(call: ToolCall[RubricConfig], rubrics: Rubrics) -> ToolResult:
+async def rubric(call: ToolCall[RubricConfig, NoArguments], rubrics: Rubrics) -> ToolResult:
     """Injects a rubric for assessment-based responses."""
     rubric_id = str(call.config.rubric_id or "").strip()
     if not rubric_id:

@@ -1,7 +1,7 @@
 """A rubric's content, and the two forms in which a model reads it.
 
-The forms are LAMB's, byte for byte: another wording, or another way to write a number, can move the
-grades of an assistant that comes from there. So values appear as the content has them, and nothing
+The forms never change by a byte: another wording, or another way to write a number, can move the
+grades of an imported assistant. So values appear as the content has them, and nothing
 is escaped.
 """
 
@@ -20,7 +20,7 @@ Content = Mapping[str, Any]
 
 
 class Level(BaseModel):
-    """How well a criterion can be met, and what that is worth."""
+    """A level at which a criterion can be met, and its score."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -31,7 +31,7 @@ class Level(BaseModel):
 
 
 class Criterion(BaseModel):
-    """One thing that is assessed."""
+    """A criterion of the assessment, with its levels."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -42,7 +42,7 @@ class Criterion(BaseModel):
 
 
 class RubricData(BaseModel):
-    """What the forms show of a rubric's content. It checks the content: numbers are no texts."""
+    """The content of a rubric that the forms show. It is checked: numbers are no texts."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -55,7 +55,7 @@ class RubricData(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """How scores of levels become the final score."""
+    """The factor by which scores of levels become the final score."""
 
     maximum: Any
     """As the content has it."""

@@ -8,7 +8,7 @@ from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_w
 
 
 class SearchFiles(ToolArguments):
-    """What to search for, and where."""
+    """The text to search for, and the files to search."""
 
     query: str = Field(
         min_length=1,
@@ -38,9 +38,6 @@ class SearchFiles(ToolArguments):
 @tool(
     "search_files",
     title="Search files",
-    label="Search files",
-    config=WorkspaceConfig,
-    arguments=SearchFiles,
     slot="files",
     category="file",
     modes=("function",),

@@ -28,7 +28,6 @@ Search query:""")
     "simple_rag",
     title="Knowledge Base RAG",
     label="Knowledge",
-    config=KnowledgeBaseConfig,
     category="rag",
     modes=("augment", "function"),
 )
@@ -43,7 +42,6 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) ->
     "context_aware_rag",
     title="Context-Aware RAG",
     label="Conversation",
-    config=KnowledgeBaseConfig,
     category="rag",
     modes=("augment", "function"),
 )
@@ -62,7 +60,6 @@ async def context_aware_rag(
     "hierarchical_rag",
     title="Hierarchical RAG",
     label="Sections",
-    config=KnowledgeBaseConfig,
     category="rag",
     modes=("augment", "function"),
 )
@@ -89,7 +86,7 @@ def rag_result(
 
     Args:
         call: The call of the tool.
-        query: What was searched for.
+        query: The query of the search.
         results: The passages.
         texts: The texts for the slot.
         more: Further metadata.

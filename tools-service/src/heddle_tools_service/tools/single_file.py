@@ -18,7 +18,7 @@ from heddle_tools_service.sdk import (
 
 
 class SingleFileConfig(ToolConfig):
-    """Which file, and how much of it."""
+    """The file to read, and how much of it."""
 
     file_path: Annotated[str, Input("file")] = Field(
         title="File",
@@ -40,13 +40,11 @@ class SingleFileConfig(ToolConfig):
     "single_file",
     title="Single File Context",
     label="File",
-    config=SingleFileConfig,
-    arguments=NoArguments,
     slot="file",
     category="file",
     modes=("augment", "function"),
 )
-async def single_file(call: ToolCall[SingleFileConfig], files: Files) -> ToolResult:
+async def single_file(call: ToolCall[SingleFileConfig, NoArguments], files: Files) -> ToolResult:
     """Injects the contents of a file as context."""
     path = call.config.file_path
     if not path.strip():

@@ -21,7 +21,7 @@ _MAX_PATH_CHARS = 400
 
 
 class VisualInterpretationArguments(ToolArguments):
-    """Which page, and what to look for."""
+    """The page to look at, and the question about it."""
 
     image_path: str = Field(
         default="",
@@ -47,8 +47,6 @@ async def _available(call: ToolCall[ManualConfig]) -> bool:
     "visual_interpretation",
     title="Visual Interpretation",
     label="Look at a page",
-    config=ManualConfig,
-    arguments=VisualInterpretationArguments,
     category="rag",
     modes=("augment", "function", "agent"),
     available=_available,
@@ -96,7 +94,7 @@ async def _page(
     """Return the page that the call names, else the best one that was found.
 
     Raises:
-        ToolError: There is none, or it is not among what this assistant may see.
+        ToolError: There is none, or the assistant may not read it.
     """
     path = call.arguments.image_path.strip()
     if path:

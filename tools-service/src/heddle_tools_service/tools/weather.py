@@ -30,8 +30,6 @@ class WeatherArguments(ToolArguments):
 @tool(
     "weather",
     title="Weather",
-    label="Weather",
-    arguments=WeatherArguments,
     function="get_weather",
     slot="weather",
     category="utilities",

@@ -18,7 +18,7 @@ from heddle_tools_service.tools.retrieved import empty_search_text
 
 
 class WebSearchConfig(ToolConfig):
-    """Whom to ask, and how much to bring."""
+    """The search provider, and the number of results."""
 
     provider: Literal["", "perplexity", "tavily", "brave", "searxng"] = Field(
         title="Provider", default="", description="Whom to ask; empty: the first that is set up"
@@ -37,7 +37,6 @@ async def _available(call: ToolCall[WebSearchConfig], web: WebSearch) -> bool:
     "web_search",
     title="Web Search",
     label="Web",
-    config=WebSearchConfig,
     slot="web",
     category="utilities",
     modes=("augment", "function", "agent"),
@@ -95,7 +94,7 @@ def _content(answer: WebAnswer) -> dict[str, Any]:
 
 
 def _page(answer: WebAnswer) -> str:
-    """Return what was found as text for a prompt."""
+    """Return the answer and the results as text for a prompt."""
     listed = [
         f"[{number}] {each.title}\n{each.url}\n{each.snippet}".rstrip()
         for number, each in enumerate(answer.results, 1)

@@ -21,7 +21,6 @@ class WordCountConfig(ToolConfig):
     "word_count",
     title="Word count",
     label="Word count",
-    config=WordCountConfig,
     slot="word_count",
     modes=("augment", "function"),
 )

@@ -1,4 +1,4 @@
-"""What an assistant's author can set for every tool of the workspace, and what they tell alike."""
+"""The options and reports that all tools of the workspace share."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _MAX_DIFF_CHARS = 50_000
 
 
 class WorkspaceConfig(ToolConfig):
-    """Which files."""
+    """The workspace and the folder of it that the tool may use."""
 
     folder: str = Field(
         title="Folder",
@@ -54,7 +54,7 @@ def report_changes(call: ToolCall[Any, Any], patched: Patched) -> None:
 
 
 def _lines(status: str, first: int, last: int) -> str:
-    """Return which lines were replaced, for people."""
+    """Return the lines that were replaced, as text for people."""
     if status == "created":
         return ""
     if last < first:
@@ -63,7 +63,7 @@ def _lines(status: str, first: int, last: int) -> str:
 
 
 def summary(patched: Patched) -> dict[str, Any]:
-    """Return what a model reads of a patch."""
+    """Return the report on a patch for a model."""
     return {
         **({"restore_id": patched.restore_id} if patched.restore_id else {}),
         "files": [_file(file, _MAX_DIFF_CHARS // len(patched.files)) for file in patched.files],
@@ -71,7 +71,7 @@ def summary(patched: Patched) -> dict[str, Any]:
 
 
 def facts(patched: Patched) -> dict[str, Any]:
-    """Return what a trace keeps of a patch: no contents."""
+    """Return the metadata of a patch for traces, without contents of files."""
     files = [
         {"path": file.path, "status": file.status, "added": file.added, "removed": file.removed}
         for file in patched.files

@@ -1,4 +1,4 @@
-"""A page of a workspace's file as a model reads it: with line numbers, and cut where it is long."""
+"""Formats lines of a file for a model: with line numbers, up to a limit of characters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,13 @@ _ENDS = {"CRLF": ", lines end with CRLF", "mixed": ", line ends are mixed"}
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A page that was made readable."""
+    """Numbered lines of a page, for a model."""
 
     text: str
     last: int
-    """The last line of it that is shown."""
+    """The number of the last line that is shown."""
     cut: bool
-    """Whether the page goes on."""
+    """Whether the page has more lines."""
 
 
 def shown(page: Page) -> Shown:
@@ -34,7 +34,7 @@ def shown(page: Page) -> Shown:
 
 
 def page_result(page: Page, seen: Shown, text: str) -> ToolResult:
-    """Return what a tool tells that shows a page as `text`."""
+    """Return the result of a tool that shows a page as `text`."""
     facts: dict[str, Any] = {"path": page.path, "sha256": page.sha256, "first": page.first}
     facts |= {"last": seen.last, "total": page.total, "truncated": seen.cut}
     return ToolResult(text, [Source(page.path, kind="file", attributes={"path": page.path})], facts)

@@ -11,11 +11,11 @@ from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.capability_calls import CapabilityCalls
 
 _MAX_FRAMES = 20_000
-"""From a plugin, in one call of a tool."""
+"""The maximum number of messages that a plugin may send in one call of a tool."""
 
 
 class CallInProcess:
-    """What a plugin's process sends for one call."""
+    """Handles the frames that a plugin's process sends for one call."""
 
     def __init__(self, capabilities: CapabilityCalls, on_event: Callable[[bytes], None]) -> None:
         """Begin a call.
@@ -33,17 +33,17 @@ class CallInProcess:
 
     @property
     def is_over(self) -> bool:
-        """Whether the process has ended the call."""
+        """Whether the process has sent the end of the call."""
         return self._ended.done()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do what the tool has asked for, until the call is forgotten."""
+        """Start work that the tool has requested; it ends with the call at the latest."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def stop(self) -> None:
-        """End what the tool has asked for and no longer waits for."""
+        """Cancel all work that the tool has requested."""
         for task in self._tasks:
             task.cancel()
 

@@ -1,4 +1,4 @@
-"""Carries out what plugins call: the methods of capabilities, in the service."""
+"""Carries out the calls of capabilities that plugins send to the service."""
 
 import asyncio
 import json
@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import structlog
+from heddle_runtime.identity.call_metadata import Caller, calling_as
 
 from heddle_tools_service.capabilities.small_model import Generate
 from heddle_tools_service.capability_injection import Provider
@@ -34,20 +35,28 @@ _MAX_AT_ONCE = 16
 
 
 class CapabilityCalls:
-    """Carries out the calls of one run of a tool, with the rights of that run."""
+    """Carries out the calls of one run of a tool, with the rights and in the time of that run."""
 
     def __init__(
-        self, providers: Mapping[str, Provider], call: ToolCall[Any, Any], origin: str
+        self,
+        providers: Mapping[str, Provider],
+        call: ToolCall[Any, Any],
+        caller: Caller,
+        origin: str,
     ) -> None:
-        """Begin a run.
+        """Begin a run, whose deadline is that of `call`.
 
         Args:
-            providers: By the name of the capability.
-            call: What the providers receive.
+            providers: The providers by the names of their capabilities.
+            call: The call, which the providers receive.
+            caller: The user whose rights apply. A context variable would not do: one process
+                of a plugin serves the runs of all users.
             origin: The plugin, for the log.
         """
         self._providers = providers
         self._call = call
+        self._caller = caller
+        self._deadline = asyncio.get_running_loop().time() + call.seconds
         self._origin = origin
         self._objects: dict[int, tuple[type, Any]] = {}
         self._slots = asyncio.Semaphore(_MAX_AT_ONCE)
@@ -59,14 +68,16 @@ class CapabilityCalls:
 
         Args:
             called: The call.
-            send: Sends its outcome, which is an error if the plugin calls what there is not.
+            send: Sends the outcome, which is an error if there is no such method.
         """
-        async with self._slots:
-            await send(await self._carry_out(called))
+        with calling_as(self._caller):
+            async with self._slots:
+                await send(await self._carry_out(called))
 
     async def _carry_out(self, called: frames.Called) -> frames.Returned:
         try:
-            return frames.Returned(called.id, value=await self._result(called))
+            async with asyncio.timeout_at(self._deadline):
+                return frames.Returned(called.id, value=await self._result(called))
         except ToolError as error:
             if error.diagnosis:
                 self._log(called, error.diagnosis)
@@ -150,10 +161,10 @@ class Outbound:
 def served(
     providers: Mapping[type, Provider], http: httpx.AsyncClient, model: Generate | None
 ) -> dict[str, Provider]:
-    """Return the providers of what plugins can call, by name.
+    """Return the providers of the capabilities that plugins can call, by name.
 
     Args:
-        providers: Of the capabilities of tools that run in the service.
+        providers: The providers of capabilities of tools that run in the service.
         http: Sends the requests of plugins.
         model: The small fast model, if there is one.
     """

@@ -45,8 +45,8 @@ class ControlGroups:
         """Remove what an earlier service left, and create no group yet.
 
         Args:
-            trees: Where to create groups; none if the service may not.
-            memory_bytes: What each process may use.
+            trees: The trees in which to create groups; none if the service may not.
+            memory_bytes: The memory that each process may use.
         """
         self._trees = trees
         self._memory_bytes = memory_bytes
@@ -59,7 +59,7 @@ class ControlGroups:
 
     @property
     def controllers(self) -> list[str]:
-        """What limits processes, for the log: the controllers with their version."""
+        """The controllers that limit processes, each with its version, for the log."""
         return [f"{name} v{tree.version}" for tree in self._trees for name in tree.controllers]
 
     def limit(self, process: int) -> None:
@@ -88,7 +88,7 @@ class ControlGroups:
 
 
 def writable_trees(groups: str, mounts: str) -> list[Tree]:
-    """Return where this process may create control groups; none if it may nowhere.
+    """Return the trees in which this process may create control groups, if there are any.
 
     Args:
         groups: The text of `/proc/self/cgroup`.
@@ -111,7 +111,7 @@ def writable_trees(groups: str, mounts: str) -> list[Tree]:
 
 
 def own_trees() -> list[Tree]:
-    """Return where this process may create control groups."""
+    """Return the trees in which this process may create control groups, from `/proc`."""
     try:
         texts = [Path(f"/proc/self/{name}").read_text() for name in ("cgroup", "mountinfo")]
     except OSError:  # no Linux

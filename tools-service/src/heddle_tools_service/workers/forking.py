@@ -15,13 +15,9 @@ from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.control_groups import ControlGroups, own_trees
 
 _ENVIRONMENT = ("LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
-"""What the processes of plugins inherit. Everything else can be a secret."""
-_FORKING = {
-    # Each thread would reserve 64 MiB, and the limit of memory counts what is reserved.
-    "MALLOC_ARENA_MAX": "2",
-    # Nothing there uses gRPC, which would log each fork.
-    "GRPC_ENABLE_FORK_SUPPORT": "0",
-}
+"""The variables that processes of plugins inherit. All others may be secrets."""
+# Each thread would reserve 64 MiB, and the limit of memory counts what is reserved.
+_FORKING = {"MALLOC_ARENA_MAX": "2"}
 _SECONDS = 20.0
 _SECONDS_TO_END = 1.0
 
@@ -42,7 +38,7 @@ class Forks:
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
         self.groups = ControlGroups(own_trees(), memory_bytes)
-        self._lock = asyncio.Lock()
+        self._lock = asyncio.Lock()  # an answer of the fork server does not name its request
         self._requests: socket.socket | None = None
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -50,7 +46,7 @@ class Forks:
         """Start a process.
 
         Args:
-            readable: What it may read, beside Python's libraries.
+            readable: The folders that it may read, beside Python's libraries.
             environment: Its environment variables, beside those of all plugins.
 
         Raises:
@@ -117,10 +113,10 @@ _MAIN = (
 
 @asynccontextmanager
 async def forks(memory_bytes: int) -> AsyncGenerator[Forks]:
-    """Yield what starts processes; they end on leaving.
+    """Yield a starter of processes, and end its processes on leaving.
 
     Args:
-        memory_bytes: What each of them may allocate.
+        memory_bytes: The memory that each of them may allocate.
     """
     started = Forks(memory_bytes)
     try:

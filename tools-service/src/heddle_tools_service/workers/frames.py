@@ -14,14 +14,14 @@ from heddle_runtime.errors import ToolFailedError
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 MAX_FORK_REQUEST_BYTES = 65_536
-"""Of a request to the fork server, and of its answer."""
+"""The size of a request to the fork server, and of its answer."""
 _LENGTH = struct.Struct("!I")
 
 Kind = Literal["execute", "functions", "assess", "validate"]
 
 
 class PluginSource(msgspec.Struct, frozen=True):
-    """Where a plugin is."""
+    """The place of a plugin: a module in the mounted folder, or an entry point."""
 
     origin: str
     """For people: `folder:<file>` or `package:<name>`."""
@@ -32,7 +32,7 @@ class PluginSource(msgspec.Struct, frozen=True):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who calls a tool. Without the token that proves it."""
+    """The caller of a tool, without the token that proves it."""
 
     request_id: str
     subject: str
@@ -54,7 +54,7 @@ class Load(msgspec.Struct, tag="load"):
     capabilities: list[str]
     """The names of the capabilities that it may request, as in `interfaces`."""
     http_seconds: float
-    """How long a tool waits for another server."""
+    """The time limit of another server's answer to a tool."""
 
 
 class Run(msgspec.Struct, tag="run"):

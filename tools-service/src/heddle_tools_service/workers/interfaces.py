@@ -8,7 +8,7 @@ contracts are in it as base64 text. A result that is a capability itself stays i
 import inspect
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -66,7 +66,7 @@ class Method:
 
     @property
     def returns_object(self) -> bool:
-        """Whether the result stays in the service."""
+        """Whether the result is a capability, which stays in the service."""
         return is_protocol(self.result)
 
 
@@ -151,6 +151,8 @@ def _field(parameter: inspect.Parameter, kind: Any) -> tuple[Any, ...]:  # noqa:
 def _plain(value: object) -> object:
     if isinstance(value, Message):
         return b64encode(value.SerializeToString()).decode("ascii")
+    if isinstance(value, Sequence):  # such as the repeated fields of messages
+        return list(value)
     message = f"{type(value).__name__} cannot travel between processes"
     raise NotImplementedError(message)
 

@@ -13,7 +13,7 @@ import structlog
 from google.protobuf.message import DecodeError
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.plugins import Plugins, check_folder, is_mounted, sources
+from heddle_runtime.serving.plugins import Plugins, check_folder, is_mounted, sources
 
 from heddle_tools_service.capability_injection import Provider
 from heddle_tools_service.workers import frames
@@ -33,12 +33,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class PluginOptions:
-    """How plugins are loaded and run."""
+    """Options for loading and running plugins."""
 
     folder: Path | None
     """The mounted folder."""
     memory_bytes: int
-    """What the process of a plugin may allocate."""
+    """The memory that the process of a plugin may allocate."""
     threads: int
     """Calls at once of a tool that is not async."""
     timeout: float
@@ -48,7 +48,7 @@ class PluginOptions:
     disabled: Collection[str] = ()
     """The names of tools that the operator has switched off."""
     http_seconds: float = 10.0
-    """How long a tool waits for another server."""
+    """The time limit of another server's answer to a tool."""
     environment: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The environment variables that each plugin may read, by its file or distribution."""
 
@@ -63,7 +63,7 @@ async def load_plugins(
         plugins: The tools of Heddle. Changed in place.
         group: The entry-point group of installed distributions.
         options: How plugins are loaded and run.
-        providers: Of the capabilities that plugins can call, by name.
+        providers: The providers of capabilities that plugins can call, by name.
     """
     check_folder(options.folder, plugins)
     known = [_source(each, options) for each in sources(group, options.folder)]

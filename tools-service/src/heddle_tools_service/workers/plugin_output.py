@@ -18,7 +18,7 @@ async def log_output(descriptor: int, origin: str) -> None:
 
     Args:
         descriptor: Of the pipe, which is closed at the end.
-        origin: Where the plugin is.
+        origin: The place of the plugin.
     """
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_CHUNK_BYTES)

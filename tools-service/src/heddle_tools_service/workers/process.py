@@ -5,6 +5,7 @@ import itertools
 import os
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from contextvars import Context
 from typing import Any
 
 import structlog
@@ -19,9 +20,9 @@ from heddle_tools_service.workers.plugin_output import log_output
 log = structlog.get_logger(__name__)
 _CANCELLATION_SECONDS = 0.5
 _FRAMES_AT_ONCE = 20
-_MAX_STRAYS = 100_000
+_MAX_STRAYS = 100_000  # messages for calls that have ended
 _MAX_HELD_BYTES = 4 * frames.MAX_FRAME_BYTES
-"""Of arguments that a process has sent to capabilities, until these have answered."""
+"""The size of arguments that a process has sent to capabilities, until these have answered."""
 _WATCH_SECONDS = 0.25
 _ENDED = "The process of the tool has ended. Try again."
 
@@ -34,7 +35,7 @@ class PluginProcess:
 
         Args:
             forked: The process.
-            origin: Where the plugin is.
+            origin: The place of the plugin.
             kill: Ends a process at once.
         """
         self._forked = forked
@@ -52,7 +53,7 @@ class PluginProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the process is still running."""
         return self._writer is not None
 
     async def load(self, message: frames.Load) -> frames.Loaded:
@@ -82,10 +83,10 @@ class PluginProcess:
         """Return the end of a call; None if the process is busy and does not begin it.
 
         Args:
-            kind: Of the request.
-            request: Of the tool contract.
+            kind: The kind of the request.
+            request: The request of the tool contract.
             seconds: Until the deadline of the call.
-            caller: Who calls.
+            caller: The caller.
             call: Receives what the process sends.
             begin_seconds: How long the process may take to begin the call.
 
@@ -134,7 +135,7 @@ class PluginProcess:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _check_cancelled(self, number: int) -> None:
-        """Replace a process that goes on with a call that is cancelled."""
+        """Retire a process that continues a cancelled call: the next call starts another."""
         if (call := self._calls.pop(number, None)) is not None:
             call.stop()
             log.warning("plugin ignores its cancellation", origin=self._origin)
@@ -160,7 +161,7 @@ class PluginProcess:
             self.end()
 
     async def _watch_threads(self) -> None:
-        """End a process with too many threads, which only control groups prevent."""
+        """End a process with too many threads: without control groups nothing else limits them."""
         while self.is_alive:
             try:
                 # Each thread is a folder in this one.
@@ -204,7 +205,7 @@ class PluginProcess:
         return self._calls.get(number)
 
     async def _carry_out(self, call: CallInProcess, called: frames.Called) -> None:
-        """Let a capability answer, unless what the process has sent fills too much memory."""
+        """Call the capability, unless the arguments of waiting calls take too much memory."""
         size = sum(len(step.arguments) for step in called.steps)
         if self._held_bytes + size > _MAX_HELD_BYTES:
             message = f"The tool sends more than {_MAX_HELD_BYTES:,} bytes at once."
@@ -232,6 +233,7 @@ class PluginProcess:
             self._writer.write(frames.frame(message))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        # In a context without a caller: the process outlives the call that starts it.
+        task = asyncio.get_running_loop().create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

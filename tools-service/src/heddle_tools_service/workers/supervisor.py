@@ -15,9 +15,9 @@ from heddle_tools_service.workers.process import PluginProcess
 
 log = structlog.get_logger(__name__)
 _LOAD_SECONDS = 15.0
-_BEGIN_SECONDS = 0.5
+_BEGIN_SECONDS = 0.5  # after it, an earlier call blocks the process
 _MAX_PROCESSES = 4
-"""Of one plugin: the one that takes calls, and those that must still end."""
+"""The number of processes of one plugin: the one that takes calls, and those that must end."""
 
 
 class PluginSupervisor:
@@ -28,24 +28,24 @@ class PluginSupervisor:
 
         Args:
             forks: Starts processes.
-            load: What lets a process load the plugin.
+            load: The message that lets a process load the plugin.
             environment: The environment variables of a process.
         """
         self._forks = forks
         self._load = load
         self._environment = environment
-        self._lock = asyncio.Lock()
+        self._lock = asyncio.Lock()  # callers without a process wait for the same new one
         self._processes: list[PluginProcess] = []
         self._start_problem = ""
 
     @property
     def source(self) -> frames.PluginSource:
-        """Where the plugin is."""
+        """The place of the plugin."""
         return self._load.source
 
     @property
     def origin(self) -> str:
-        """Where the plugin is, for people."""
+        """The place of the plugin as text for people: `folder:<file>` or `package:<name>`."""
         return self._load.source.origin
 
     @property
@@ -89,10 +89,10 @@ class PluginSupervisor:
         """Return the end of a call.
 
         Args:
-            kind: Of the request.
-            request: Of the tool contract.
+            kind: The kind of the request.
+            request: The request of the tool contract.
             seconds: Until the deadline of the call.
-            caller: Who calls.
+            caller: The caller.
             capabilities: Carry out what the tool calls.
             on_event: Receives the tool's statuses.
 

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from google.protobuf.message import Message
 from google.rpc import status_pb2
-from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError, NotFoundError, from_status
+from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.redaction import redact
+from heddle_runtime.telemetry import spans
+from msgspec import structs
 
 from heddle_tools_service.capability_injection import Provider
 from heddle_tools_service.conversation import Conversation
@@ -22,29 +24,19 @@ _FAILED = "The tool failed. Give the request id to the operator."
 _MAX_DIAGNOSIS_CHARS = 2_000
 
 
+@dataclass(eq=False, slots=True)
 class PluginTool:
     """A tool of a plugin. The plugin's process carries out each of its methods."""
 
-    def __init__(
-        self,
-        description: pb.Tool,
-        supervisor: PluginSupervisor,
-        providers: Mapping[str, Provider],
-        *,
-        disabled: bool,
-    ) -> None:
-        """Create a tool.
-
-        Args:
-            description: What clients learn about it.
-            supervisor: Of the plugin's processes.
-            providers: Of the capabilities that plugins can call, by name.
-            disabled: Whether the operator has switched it off.
-        """
-        self.description = description
-        self._disabled = disabled
-        self._supervisor = supervisor
-        self._providers = providers
+    description: pb.Tool
+    """The description for clients."""
+    supervisor: PluginSupervisor
+    """The supervisor of the plugin's processes."""
+    providers: Mapping[str, Provider]
+    """The providers of capabilities that plugins can call, by name."""
+    _: KW_ONLY
+    disabled: bool
+    """Whether the operator has switched it off."""
 
     @property
     def name(self) -> str:
@@ -54,7 +46,7 @@ class PluginTool:
     @property
     def problem(self) -> str:
         """Why the tool cannot run now, for operators; empty if it can."""
-        return self._supervisor.problem
+        return self.supervisor.problem
 
     async def validate(
         self, requests: Sequence[pb.ValidateToolConfigRequest]
@@ -73,17 +65,16 @@ class PluginTool:
         return responses
 
     async def list_functions(
-        self, invocation: pb.ToolInvocation, assistant: Assistant, seconds: float
+        self, invocation: pb.ToolInvocation, context: pb.RunContext, seconds: float
     ) -> pb.ToolFunctions:
         """Return the functions that a model may call.
 
         Args:
             invocation: The tool and its configuration.
-            assistant: The assistant that offers them.
+            context: Names the assistant that offers them.
             seconds: Until the deadline of the call.
         """
-        request = pb.ListFunctionsRequest(invocations=[invocation], assistant=assistant)
-        context = pb.RunContext(assistant=assistant)
+        request = pb.ListFunctionsRequest(invocations=[invocation], assistant=context.assistant)
         ended = await self._run("functions", request, context, seconds)
         functions = pb.ToolFunctions.FromString(_result(ended))
         functions.id = invocation.id
@@ -119,12 +110,12 @@ class PluginTool:
             invocation: The tool, its configuration, and what a model calls it with.
             context: The run.
             seconds: Until the deadline of the call.
-            on_status: Receives what the tool does.
+            on_status: Receives the tool's statuses.
 
         Raises:
             HeddleError: The tool fails.
         """
-        if self._disabled:
+        if self.disabled:
             raise NotFoundError(f"The function of the tool {self.name!r} is switched off here.")
         request = pb.ExecuteToolRequest(invocation=invocation, context=_without_grant(context))
 
@@ -144,9 +135,11 @@ class PluginTool:
     ) -> frames.Ended:
         call = Conversation(context).call(config=None, seconds=seconds, mode="augment")
         current = caller()
+        own_trace = spans.trace_of_calls(current.traceparent)
+        calling = structs.replace(current, traceparent=own_trace)
         identity = current.identity
         async with asyncio.timeout(seconds):
-            return await self._supervisor.run(
+            return await self.supervisor.run(
                 kind,
                 request.SerializeToString(),
                 seconds,
@@ -157,13 +150,13 @@ class PluginTool:
                     tuple(identity.scopes),
                     identity.client_user,
                 ),
-                CapabilityCalls(self._providers, call, self._supervisor.origin),
+                CapabilityCalls(self.providers, call, calling, self.supervisor.origin),
                 on_event,
             )
 
 
 def _without_grant(context: pb.RunContext) -> pb.RunContext:
-    """Return a copy without the right to read collections, which the service alone uses."""
+    """Return a copy without the grant to read collections: plugins must not receive it."""
     copy = pb.RunContext()
     copy.CopyFrom(context)
     copy.ClearField("grant")

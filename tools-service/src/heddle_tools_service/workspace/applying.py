@@ -10,7 +10,7 @@ from heddle_tools_service.workspace.hunks import Hunk
 from heddle_tools_service.workspace.texts import Text, full_lines
 
 Span = tuple[int, int, int, int]
-"""Old lines from, to, new lines from, to; counted from 0, ends exclusive."""
+"""A replacement: old lines from and to, new lines from and to; counted from 0, ends exclusive."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import structlog
-from heddle_runtime.durable_files import sync
+from heddle_runtime.storage.durable_files import sync
 
 from heddle_tools_service.workspace import jail
 from heddle_tools_service.workspace.errors import WorkspaceError, about
@@ -30,14 +30,14 @@ _MOVED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What becomes of one file."""
+    """A change of one file: its content before and after."""
 
     path: str
     """The components with `/` between."""
     before: Image | None
-    """What is there; None: nothing."""
+    """The current file; None if there is none."""
     after: bytes | None
-    """What is to be there; None: nothing."""
+    """The new content; None to delete the file."""
     mode: int
     """The permission bits that it is to have."""
 
@@ -58,9 +58,9 @@ def commit(
     The caller holds the locks of all paths.
 
     Args:
-        area: Where the files are.
-        state: Where the journal and the backup are.
-        writes: What to write; no two of the same path.
+        area: The folder of the files.
+        state: The folders of the journal and of the backups.
+        writes: The changes; no two of the same path.
         is_waited_for: Whether the caller still waits. Called before the first file is replaced.
 
     Raises:
@@ -91,7 +91,7 @@ def commit(
 
 
 def undo(area: Jail, state: State, record: Record) -> None:
-    """Put back what a patch found whose writer died, as far as it was replaced, and forget it."""
+    """Restore the files of a patch whose writer died, as far as they were replaced."""
     for index, file in enumerate(record.files):
         *folders, name = file.path.split("/")
         try:
@@ -147,7 +147,7 @@ def _stage(area: Jail, write: Write, temporary: str, parents: ExitStack) -> _Sta
 
 
 def _check_still(area: Jail, one: _Staged) -> None:
-    """Refuse to replace what is not what was read, or is not where it was."""
+    """Refuse to replace a file that has changed or moved since it was read."""
     with about(one.write.path), area.folder(one.write.path.split("/")[:-1]) as now:
         moved = not os.path.samestat(os.fstat(now), os.fstat(one.parent))
         before = one.write.before

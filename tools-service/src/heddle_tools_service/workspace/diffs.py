@@ -1,4 +1,4 @@
-"""Unified diffs that `patch` applies, made of what is known to differ: in linear time."""
+"""Writes unified diffs that `patch` applies, in linear time: the differences are known."""
 
 from collections.abc import Iterator, Sequence
 
@@ -69,5 +69,5 @@ def _line(sign: str, line: str) -> str:
 
 
 def _name(path: str) -> str:
-    """Return a name as `patch` reads it: a tab ends one that holds blanks."""
+    """Return a name in the form that `patch` reads: a tab follows one that contains blanks."""
     return f"{path}\t" if " " in path else path

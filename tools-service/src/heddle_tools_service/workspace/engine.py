@@ -91,7 +91,7 @@ class Workspace:
         return Page(path, image.digest, first, lines, total, text.line_end, text.final_newline)
 
     def list(self, folder: str, pattern: str, depth: int, most: int) -> Listing:
-        """Return what a folder holds; see `listed`."""
+        """Return the content of a folder; see `listed`."""
         self._settle()
         return listed(self.area, folder, pattern, depth, most)
 

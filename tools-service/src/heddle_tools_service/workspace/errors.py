@@ -34,7 +34,7 @@ class WorkspaceError(Exception):
         super().__init__(message)
         self.kind: Kind = kind
         self.problems = tuple(problems) or (message,)
-        """All that is wrong, as far as it was looked for; the message tells the first."""
+        """All problems that were found; the message is the first."""
 
 
 def first_of(refusals: Sequence[WorkspaceError]) -> WorkspaceError:

@@ -13,7 +13,7 @@ _MEANINGS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return what tells whether a path matches; a pattern without `/` is about the name alone.
+    """Return the function that matches paths; a pattern without `/` is for the file's name alone.
 
     Raises:
         WorkspaceError: The pattern is too long.

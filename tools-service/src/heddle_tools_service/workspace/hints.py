@@ -1,4 +1,4 @@
-"""Hints for a change whose old text is not at its lines: the lines there, and similar places."""
+"""Hints for a change whose old text is not at its lines: these lines, and similar places."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from heddle_tools_service.workspace.texts import shown
 
 MAX_PLACES = 10
 _MAX_SHOWN = 6
-_WIDEST = 120
-_NEIGHBOURS = 400
-_COMPARED = 120
-_ALIKE = 0.6
+_WIDEST = 120  # characters of a line that is shown
+_NEIGHBOURS = 400  # lines in each direction that are compared
+_COMPARED = 120  # characters of a line that are compared: the time grows with the square
+_ALIKE = 0.6  # the least similarity of a line that is worth showing
 
 
 def numbered(lines: Sequence[str], start: int, stop: int) -> list[str]:
@@ -23,7 +23,7 @@ def numbered(lines: Sequence[str], start: int, stop: int) -> list[str]:
 
 
 def remedies(lines: Sequence[str], old: list[str], new: list[str], near: int) -> list[str]:
-    """Return what to do about `old` not being at line `near`, counted from 0."""
+    """Return advice for a caller whose `old` is not at line `near`, counted from 0."""
     remedies_ = []
     if new and list(map(shown, lines[near : near + len(new)])) == new:
         remedies_.append("The new text is already there: this change needs nothing more.")
@@ -47,7 +47,7 @@ def remedies(lines: Sequence[str], old: list[str], new: list[str], near: int) ->
 
 
 def places(lines: Sequence[str], block: Sequence[str]) -> list[int]:
-    """Return where `block` begins among `lines`, from 0; at most 10 places."""
+    """Return the lines, counted from 0, at which `block` begins; at most 10."""
     if not any(line.strip() for line in block):  # blank lines are everywhere
         return []
     whole = "\n".join(["", *map(shown, lines), ""])
@@ -65,7 +65,7 @@ def lines_of(text: str, needle: str) -> list[int]:
 
 
 def nearest(lines: Sequence[str], block: Sequence[str], near: int) -> int | None:
-    """Return where the lines begin that resemble `block` most; of equals those next to `near`."""
+    """Return the first of the lines most similar to `block`; of equals, the nearest to `near`."""
     if not any(line.strip() for line in block):
         return None
     by_lines = _by_equal_lines([shown(line).strip() for line in lines], block, near)
@@ -73,7 +73,7 @@ def nearest(lines: Sequence[str], block: Sequence[str], near: int) -> int | None
 
 
 def _by_equal_lines(lines: Sequence[str], block: Sequence[str], near: int) -> int | None:
-    """Slide over the file, counting lines of `block` apart from their indentation: linear."""
+    """Find the place with most lines of `block`, whatever their indentation, in linear time."""
     missing = Counter(line.strip() for line in block if line.strip())
     window: deque[str] = deque()
     score, best = 0, (0, 0, 0)
@@ -93,7 +93,7 @@ def _by_equal_lines(lines: Sequence[str], block: Sequence[str], near: int) -> in
 
 
 def _by_likeness(lines: Sequence[str], block: Sequence[str], near: int) -> int | None:
-    """Compare the longest line with the file's lines around `near`, sign by sign: bounded."""
+    """Find the line most similar to the longest of `block` around `near`, in bounded time."""
     offset = max(range(len(block)), key=lambda index: len(block[index].strip()))
     probe = block[offset].strip()[:_COMPARED]
     matcher = SequenceMatcher(None, "", probe, autojunk=False)

@@ -25,7 +25,7 @@ class Hunk:
 
 
 def hunk(text: Text, index: int, edit: Edit, *, relocate: bool) -> Hunk:
-    """Return what `edit` replaces in `text`.
+    """Return the lines that `edit` replaces in `text`, and their replacement.
 
     Args:
         text: The file.
@@ -163,6 +163,6 @@ def _with_bytes(old: list[str], new: list[str]) -> list[str]:
 
 
 def _alike(one: str, other: str) -> int:
-    """Return how many signs at the beginning are equal."""
+    """Return the length of the common beginning of two texts, in characters."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

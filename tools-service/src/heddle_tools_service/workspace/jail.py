@@ -1,7 +1,7 @@
-"""The folder that nothing leaves. Every file is reached through a descriptor of its parent.
+"""A folder that no path can leave. Each file is opened relative to its parent's descriptor.
 
-Paths are never resolved and then opened: what stands between could be swapped. See
-`heddle_tools_service.providers.openat`.
+A path that is resolved before it is opened could be replaced in between. See
+`heddle_tools_service.workspace.openat`.
 """
 
 import os
@@ -13,9 +13,9 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from heddle_tools_service.providers.openat import open_beneath, open_folder_beneath
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.limits import MAX_FILE_BYTES
+from heddle_tools_service.workspace.openat import open_beneath, open_folder_beneath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PERMISSIONS = 0o777
@@ -127,7 +127,7 @@ def read(parent: int, name: str, path: str) -> Image:
 
 
 def stamp(parent: int, name: str) -> tuple[int, int, int, int] | None:
-    """Return the stamp of what has a name now; None if nothing has."""
+    """Return the stamp of the file of a name; None if there is none."""
     try:
         return _stamp(os.stat(name, dir_fd=parent, follow_symlinks=False))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""How much a workspace handles. Each limit bounds memory, time or what a model has to read."""
+"""The limits of a workspace. Each bounds memory, time or the text that a model has to read."""
 
 MAX_FILE_BYTES = 2_000_000
 """Bytes of a file that is read or changed."""
@@ -14,7 +14,7 @@ MAX_BACKUPS_BYTES = 100_000_000
 LOCK_WAIT = 5.0
 """Seconds that a patch waits for another one of the same file."""
 DEEPEST = 32
-"""Folders inside each other."""
+"""The maximum depth of folders."""
 MAX_VISITED = 20_000
 """Files and folders that one listing or search looks at."""
 MAX_SEARCH_BYTES = 50_000_000

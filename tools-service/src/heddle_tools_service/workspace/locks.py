@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heddle_tools_service.workspace.errors import WorkspaceError
 
-_STRIPES = 64
+_STRIPES = 64  # lock files; paths with the same file exclude each other
 _SHORTEST_WAIT = 0.002
 _MAX_WAIT_SECONDS = 0.05
 

@@ -1,11 +1,11 @@
-"""Which paths a workspace knows."""
+"""Checks the paths that tools may use in a workspace."""
 
 import unicodedata
 
 from heddle_tools_service.workspace.errors import WorkspaceError
 
 TEMPORARY = ".heddle-"
-"""How the names of files begin that exist only while a patch is written."""
+"""The prefix of the names of files that exist only while a patch is written."""
 _MAX_PATH_CHARS = 4_096
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs"})
 

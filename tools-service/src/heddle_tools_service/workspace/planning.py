@@ -27,7 +27,7 @@ _NEW_MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One file of a patch."""
+    """A file of a patch: its planned change, and the report of it."""
 
     write: Write
     changed_file: ChangedFile

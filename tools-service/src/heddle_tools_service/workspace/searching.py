@@ -1,4 +1,4 @@
-"""Searches the files of a workspace, in time that grows with their size and nothing else."""
+"""Searches the files of a workspace, in time proportional to their size."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ def searched(area: Jail, query: FileQuery) -> Matches:
     """Return the lines that match, file by file.
 
     Raises:
-        WorkspaceError: The pattern is none, or there is no such folder.
+        WorkspaceError: The pattern is not valid, or there is no such folder.
     """
     hits, matches_pattern = _finder(query), matcher(query.pattern)
     budget = _Budget()
@@ -54,7 +54,7 @@ def searched(area: Jail, query: FileQuery) -> Matches:
 
 
 class _Budget:
-    """What one search may cost."""
+    """The budget of one search: visits, bytes and seconds."""
 
     def __init__(self) -> None:
         self._end = time.monotonic() + limits.MAX_SEARCH_SECONDS
@@ -62,7 +62,7 @@ class _Budget:
         self._bytes = 0
 
     def spent(self, size: int) -> str:
-        """Count one more visit that reads `size` bytes; say what is used up."""
+        """Count a visit that reads `size` bytes; return which limit is reached, empty if none."""
         self._visits += 1
         self._bytes += min(size, limits.MAX_FILE_BYTES)
         if self._visits > limits.MAX_VISITED:
@@ -75,7 +75,7 @@ class _Budget:
 
 
 def _finder(query: FileQuery) -> Callable[[str], bool]:
-    """Return what tells whether a line matches. RE2 has no backtracking, so no line is slow."""
+    """Return the function that matches lines. RE2 has no backtracking, so no line is slow."""
     if not 1 <= len(query.text) <= _MAX_PATTERN_CHARS or "\n" in query.text:
         message = f"query must be 1 to {_MAX_PATTERN_CHARS:,} characters of one line."
         raise WorkspaceError("invalid_arguments", message)

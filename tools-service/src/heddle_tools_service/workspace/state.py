@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from heddle_runtime.durable_files import sync
+from heddle_runtime.storage.durable_files import sync
 
 from heddle_tools_service.workspace import locks
 from heddle_tools_service.workspace.limits import MAX_BACKUPS, MAX_BACKUPS_BYTES
@@ -25,7 +25,7 @@ _MAX_WRITING_SECONDS = 60.0
 
 
 class FileRecord(msgspec.Struct, frozen=True):
-    """One file of a patch."""
+    """A file of a patch, as its record describes it."""
 
     path: str
     before: str | None
@@ -52,12 +52,12 @@ class State:
 
     @property
     def locks(self) -> Path:
-        """Where locks are."""
+        """The folder of the locks."""
         return self.folder / "locks"
 
     @property
     def journal(self) -> Path:
-        """Where patches are noted while they are written."""
+        """The folder of the records of patches that are being written."""
         return self.folder / "journal"
 
     def make(self) -> None:
@@ -71,7 +71,7 @@ class State:
 
     @contextmanager
     def noted(self, record: Record) -> Iterator[None]:
-        """Note a patch in the journal, on the disk, locked until the end of the block."""
+        """Record a patch in the journal, and lock the record until the end of the block."""
         unfinished = self.journal / f"{record.id}{_UNFINISHED}"
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -90,14 +90,14 @@ class State:
             os.close(descriptor)
 
     def finish(self, record: Record) -> None:
-        """Make a noted patch a complete one, in one step: its record moves to its backup."""
+        """Complete a patch in one step: move its record from the journal to its backup."""
         backup = self.backup(record.id)
         (self.journal / record.id).rename(backup / _RECORD)
         sync(backup)
         sync(self.journal)
 
     def forget(self, record: Record) -> None:
-        """Take a patch that was undone out of the journal."""
+        """Remove an undone patch from the journal."""
         (self.journal / record.id).unlink()
         sync(self.journal)
         shutil.rmtree(self.backup(record.id), ignore_errors=True)

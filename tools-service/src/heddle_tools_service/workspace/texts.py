@@ -1,4 +1,4 @@
-r"""Files as lines. Only `\n` and `\r\n` end a line; every byte survives."""
+r"""Splits files into lines. Only `\n` and `\r\n` end a line; every byte is preserved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class Text:
 
     @property
     def final_newline(self) -> bool:
-        """Whether the last line has an end. True if there is no line."""
+        """Whether the last line has a line end. True without lines."""
         return not self.ends or bool(self.ends[-1])
 
     @property
     def line_end(self) -> Literal["LF", "CRLF", "mixed", "none"]:
-        """Which ends the lines have."""
+        """The kind of line ends."""
         kinds = {end for end in self.ends if end}
         if len(kinds) > 1:
             return "mixed"
@@ -75,7 +75,7 @@ def full_lines(text: str) -> list[str]:
 
 
 def shown(text: str) -> str:
-    """Return text as it can be shown: U+FFFD for each byte that is not UTF-8."""
+    """Return text for display: U+FFFD for each byte that is not UTF-8."""
     return text if text.isascii() else text.translate(_UNREADABLE)
 
 

@@ -1,4 +1,4 @@
-"""Walks over a workspace, one folder's descriptor at a time; links are passed by."""
+"""Walks over a workspace by descriptors of folders. It does not follow links."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ CUT_VISITS = f"only the first {MAX_VISITED:,} files and folders were looked at"
 
 
 def listed(area: Jail, folder: str, pattern: str, depth: int, most: int) -> Listing:
-    """Return what is in a folder and below it.
+    """Return the content of a folder and of the folders in it.
 
     Args:
         area: The workspace.
@@ -57,7 +57,7 @@ def walk(area: Jail, folder: str, depth: int = DEEPEST) -> Iterator[Entry]:
 
 
 def _readable(area: Jail, folder: Sequence[str]) -> list[Entry]:
-    """Return what is in a folder; nothing if it vanished or cannot be read."""
+    """Return the content of a folder; nothing if it vanished or cannot be read."""
     try:
         return _scanned(area, folder)
     except OSError:

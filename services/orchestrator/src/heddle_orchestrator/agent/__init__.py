@@ -9,7 +9,7 @@ import secrets
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from heddle_runtime.call_metadata import remaining
+from heddle_runtime.identity.call_metadata import remaining
 
 from heddle_orchestrator.agent.model_client import ModelClient
 from heddle_orchestrator.agent.responses import GenerateRequest, TextResponse
@@ -22,7 +22,7 @@ from heddle_orchestrator.tools.execution import Events, ToolRun
 
 _CHARS_PER_TOKEN = 3
 _MAX_LOCAL_CHARS = 6_000
-"""Of the results in a prompt for a model with a context of 4,096 tokens."""
+"""The maximum length of the results in a prompt for a model with a context of 4,096 tokens."""
 _TIME_SHARE = 2
 """The search may take half of the time that is left for the run."""
 
@@ -31,7 +31,7 @@ __all__ = ["Agents", "Route"]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The tools of one run, and where its outcome is collected."""
+    """The tools and the state of one run, and the collector of its outcomes."""
 
     bound: Sequence[BoundTool]
     """The bindings that can be chosen."""
@@ -50,7 +50,7 @@ class Agents:
     routers: Routers
     limits: Limits
     context_tokens: int
-    """The largest size of the results in the prompt of the answer."""
+    """The limit, in tokens, of the results in the prompt of the answer."""
 
     async def answer(
         self,

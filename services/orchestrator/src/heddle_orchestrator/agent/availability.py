@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
+from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
-from heddle_runtime.json_text import members
+from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent.decision import SUMMARIZE, TEXT_RESPONSE, Candidate
 from heddle_orchestrator.agent.state import State
-from heddle_orchestrator.tools.bindings import BoundTool
+from heddle_orchestrator.tools.bindings import BoundTool, invocation
 from heddle_orchestrator.tools.execution import ToolRun
 
 _TIMEOUT_SECONDS = 10.0
@@ -62,7 +63,7 @@ class Availability:
 
     tools: Sequence[Candidate]
     failed: Mapping[str, HeddleError]
-    """Why tools could not be checked, or what they need does not answer, by binding."""
+    """The errors of tools that could not be checked or whose services do not answer, by binding."""
 
 
 async def available_tools(
@@ -73,7 +74,7 @@ async def available_tools(
     Args:
         run: Calls the tools service.
         bound: The bindings of the assistant.
-        state: Of the run.
+        state: The state of the run.
         compare: Whether the tools service shall compute the affinity of each tool.
     """
     built_in = [_TEXT_RESPONSE] if may_respond(state) else []
@@ -82,9 +83,7 @@ async def available_tools(
     if not bound:
         return Availability(built_in, {})
     request = tool_pb2.AssessToolsRequest(
-        invocations=[
-            tool_pb2.ToolInvocation(id=b.id, name=b.tool, config=b.binding.config) for b in bound
-        ],
+        invocations=[invocation(b) for b in bound],
         context=run.request,
         compare=compare,
     )
@@ -127,7 +126,7 @@ def _candidates(pairs: Sequence[tuple[BoundTool, tool_pb2.Assessment]]) -> list[
             number += 1
             name = f"{preferred}_{number}"
         taken.add(name)
-        if each.available:
+        if each.available and each.policy != assistant_pb2.CHANGE_POLICY_NEVER:
             candidates.append(_candidate(bound, each, name, shares_binding=several))
     return candidates
 
@@ -149,6 +148,7 @@ def _candidate(
         trigger,
         assessment.affinity if assessment.HasField("affinity") else None,
         shares_binding,
+        assessment.policy != assistant_pb2.CHANGE_POLICY_RUN,
     )
 
 

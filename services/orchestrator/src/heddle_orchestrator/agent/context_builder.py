@@ -1,11 +1,11 @@
-"""Builds the text in which models read the results of a run."""
+"""Formats the results of a run as text for models."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heddle_runtime.json_text import members
+from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent.environment import Environment
 from heddle_orchestrator.agent.state import State
@@ -59,7 +59,7 @@ def sources(objects: Iterable[str]) -> tuple[Citation, ...]:
 
 
 def progress(state: State, max_chars: int) -> str:
-    """Return what a run did so far, for the model that decides the next step."""
+    """Return the steps and findings of a run so far, for the model that decides the next step."""
     environment = state.environment
     lines = [
         f"{past.tool}({json.dumps(past.inputs, ensure_ascii=False)[:_MAX_INPUTS_CHARS]}): "
@@ -101,7 +101,7 @@ def _text(values: Mapping[str, Any]) -> str:
 
 
 def _max_passage_chars(lengths: list[int], max_chars: int) -> int:
-    """Return how long one passage may be so that all together have at most `max_chars`."""
+    """Return the length of one passage with which all together have at most `max_chars`."""
     left, room = max_chars, max_chars
     for number, length in enumerate(sorted(lengths)):
         room = left // (len(lengths) - number)

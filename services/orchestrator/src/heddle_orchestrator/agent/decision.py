@@ -37,6 +37,8 @@ class Candidate:
     """The similarity of the request to the tool, by the tools service. None if not computed."""
     shares_binding: bool = False
     """Whether its binding has more functions, as that of an MCP server."""
+    ask: bool = False
+    """Whether the user must confirm each run."""
 
     @property
     def tool(self) -> str:
@@ -57,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One tool to run."""
+    """A tool that the router has chosen, with its inputs."""
 
     tool: str
     """The candidate's name."""
@@ -80,7 +82,7 @@ class Decision:
 
     @property
     def ends(self) -> bool:
-        """Whether the next step is the answer."""
+        """Whether the run ends: the next step is the answer."""
         return any(choice.tool == TEXT_RESPONSE for choice in self.choices)
 
 
@@ -100,10 +102,10 @@ class Question:
     messages: Sequence[chat_pb2.Message]
     functions: Sequence[chat_pb2.FunctionDeclaration] = ()
     max_tokens: int | None = None
-    """None leaves it to the provider, like the temperature."""
+    """The limit of the answer's tokens. None, as for the temperature: the provider's default."""
     temperature: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Members of a chat completion's request beyond the contract."""
+    """Members of the chat completion request that the contract does not have."""
 
 
 AskModel = Callable[[Question], Awaitable[Answer]]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.json_text import members
+from heddle_runtime.text.json_text import members
 
 _MAX_BYTES = 1_000_000
 _BYTES_PER_TOKEN = 4
@@ -22,9 +22,9 @@ class Environment:
     findings: list[tool_pb2.Finding] = field(default_factory=list)
     """The result of each run of a tool."""
     errors: dict[str, tool_pb2.EnvironmentError] = field(default_factory=dict)
-    """How the last run of a tool failed, by tool."""
+    """The error of the last run of each tool, if it failed, by tool."""
     left_out: int = 0
-    """Objects that exceeded `max_bytes`."""
+    """The number of objects that were dropped because of `max_bytes`."""
     _known: set[str] = field(default_factory=set)
     """The content of every object of the run, including those that a summary replaced."""
     _bytes: int = 0

@@ -6,7 +6,7 @@ from heddle_orchestrator.agent.word_matching import content_words, word_set, wor
 
 _MAX_QUESTIONS = 4
 _MAX_CHARS = 1_000
-"""Of the earlier questions together."""
+"""The maximum length of the earlier questions together."""
 _MIN_CONTENT_WORDS = 3
 """A question with fewer words is about something that an earlier one named."""
 # Pronouns and the like in the languages of Heddle's users, without those that have another common

@@ -1,6 +1,6 @@
 """Fixed rules: greetings are answered at once, and a run ends when its results suffice."""
 
-from heddle_runtime.json_text import members
+from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent.decision import TEXT_RESPONSE, Choice, Decision
 from heddle_orchestrator.agent.environment import all_text
@@ -11,7 +11,7 @@ from heddle_orchestrator.agent.word_matching import coverage, word_set, words
 _MIN_COVERAGE = 0.5
 _MIN_PASSAGE_COVERAGE = 0.34
 _MIN_SCORE = 0.5
-"""Some embedding models give unrelated texts higher scores. Their passages are never left out."""
+"""The least similarity of passages that count. Some models score unrelated texts higher."""
 _MAX_GREETING_WORDS = 6
 _GREETINGS = word_set(
     """

@@ -1,4 +1,4 @@
-"""Detects a run that repeats itself: the same call again, or results without anything new."""
+"""Detects repetition in a run: the same call again, or results without anything new."""
 
 import re
 from collections.abc import Mapping

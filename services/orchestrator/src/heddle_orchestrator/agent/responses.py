@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.conversations import question_index
-from heddle_runtime.frontend_payloads import Response
+from heddle_runtime.contract.conversations import question_index
+from heddle_runtime.contract.frontend_payloads import Response
 
 from heddle_orchestrator.agent import output_events
 from heddle_orchestrator.agent.context_builder import Citation, errors, passage_texts, sources
@@ -33,7 +33,7 @@ class TextResponse:
     generate: Generate
     query_id: str
     max_chars: int
-    """Of the results in the prompt."""
+    """The limit of the results in the prompt, in characters."""
 
     async def events(
         self,
@@ -48,9 +48,9 @@ class TextResponse:
 
         Args:
             request: The conversation after the assistant's prompt processor. Is changed.
-            state: Of the run, with the results.
+            state: The state of the run, with the results.
             called: The tools that ran.
-            usage: Of the decisions. It is added to the usage of the answer.
+            usage: The usage of the decisions. It is added to that of the answer.
             include_sources: Whether the response lists its sources.
         """
         results = _results(state, self.max_chars)

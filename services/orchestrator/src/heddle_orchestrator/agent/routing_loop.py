@@ -12,11 +12,12 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import remaining
+from heddle_runtime.contract.frontend_payloads import Result, ToolOutput, shown, written
 from heddle_runtime.errors import HeddleError, from_rpc, to_status
-from heddle_runtime.frontend_payloads import Result, ToolOutput, shown, written
-from heddle_runtime.metrics import table
+from heddle_runtime.identity.call_metadata import remaining
 from heddle_runtime.redaction import redact
+from heddle_runtime.telemetry.metrics import table
+from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent import output_events
 from heddle_orchestrator.agent.availability import (
@@ -44,7 +45,14 @@ from heddle_orchestrator.agent.tracing import decision_span, describe_decision
 from heddle_orchestrator.agent.validation import validated
 from heddle_orchestrator.functions.budget import Budget, add_usage
 from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure, to_duration
-from heddle_orchestrator.tools.execution import Events, ToolRun, execute, finished, fixed_answer
+from heddle_orchestrator.tools.execution import (
+    Events,
+    ToolRun,
+    client_calls,
+    execute,
+    finished,
+    fixed_answer,
+)
 from heddle_orchestrator.tools.failures import is_recoverable, suggestion
 from heddle_orchestrator.tools.function_call import FunctionCall
 from heddle_orchestrator.tools.sources import source_events
@@ -56,7 +64,7 @@ _MAX_REJECTION_CHARS = 300
 
 @dataclass(slots=True)
 class RoutingLoop:
-    """One run. Its state is not shared with any other run."""
+    """A run of the routing agent. No other run shares its state."""
 
     run: ToolRun
     bound: Sequence[BoundTool]
@@ -81,26 +89,35 @@ class RoutingLoop:
         Args:
             request: The request for the answer, without the results of tools. Is changed.
         """
+        greets = is_greeting(self.state.prompt)
         while True:
             started = time.monotonic()
             available = await available_tools(
                 self.run,
                 self.bound,
                 self.state,
-                compare=self.router.uses_affinity and not self.state.history,
+                compare=self.router.uses_affinity and not (greets or self.state.history),
             )
             if failures := self._report_failed_checks(available):
                 yield failures
             before = chat_pb2.Usage()
             before.CopyFrom(self.model.usage)
-            tools = available.tools
+            # A call that the user declined is not asked for again.
+            declined = self.run.confirmations.declined
+            confirmed = self._confirmed(available.tools)
+            tools = [each for each in available.tools if confirmed or not (each.ask and declined)]
             with decision_span():
-                decision = self._forced(tools) or await self._decide(tools)
+                decision = confirmed or self._forced(tools) or await self._decide(tools)
                 describe_decision(decision, self.run.request.assistant, self.state)
             yield [self._decision_event(decision, tools, time.monotonic() - started, before)]
             if decision.ends:
                 break
             by_name = {each.name: each for each in tools}
+            if not confirmed and (requests := self._asking(decision, by_name)):
+                reason = chat_pb2.FINISH_REASON_TOOL_CALLS
+                done = chat_pb2.Done(finish_reason=reason, usage=self.model.usage)
+                yield [*client_calls(requests), pb.RunEvent(done=done)]
+                return
             earlier = len(self.called)
             async with aclosing(self._run_choices(decision.choices, by_name)) as batches:
                 async for events in batches:
@@ -166,6 +183,28 @@ class RoutingLoop:
         if not any(tool.bound is not None for tool in tools):
             return respond("No tool is available.")
         return None
+
+    def _confirmed(self, tools: Sequence[Candidate]) -> Decision | None:
+        """Return the decision to run what the user confirmed, at the beginning of the run."""
+        if self.state.iterations:
+            return None
+        choices = [
+            Choice(tool.name, members(arguments))
+            for tool in tools
+            if tool.bound is not None
+            for arguments in self.run.confirmations.of(tool.bound, tool.function).values()
+        ]
+        return Decision(tuple(choices), "The user confirmed it.", "user") if choices else None
+
+    def _asking(
+        self, decision: Decision, by_name: Mapping[str, Candidate]
+    ) -> list[chat_pb2.ToolCall]:
+        """Return the calls for the client that ask to confirm what was chosen."""
+        return [
+            self.run.confirmations.request(self._bind(number, choice, by_name[choice.tool]))
+            for number, choice in enumerate(decision.choices, start=1)
+            if by_name[choice.tool].ask
+        ]
 
     def _triggered(self, tools: Sequence[Candidate]) -> Decision | None:
         choices, causes = [], []

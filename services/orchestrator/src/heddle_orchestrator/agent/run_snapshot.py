@@ -1,18 +1,18 @@
-"""The state at the end of a run, shortened and without secrets, for traces."""
+"""Copies the state at the end of a run for a trace, shortened and without secrets."""
 
 from collections.abc import Iterable
 
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.frontend_payloads import shown, written
-from heddle_runtime.json_text import members
-from heddle_runtime.struct_codec import from_struct, to_struct
+from heddle_runtime.contract.frontend_payloads import shown, written
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
+from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent.state import State
 
 _MAX_TEXT_CHARS = 200
 _MAX_OBJECT_CHARS = 50_000
-"""Of all objects together."""
+"""The limit of all objects together."""
 
 
 def snapshot(state: State) -> tool_pb2.TreeData:

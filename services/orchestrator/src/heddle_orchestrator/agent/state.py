@@ -6,8 +6,8 @@ from typing import Any
 
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.conversations import question, questions
-from heddle_runtime.frontend_payloads import written
+from heddle_runtime.contract.conversations import question, questions
+from heddle_runtime.contract.frontend_payloads import written
 
 from heddle_orchestrator.agent.environment import Environment
 from heddle_orchestrator.agent.follow_ups import question_in_conversation
@@ -27,16 +27,16 @@ class PastRun:
 
 @dataclass(slots=True)
 class State:
-    """Belongs to one run and is dropped with it."""
+    """The state of one run. It is dropped at the end of the run."""
 
     prompt: str
     """The user's question."""
     query: str
-    """The question, after the earlier questions that it refers back to. What tools search for."""
+    """The question, preceded by the earlier questions to which it refers. Tools search for it."""
     messages: Sequence[chat_pb2.Message] = ()
     """The conversation as models may read it, including the question."""
     iterations: int = 0
-    """How many decisions were executed."""
+    """The number of decisions that were executed."""
     environment: Environment = field(default_factory=Environment)
     history: list[PastRun] = field(default_factory=list)
     fired: set[tuple[str, str]] = field(default_factory=set)
@@ -44,7 +44,7 @@ class State:
     sent_passages: Sequence[str] = ()
     """The objects of the environment, as the model that answers reads them."""
     summaries: int = 0
-    """How often the environment was summarised."""
+    """The number of summaries of the environment."""
 
     def used(self, tool: str) -> bool:
         """Return whether a tool has run, successfully or not."""

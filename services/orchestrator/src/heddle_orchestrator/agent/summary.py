@@ -18,7 +18,7 @@ _MAX_SOURCES = 200
 _MAX_SOURCES_BYTES = 40_000
 """Summary and sources together stay below the size that calls for a summary."""
 _MAX_CHARS = SUMMARY_THRESHOLD_TOKENS // 2
-"""Of a summary, and of the passages that replace it if the model fails."""
+"""The limit of a summary, and of the passages that replace it if the model fails."""
 
 
 async def summarize(ask: AskModel, state: State, max_words: int, max_prompt_chars: int) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from heddle_runtime.frontend_payloads import written
-from heddle_runtime.json_schema import UncheckableError
-from heddle_runtime.json_text import members
+from heddle_runtime.contract.frontend_payloads import written
+from heddle_runtime.text.json_schema import UncheckableError
+from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent.decision import (
     MAX_PARALLEL_CHOICES,
@@ -47,7 +47,7 @@ def validated(decision: Decision, tools: Sequence[Candidate], state: State) -> D
 
 
 def _problem(choice: Choice, by_name: Mapping[str, Candidate], state: State) -> str:
-    """Return what is wrong with a choice. The text does not contain the values of its inputs."""
+    """Return the fault of a choice, empty if there is none. The text omits the values of inputs."""
     tool = by_name.get(choice.tool)
     if tool is None:
         return f"{choice.tool[:_MAX_NAME_CHARS]!r} is not available now."

@@ -1,4 +1,4 @@
-"""Compares the words of questions, tools and results. Independent of their language."""
+"""Compares the words of questions, tools and results in any language."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 _MIN_CHARS = 3
-_STEM_CHARS = 5
+_STEM_CHARS = 5  # most endings of words come later
 # In the languages of Heddle's users.
 _STOP_WORDS = word_set(
     """
@@ -48,7 +48,7 @@ def stems(texts: Iterable[str]) -> frozenset[str]:
 
 
 def coverage(request: str, text: str) -> float:
-    """Return which part of the content words of a request occurs in `text`, 0 to 1.
+    """Return the share of a request's content words that occur in `text`, 0 to 1.
 
     A request without content words is covered by any text.
     """

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.connector.v1 import connector_pb2
-from heddle_runtime.grants import carrying
+from heddle_runtime.identity.grants import carrying
 
 from heddle_orchestrator.functions.budget import Budget
 from heddle_orchestrator.functions.tool_declarations import ToolCatalog
@@ -28,7 +28,7 @@ class Limits:
     """Limits of a run with function calls."""
 
     rounds: int
-    """Of calls, unless the assistant sets a limit."""
+    """The number of rounds of calls, unless the assistant sets a limit."""
     seconds: float
     tokens: int
     prompt_chars: int

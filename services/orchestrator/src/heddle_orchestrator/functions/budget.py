@@ -24,17 +24,17 @@ class Budget:
     """The calls, time and tokens that a run has left."""
 
     rounds: int
-    """Of calls."""
+    """The rounds of calls that are left."""
     seconds: float
-    """For functions."""
+    """The time for functions that is left."""
     tokens: int
-    """For models."""
+    """The tokens of models that are left."""
     stopped: str = ""
-    """Why the run must end, in a phrase for the user. Empty while it may go on."""
+    """Why the run must end, in a phrase for the user. Empty while it may continue."""
     _equal_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     _errors: int = 0
     _hopeless: set[tuple[str, str]] = field(default_factory=set)
-    """Calls that failed and would fail again."""
+    """The keys of calls that failed and would fail again."""
 
     def refusal(self, call: FunctionCall) -> str:
         """Count a call. Return, in words for the model, why it does not run; empty if it does."""

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import msgspec
 from heddle.chat.v1 import chat_pb2
+from heddle_runtime.contract.openai_messages import decode_members
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.openai_messages import decode_members
 
 _CHOICE, _PARALLEL = "tool_choice", "parallel_tool_calls"
 _FREE = ("auto", "none")

@@ -3,32 +3,30 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import grpc
 from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import (
+from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+from heddle_runtime.errors import DeadlineError, from_rpc, to_status
+from heddle_runtime.identity.call_metadata import (
     Context,
     Stopwatch,
     caller,
+    calling_as,
     new_call_options,
     remaining,
 )
-from heddle_runtime.errors import DeadlineError, from_rpc, to_status
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
-from heddle_orchestrator.tools.bindings import BoundTool
-
-if TYPE_CHECKING:
-    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+from heddle_orchestrator.tools.bindings import BoundTool, invocation
 
 _CACHE_SECONDS = 10.0
 _TIMEOUT_SECONDS = 10.0
 _MAX_WARNINGS = 10
-"""Of one binding."""
+"""The maximum number of warnings of one binding."""
 _MAX_NAME_CHARS = 64
 """The limit of OpenAI's API."""
 _Key = tuple[bytes, str, str]
@@ -36,7 +34,7 @@ _Key = tuple[bytes, str, str]
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """One function that the model may call."""
+    """A function that the model may call."""
 
     bound: BoundTool
     """The function's binding."""
@@ -44,11 +42,13 @@ class DeclaredTool:
     """The name of the function in the tools service."""
     declaration: chat_pb2.FunctionDeclaration
     """The declaration for the model. Its name is unique in the request."""
+    ask: bool = False
+    """Whether the user must confirm each call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclarations:
-    """All functions that the model may call."""
+    """The functions that the model may call, and the bindings that declare fewer or none."""
 
     by_name: Mapping[str, DeclaredTool]
     failed: Sequence[BoundTool]
@@ -65,7 +65,7 @@ class ToolDeclarations:
 class ToolCatalog:
     """Lists the functions of bindings, and caches them for a short time."""
 
-    def __init__(self, tools: "ToolServiceAsyncStub") -> None:
+    def __init__(self, tools: ToolServiceAsyncStub) -> None:
         self._tools = tools
         self._cache: TTLCache[_Key, tool_pb2.ListFunctionsResponse] = TTLCache(_CACHE_SECONDS)
 
@@ -83,13 +83,10 @@ class ToolCatalog:
             bound: Its bindings of mode `function`. A binding whose functions cannot be listed gets
                 an error, and the run continues without it.
             taken: Names of the client's functions, which do not change.
-            context: Of the call.
+            context: The context of the call.
         """
         request = tool_pb2.ListFunctionsRequest(
-            invocations=[
-                tool_pb2.ToolInvocation(id=b.id, name=b.tool, config=b.binding.config)
-                for b in bound
-            ],
+            invocations=[invocation(b) for b in bound],
             assistant=assistant,
         )
         watch = Stopwatch()
@@ -103,7 +100,7 @@ class ToolCatalog:
         for b in bound:
             if b.id in by_id and by_id[b.id].HasField("error"):
                 _fail([b], by_id[b.id].error, watch.seconds())
-        listed = [(b, by_id[b.id].functions) for b in bound if b.id in by_id and not b.error]
+        listed = [(b, by_id[b.id]) for b in bound if b.id in by_id and not b.error]
         held_back = [
             replace(b, warnings=[each.reason for each in by_id[b.id].held_back[:_MAX_WARNINGS]])
             for b, _ in listed
@@ -116,10 +113,14 @@ class ToolCatalog:
     async def _list(
         self, request: tool_pb2.ListFunctionsRequest, context: Context
     ) -> tool_pb2.ListFunctionsResponse:
-        async def call() -> tool_pb2.ListFunctionsResponse:
-            return await self._tools.ListFunctions(request, **new_call_options(_TIMEOUT_SECONDS))
+        current = caller()
 
-        identity = caller().identity  # the functions of a tool can depend on the caller
+        async def call() -> tool_pb2.ListFunctionsResponse:
+            with calling_as(current):
+                options = new_call_options(_TIMEOUT_SECONDS)
+                return await self._tools.ListFunctions(request, **options)
+
+        identity = current.identity  # the functions of a tool can depend on the caller
         key = (
             request.SerializeToString(deterministic=True),
             identity.subject,
@@ -129,18 +130,23 @@ class ToolCatalog:
 
 
 def _with_unique_names(
-    listed: Iterable[tuple[BoundTool, Iterable[chat_pb2.FunctionDeclaration]]],
+    listed: Iterable[tuple[BoundTool, tool_pb2.ToolFunctions]],
     taken: Collection[str],
 ) -> dict[str, DeclaredTool]:
     """Return functions by unique names. Functions with equal names get the names of their bindings.
 
     If a binding has several functions, the function's name follows the binding's.
     """
-    pairs = [(b, function) for b, functions in listed for function in functions]
-    names = [*taken, *(function.name for _, function in pairs)]
-    sizes = Counter(b.id for b, _ in pairs)
+    pairs = [
+        (b, function, policy != assistant_pb2.CHANGE_POLICY_RUN)
+        for b, offered in listed
+        for function, policy in zip(offered.functions, offered.policies, strict=True)
+        if policy != assistant_pb2.CHANGE_POLICY_NEVER
+    ]
+    names = [*taken, *(function.name for _, function, _ in pairs)]
+    sizes = Counter(b.id for b, _, _ in pairs)
     by_name: dict[str, DeclaredTool] = {}
-    for b, function in pairs:
+    for b, function, ask in pairs:
         name = function.name
         if names.count(name) > 1:
             own = f"{b.id}__{name}" if sizes[b.id] > 1 else b.id
@@ -148,7 +154,7 @@ def _with_unique_names(
         declaration = chat_pb2.FunctionDeclaration()
         declaration.CopyFrom(function)
         declaration.name = name
-        by_name[name] = DeclaredTool(b, function.name, declaration)
+        by_name[name] = DeclaredTool(b, function.name, declaration, ask)
     return by_name
 
 

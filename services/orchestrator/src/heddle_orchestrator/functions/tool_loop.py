@@ -10,8 +10,14 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.call_metadata import remaining
-from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, to_status
+from heddle_runtime.errors import (
+    HeddleError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+    to_status,
+)
+from heddle_runtime.identity.call_metadata import remaining
 
 from heddle_orchestrator.functions import tool_choice
 from heddle_orchestrator.functions.budget import Budget, add_usage
@@ -19,18 +25,20 @@ from heddle_orchestrator.functions.model_turn import ModelTurn
 from heddle_orchestrator.functions.tool_declarations import ToolDeclarations
 from heddle_orchestrator.functions.tool_results import result_messages, sent_sources
 from heddle_orchestrator.tools.bindings import BoundTool
-from heddle_orchestrator.tools.execution import Events, ToolRun, execute
+from heddle_orchestrator.tools.execution import Events, ToolRun, client_calls, execute
 from heddle_orchestrator.tools.function_call import FunctionCall
 
 Generate = Callable[[connector_pb2.GenerateWholeMessageRequest], AsyncGenerator[Events]]
 _MAX_CALLS_PER_ROUND = 64
 _MAX_NAME_CHARS = 100
+_DECLINED = "The user has not confirmed this call, and is not asked again."
+_UNREADABLE = "The user cannot confirm this call: its arguments must be a JSON object."
 _NO_ANSWER = "The model called functions until it had to stop, and gave no answer."
 
 
 @dataclass(slots=True)
 class ToolLoop:
-    """One run of a model that may call functions."""
+    """A run of a model that may call functions."""
 
     generate: Generate
     """Sends one request to the model."""
@@ -59,15 +67,23 @@ class ToolLoop:
         number, last, ids = 1, False, set[str]()
         while True:
             turn = ModelTurn(number, client_functions, ids)
-            async with aclosing(self.generate(request)) as batches:
-                async for events in batches:
-                    if visible := turn.take(events):
-                        yield self._separate_text(visible)
-            self._count(turn)
+            answered = self.run.confirmations.message.tool_calls
+            if number == 1 and any(call.name in self.tools.by_name for call in answered):
+                turn.take(self.run.confirmations.events)
+            else:
+                async with aclosing(self.generate(request)) as batches:
+                    async for events in batches:
+                        if visible := turn.take(events):
+                            yield self._separate_text(visible)
+                self._count(turn)
             if last or turn.client_calls or not turn.calls:
                 yield self._end(turn)
                 return
             bound = [self._bind(call) for call in turn.calls[:_MAX_CALLS_PER_ROUND]]
+            if to_confirm := [each for each in bound if each.ask and not each.error]:
+                turn.client_calls = list(map(self.run.confirmations.request, to_confirm))
+                yield self._end(turn)
+                return
             async with aclosing(self._run_calls(bound)) as batches:
                 async for events in batches:
                     yield events
@@ -93,7 +109,7 @@ class ToolLoop:
         return events
 
     def _end(self, turn: ModelTurn) -> Events:
-        events = [pb.RunEvent(tool_call=call) for call in turn.client_calls]
+        events = client_calls(turn.client_calls)
         done = chat_pb2.Done()
         if turn.done is not None:
             done.CopyFrom(turn.done)
@@ -117,15 +133,20 @@ class ToolLoop:
             bound = BoundTool(call.id, assistant_pb2.ToolBinding(), 0.0, call=call)
             return _refused(bound, NotFoundError(f"Unknown tool: {call.name[:_MAX_NAME_CHARS]}"))
         left = min(self.budget.seconds, remaining(self.run.context) / 2)
+        confirmations = self.run.confirmations
         bound = replace(
             tool.bound,
             id=call.id,
             call=call,
             function=tool.function,
             timeout=min(tool.bound.timeout, left),
+            ask=tool.ask and call.id not in confirmations.of(tool.bound, tool.function),
         )
         if refusal := self.budget.refusal(call):
             return _refused(bound, InvalidRequestError(refusal))
+        if bound.ask and (confirmations.declined or not call.is_readable):
+            why = _DECLINED if confirmations.declined else _UNREADABLE
+            return _refused(bound, PermissionDeniedError(why))
         return bound
 
     async def _run_calls(self, bound: Sequence[BoundTool]) -> AsyncGenerator[Events]:

@@ -2,7 +2,7 @@
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import QUOTA_SPENT, QuotaExceededError
-from heddle_runtime.metrics import table
+from heddle_runtime.telemetry.metrics import table
 
 from heddle_orchestrator.metering.meter import Meter
 
@@ -10,7 +10,7 @@ _MICROS = 1_000_000
 
 
 class Budget:
-    """What an assistant may still spend, as far as this process knows."""
+    """The rest of an assistant's quota, as far as this process knows."""
 
     __slots__ = ("_baseline", "_counter", "_left", "_price", "_problem")
 

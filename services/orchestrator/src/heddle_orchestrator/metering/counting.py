@@ -12,7 +12,7 @@ from heddle_orchestrator.metering.usage_counter import Tokens
 from heddle_orchestrator.plan import Plan
 
 _MAX_TOKENS = 100_000_000
-"""Of one answer. Larger numbers of a provider are ignored."""
+"""The maximum number of tokens of one answer. Heddle ignores larger numbers of a provider."""
 _CANCELLED = (asyncio.CancelledError, GeneratorExit)
 
 
@@ -66,7 +66,7 @@ class Counting:
 
 
 def charged_assistant(plan: Plan) -> str:
-    """Return the id of the assistant whose usage an answer is; empty if it belongs to none."""
+    """Return the id of the assistant that an answer is charged to; empty if there is none."""
     if plan.request.HasField("assistant_reference"):
         return plan.assistant.id
     return plan.request.charged_to

@@ -3,20 +3,17 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import grpc
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_runtime.background import in_background
-from heddle_runtime.call_metadata import new_call_options
+from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
 from heddle_runtime.errors import InvalidRequestError, from_rpc
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.serving.background import in_background
 
 from heddle_orchestrator.metering.meter import MAX_BATCH, MAX_SETTLED, Meter
-
-if TYPE_CHECKING:
-    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
 
 log = structlog.get_logger(__name__)
 _TIMEOUT_SECONDS = 5.0
@@ -36,13 +33,13 @@ class Flusher:
     """Sends batches, and repeats a failed one."""
 
     def __init__(
-        self, service: "UsageServiceAsyncStub", meter: Meter, credentials: ServiceCredentials
+        self, service: UsageServiceAsyncStub, meter: Meter, credentials: ServiceCredentials
     ) -> None:
         self._service = service
         self._meter = meter
         self._credentials = credentials
         self._failing = False
-        self._sending = asyncio.Lock()
+        self._sending = asyncio.Lock()  # the meter has one batch at a time
 
     async def run(self, seconds: float) -> None:
         """Send batches until cancelled."""

@@ -1,18 +1,15 @@
 """Asks the usage service for the prices of models."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import grpc
 import structlog
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_runtime.call_metadata import Context, call_options
-from heddle_runtime.service_credentials import ServiceCredentials
-
-if TYPE_CHECKING:
-    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
+from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
+from heddle_runtime.identity.call_metadata import Context, call_options
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 
 _TIMEOUT_SECONDS = 2.0
 _MICROS = 1_000_000
@@ -23,7 +20,7 @@ log = structlog.get_logger(__name__)
 class PriceClient:
     """Reads the prices of models."""
 
-    service: "UsageServiceAsyncStub"
+    service: UsageServiceAsyncStub
     credentials: ServiceCredentials
 
     async def price(
@@ -44,7 +41,7 @@ class PriceClient:
 
 
 def cost_micros(usage: chat_pb2.Usage, price: assistant_pb2.Price) -> int:
-    """Return what tokens cost, in millionths of a US dollar, rounded up."""
+    """Return the cost of tokens in millionths of a US dollar, rounded up."""
     picos = (
         (usage.prompt_tokens - usage.cached_tokens) * price.input_micros
         + usage.cached_tokens * price.cached_input_micros

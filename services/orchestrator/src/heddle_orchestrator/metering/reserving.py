@@ -2,38 +2,35 @@
 
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
 from heddle.connector.v1 import connector_pb2
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_runtime.call_metadata import Context, call_options, remaining
+from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
 from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError, from_rpc
-from heddle_runtime.metrics import table
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.call_metadata import Context, call_options, remaining
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.telemetry.metrics import table
 
 from heddle_orchestrator.metering.flushing import Flusher
 
-if TYPE_CHECKING:
-    from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
-
 _CHARS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_000
-_MAX_ANSWER_SECONDS = 3_600.0
+_MAX_ANSWER_SECONDS = 3_600.0  # for calls without a deadline
 _SLACK_SECONDS = 60.0
-"""For recording the usage after the answer."""
+"""The time for recording the usage after the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reserver:
     """Reserves in the usage service what an answer may cost."""
 
-    service: "UsageServiceAsyncStub"
+    service: UsageServiceAsyncStub
     credentials: ServiceCredentials
     flusher: Flusher
     completion_tokens: int
-    """The estimate of an answer whose request sets no maximum."""
+    """The number of tokens to reserve if the request sets no maximum."""
 
     async def reserve(
         self, assistant: str, generation: connector_pb2.GenerateMessageRequest, context: Context
@@ -80,7 +77,7 @@ class Reserver:
 
 
 def prompt_tokens(generation: connector_pb2.GenerateMessageRequest) -> int:
-    """Return about how many tokens a prompt has."""
+    """Return an estimate of the tokens of a prompt."""
     parts = [part for message in generation.messages for part in message.parts]
     chars = sum(len(part.text) for part in parts)
     images = sum(1 for part in parts if not part.HasField("text"))

@@ -1,5 +1,6 @@
 """Applies an output policy to the events of a run."""
 
+import asyncio
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -10,24 +11,33 @@ from heddle_orchestrator.output.hosts import OutputPolicy
 from heddle_orchestrator.output.link_filter import LinkFilter, filtered
 
 _TEXTS = ("text_delta", "reasoning_delta")
+_TURN = 1_024
+"""The number of characters that are filtered before other calls get a turn: about 1 ms."""
 _ENDS_TEXT = ("done", "image", "tool_call")
 
 
 class OutputFilter:
-    """Filters the events of one run. The same for pieces of a text and for the whole text."""
+    """Filters the events of one run, whether a text comes in pieces or whole."""
 
     def __init__(self, policy: OutputPolicy) -> None:
         self._policy = policy
         self._filters = {name: LinkFilter(policy) for name in _TEXTS}
 
-    def events(self, events: Iterable[pb.RunEvent]) -> list[pb.RunEvent]:
-        """Return the events to send. They are new: a sent message is not changed."""
+    async def events(self, events: Iterable[pb.RunEvent]) -> list[pb.RunEvent]:
+        """Return the events to send. They are new: a sent message is not changed.
+
+        Other calls have turns while a long text is filtered.
+        """
         result: list[pb.RunEvent] = []
         for event in events:
             kind = event.WhichOneof("event")
             if kind in _TEXTS:
-                if text := self._filters[kind].feed(getattr(event, kind)):
-                    result.append(_text_event(kind, text))
+                text = getattr(event, kind)
+                for start in range(0, len(text), _TURN):
+                    if piece := self._filters[kind].feed(text[start : start + _TURN]):
+                        result.append(_text_event(kind, piece))
+                    if start:
+                        await asyncio.sleep(0)
                 continue
             if kind in _ENDS_TEXT:
                 result += self._held()

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from heddle_runtime.host_lists import NO_HOST, WILDCARD
+from heddle_runtime.text.host_lists import NO_HOST, WILDCARD
 
 _AND = "&"
 
 
 def joined(*texts: str) -> str:
-    """Return one text for lists that all must contain a host."""
+    """Return one text for several lists. A host is permitted if all lists contain it."""
     return _AND.join(filter(None, texts))
 
 
@@ -39,7 +39,7 @@ class AllowedHosts:
 
 @dataclass(frozen=True, slots=True)
 class OutputPolicy:
-    """The lists that all must contain a host."""
+    """The lists of hosts. A host is permitted if all lists contain it."""
 
     lists: tuple[AllowedHosts, ...]
 

@@ -15,11 +15,19 @@ from collections.abc import Iterator
 
 from heddle_orchestrator.output.hosts import OutputPolicy
 
-_FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})(?P<info>[^\r\n]*)(?:\r\n|\r|\n)")
-_FENCE_BEGINNING = re.compile(r"(?:`{3,}|~{3,})[^\r\n]*\r?|`{1,2}|~{1,2}")
+_FENCE_SIZE = 1_000
+"""The length of a line that begins or ends fenced code; a longer one is not held back."""
+_FENCE = re.compile(
+    rf"(?P<marks>`{{3,{_FENCE_SIZE}}}+|~{{3,{_FENCE_SIZE}}}+)"
+    rf"(?P<info>[^\r\n]{{0,{_FENCE_SIZE}}}+)(?:\r\n|\r|\n)"
+)
+_FENCE_BEGINNING = re.compile(
+    rf"(?:`{{3,{_FENCE_SIZE}}}+|~{{3,{_FENCE_SIZE}}}+)[^\r\n]{{0,{_FENCE_SIZE}}}+\r?|`{{1,2}}|~{{1,2}}"
+)
+_MAY_END_FENCE = re.compile(r" {0,3}[`~]*[ \t]*")
 _MAX_CODE = 300
-_CODE = re.compile(rf"(?P<marks>`+)(?!`)(?P<code>[^`\r\n]{{1,{_MAX_CODE}}})(?P=marks)(?!`)")
-_CODE_BEGINNING = re.compile(rf"`+(?:[^`\r\n]{{1,{_MAX_CODE}}}`*)?")
+_CODE = re.compile(rf"(?P<marks>`++)(?P<code>[^`\r\n]{{1,{_MAX_CODE}}})(?P=marks)(?!`)")
+_CODE_BEGINNING = re.compile(rf"`++(?:[^`\r\n]{{1,{_MAX_CODE}}}`{{0,{_FENCE_SIZE}}})?")
 _MAX_SPACE, _MAX_ADDRESS = 100, 1_000
 _ENDS_BARE = r"\s<>\"`|()\[\]\\"
 _BARE = re.compile(
@@ -36,6 +44,7 @@ _DESTINATION = re.compile(
 )
 _SPECIAL = re.compile(r"[\r\n`~<\]hHfFwW]")
 _REMOVED = "link removed"
+_PIECE = 4_096
 Step = tuple[str, int] | None
 """Text to emit, and how many characters it replaces; None to wait for more text."""
 
@@ -50,12 +59,15 @@ class LinkFilter:
         self._fence = ""
         self._knows_fences = True
         self._dropped: re.Pattern[str] | None = None
-        """What ends the address that is being dropped."""
+        """The pattern that ends the address that is being dropped."""
 
     def feed(self, piece: str) -> str:
         """Return the text that does not depend on later pieces."""
-        self._text += piece
-        return "".join(self._ready(final=False))
+        outputs: list[str] = []
+        for start in range(0, len(piece), _PIECE):  # each step copies the text that is left
+            self._text += piece[start : start + _PIECE]
+            outputs += self._ready(final=False)
+        return "".join(outputs)
 
     def finish(self) -> str:
         """Return the rest of the text."""
@@ -85,6 +97,9 @@ class LinkFilter:
         match first:
             case "\r" | "\n":
                 return self._line_end(final=final)
+            case "`" | "~" if self._text.startswith(first * (_FENCE_SIZE + 1)):
+                self._knows_fences = False
+                return first * _FENCE_SIZE, _FENCE_SIZE
             case "`" | "~":
                 return self._marks(first, final=final)
             case "<":
@@ -128,6 +143,10 @@ class LinkFilter:
     def _in_fence(self, *, final: bool) -> Step:
         """Return one line of fenced code, or a part of a line that cannot end it."""
         text = self._text
+        may_end = self._line_start and _MAY_END_FENCE.fullmatch(text, 0, _FENCE_SIZE)
+        if may_end and len(text) >= _FENCE_SIZE:
+            self._fence, self._knows_fences = "", False
+            return text[:_FENCE_SIZE], _FENCE_SIZE
         end = re.search(r"\r\n|\r(?!\Z)|\n", text)
         if end is None:
             if final:

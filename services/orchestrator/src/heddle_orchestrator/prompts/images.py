@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2
-from heddle_runtime.conversations import question_index
+from heddle_runtime.contract.conversations import question_index
 
 WITHHELD = "This assistant does not read images: it answers without those of your message."
 _REMOVED = "[An image was removed: this assistant does not read images.]"
@@ -15,10 +15,11 @@ def visible(
 ) -> Sequence[chat_pb2.Message]:
     """Return the messages as the assistant's model may read them; themselves, if it reads all.
 
-    Without the capability `vision`, the images of all messages are removed; of a message that has
-    nothing else, a note is left. Does not change its arguments.
+    If the assistant has a template and not the capability `vision`, the images of all messages are
+    removed; of a message that has nothing else, a note is left. Without a template, the model
+    receives the conversation unchanged. Does not change its arguments.
     """
-    if assistant.capabilities.vision:
+    if assistant.capabilities.vision or not assistant.prompt_template:
         return messages
     with_images = [has_image(each.parts) for each in messages]
     if True not in with_images:

@@ -1,7 +1,7 @@
 """The prompt processor `kvcache_augment`: a document at the start of the system prompt.
 
 The document is the same for every question, so the prompt caches of providers apply to it. The
-texts around it are LAMB's, byte for byte, because assistants come from there.
+texts around it never change by a byte, because imported assistants rely on them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _TEMPLATE = Template(
     "answer, say you do not know.\n\nContext:\n{context}\n\nQuestion: {user_input}",
     frozenset({CONTEXT, USER_INPUT}),
 )
-"""Of assistants without a template that find something."""
+"""The template of assistants that have none, if a tool finds text."""
 
 
 class KvcacheAugment(SimpleAugment):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
-from heddle_runtime.conversations import message_text, question_index
+from heddle_runtime.contract.conversations import message_text, question_index
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_orchestrator.prompts.template import USER_INPUT, Template, template_of
@@ -21,7 +21,7 @@ class SimpleAugment:
     slots: Sequence[str] = ()
     """The slots that it fills itself."""
     inline_slots: frozenset[str] = frozenset()
-    """Those of them that LAMB inserts without blank lines."""
+    """The slots among `slots` that have no blank lines around them in a literal template."""
     system_slots: Sequence[str] = ()
     """The slots of tools that it places outside of the template."""
 

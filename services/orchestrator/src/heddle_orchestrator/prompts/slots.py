@@ -11,16 +11,16 @@ from heddle_orchestrator.prompts.template import USER_INPUT, Template
 from heddle_orchestrator.tools.bindings import BoundTool
 
 SEPARATOR = "\n\n"
-"""Between the texts of tools that share a slot."""
+"""Separates the texts of tools that share a slot."""
 
 
 Piece = tuple[str, BoundTool, str]
-"""What one tool contributes to a prompt: the slot (empty for a note), the tool, and the text."""
+"""A contribution to a prompt: the slot (empty for a note), the tool, and the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilledSlots:
-    """What tools contribute to a prompt."""
+    """The texts and notes that tools contribute to a prompt."""
 
     texts: dict[str, str] = field(default_factory=dict)
     """The text of each slot."""
@@ -55,14 +55,14 @@ def fill(
     for each in bound:
         text = note(each) if each.error else (show(each) if show else each.text)
         if cite and text and not each.error and each.slot not in system_slots:
-            list_sources = lamb_citations if template.is_lamb else citations
+            list_sources = all_citations if template.is_literal else citations
             text += list_sources(each.sources)
         slot = each.slot or _free_slot(template, bound)
         if slot in available:
             earlier = filled.texts.get(slot, "")
             separator = SEPARATOR if earlier and text else ""
             filled.texts[slot] = f"{earlier}{separator}{text}"
-        elif text and not (template.is_lamb and slot):  # LAMB says nothing of such a tool
+        elif text and not (template.is_literal and slot):  # such a tool's text is left out there
             slot, text = "", text if each.error else _without_slot(each)
             filled.notes.append(text)
         if text:
@@ -79,7 +79,7 @@ def note(bound: BoundTool) -> str:
 
 
 def citations(sources: Sequence[tool_pb2.Source]) -> str:
-    """Return a numbered list of the sources that have an address, in LAMB's form."""
+    """Return a numbered list of the sources that have an address."""
     lines = [
         f"{number}. [{source.title}]({source.uri}) (similarity: {source.score:.3f})"
         for number, source in enumerate((s for s in sources if s.uri), start=1)
@@ -87,20 +87,20 @@ def citations(sources: Sequence[tool_pb2.Source]) -> str:
     return "\n\n## Available Sources\n\n" + "\n".join(lines) if lines else ""
 
 
-def lamb_citations(sources: Sequence[tool_pb2.Source]) -> str:
-    """Return the list of all sources as LAMB writes it: each line ends with a line break.
+def all_citations(sources: Sequence[tool_pb2.Source]) -> str:
+    """Return the list of all sources for a literal template: each line ends with a line break.
 
-    LAMB lists files and rubrics without an address and without a similarity.
+    It has files and rubrics without an address and without a similarity, too.
     """
     lines = [
-        f"{number}. [{_lamb_title(source)}]({source.uri}) "
+        f"{number}. [{_file_title(source)}]({source.uri}) "
         f"(similarity: {source.score if source.uri else 0:.3f})\n"
         for number, source in enumerate(sources, start=1)
     ]
     return "\n\n## Available Sources\n\n" + "".join(lines) if lines else ""
 
 
-def _lamb_title(source: tool_pb2.Source) -> str:
+def _file_title(source: tool_pb2.Source) -> str:
     return PurePosixPath(source.title).name if source.kind == "file" else source.title
 
 

@@ -1,4 +1,4 @@
-"""Fills a prompt template in one pass, in Heddle's own syntax or in LAMB's.
+"""Fills a prompt template in one pass, in Heddle's own syntax or in the literal one.
 
 Only the template is searched for names. Inserted text (the user's words, the output of a tool) is
 copied unchanged, so it cannot refer to another slot or lose its own braces.
@@ -26,19 +26,19 @@ class Template:
     """A template in one of the two syntaxes.
 
     In Heddle's, each `{name}` is a slot, `{{name}}` is the text `{name}`, and an empty slot is
-    removed. In LAMB's, only `names` are slots and everything else is text; an empty slot leaves its
-    blank lines, as LAMB does.
+    removed. In the literal one, only `names` are slots and everything else is text; an empty slot
+    leaves its blank lines.
     """
 
     text: str
     names: frozenset[str] | None = None
-    """The slots of LAMB's syntax. None selects Heddle's."""
+    """The slots of the literal syntax. None selects Heddle's."""
     inline: frozenset[str] = frozenset()
-    """Slots of LAMB's syntax that have no blank lines around them."""
+    """Slots of the literal syntax that have no blank lines around them."""
 
     @property
-    def is_lamb(self) -> bool:
-        """Whether the template has LAMB's syntax."""
+    def is_literal(self) -> bool:
+        """Whether the template has the literal syntax instead of Heddle's."""
         return self.names is not None
 
     def render(self, slots: Mapping[str, str]) -> str:
@@ -89,7 +89,7 @@ class Template:
         return match["escaped"]
 
     def _inserted(self, name: str, text: str) -> str:
-        if not text and not self.is_lamb:
+        if not text and not self.is_literal:
             return ""
         margin = self._margin(name)
         return f"{margin}{text}{margin}"
@@ -112,8 +112,8 @@ def template_of(
     Args:
         assistant: The assistant.
         more_slots: Slots of its tools and its prompt processor that its bindings do not name.
-        inline: Slots of the prompt processor that LAMB inserts without blank lines.
-        outside: Slots of tools that are not in templates of LAMB.
+        inline: Slots of the prompt processor that have no blank lines around them.
+        outside: Slots of tools that are not in literal templates.
     """
     if assistant.template_syntax != assistant_pb2.TEMPLATE_SYNTAX_LAMB:
         text = assistant.prompt_template
@@ -127,7 +127,7 @@ def template_of(
 
 @lru_cache(maxsize=128)  # every run of an assistant needs them
 def slots_of(template: str, syntax: int) -> frozenset[str]:
-    """Return what of a template may be a slot of a tool, before the slots of tools are known."""
+    """Return the names in a template that may be slots, before the slots of tools are known."""
     if syntax == assistant_pb2.TEMPLATE_SYNTAX_LAMB:
         return frozenset(_BRACED.findall(template)) - {USER_INPUT}
     return frozenset(Template(template).slots()) - {USER_INPUT}

@@ -8,8 +8,8 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import Context, remaining
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
+from heddle_runtime.identity.call_metadata import Context, remaining
 from heddle_runtime.limits import MAX_TOOLS
 
 from heddle_orchestrator.tools.function_call import FunctionCall
@@ -17,10 +17,10 @@ from heddle_orchestrator.tools.function_call import FunctionCall
 
 @dataclass(slots=True)
 class BoundTool:
-    """One run of a tool, and its outcome."""
+    """A run of a tool, and its outcome."""
 
     id: str
-    """Of the binding or of the call. Unique in its step."""
+    """The id of the binding or of the call. Unique in its step."""
     binding: pb.ToolBinding
     timeout: float
     """Seconds."""
@@ -30,7 +30,7 @@ class BoundTool:
     """The slots of the template. None if the tool fills no slot."""
     text: str = ""
     result_count: int | None = None
-    """How many items a search found. None if the tool does not search."""
+    """The number of items that a search found. None if the tool does not search."""
     sources: Sequence[tool_pb2.Source] = ()
     warnings: Sequence[str] = ()
     """Parts of the work that failed, one sentence each."""
@@ -41,8 +41,10 @@ class BoundTool:
     """The model's call. None if the tool runs before the model."""
     function: str = ""
     """The name of the called function in the tools service."""
+    ask: bool = False
+    """Whether the user must confirm the call."""
     started: float | None = None
-    """When the tool began, by `time.perf_counter`. None if it did not run."""
+    """The start of the tool, by `time.perf_counter`. None if it did not run."""
     result: tool_pb2.ToolResult | None = None
     """The whole result of a called function."""
 
@@ -72,7 +74,7 @@ class BoundTool:
 
     @property
     def has_no_slot(self) -> bool:
-        """Whether the tool fills a slot, and the template does not have it."""
+        """Whether the tool fills a slot that the template does not have."""
         if self.template_slots is None or not self.slot:
             return False
         return self.slot not in self.template_slots
@@ -147,6 +149,14 @@ def all_searches_empty(bound: Sequence[BoundTool]) -> bool:
         and bool(searches)
         and not any(each.result_count for each in searches)
         and not any(each.text for each in others)
+    )
+
+
+def invocation(bound: BoundTool) -> tool_pb2.ToolInvocation:
+    """Return a tool with its configuration, as the tools service describes and assesses it."""
+    binding = bound.binding
+    return tool_pb2.ToolInvocation(
+        id=bound.id, name=bound.tool, config=binding.config, on_change=binding.on_change
     )
 
 

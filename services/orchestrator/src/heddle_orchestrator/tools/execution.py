@@ -4,35 +4,37 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import grpc
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime import log_fields
-from heddle_runtime.call_metadata import CallOptions, Context, Stopwatch, call_options
-from heddle_runtime.client import streaming
+from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 from heddle_runtime.errors import InvalidRequestError, ProviderGarbledError, from_rpc, to_status
+from heddle_runtime.identity.call_metadata import CallOptions, Context, Stopwatch, call_options
+from heddle_runtime.rpc.client import streaming
+from heddle_runtime.telemetry import log_fields
 
 from heddle_orchestrator.tools.bindings import BoundTool, to_duration
+from heddle_orchestrator.tools.confirmations import FUNCTION, RunConfirmations
 from heddle_orchestrator.tools.failures import log_lost_tool
 
-if TYPE_CHECKING:
-    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
-
 Events = list[pb.RunEvent]
+_WAITS = "A tool would change something, and waits until you confirm it."
+_NOT_CONNECTED = "Failed to connect to remote host"
+"""A part of gRPC's reason if a call was never sent. After a lost connection, tools may run."""
 _GRACE_SECONDS = 1.0
-"""Beyond the timeout, which the tools service enforces itself."""
+"""The number of seconds beyond the timeout, which the tools service enforces itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
     """Runs the tools of one request."""
 
-    tools: "ToolServiceAsyncStub"
+    tools: ToolServiceAsyncStub
     context: Context
     request: tool_pb2.RunContext
+    confirmations: RunConfirmations
     watched: bool
     """Whether the client reads the events while the tools run."""
 
@@ -110,6 +112,9 @@ async def _call(
         error = to_status(ProviderGarbledError("The tools service ended without a result."))
     except grpc.aio.AioRpcError as failure:
         error = to_status(from_rpc(failure))
+        if _NOT_CONNECTED in (failure.details() or ""):
+            for b in bound:
+                b.started = None
     yield [tool_pb2.ToolEvent(id=b.id, error=error) for b in bound if b.id in missing]
 
 
@@ -119,12 +124,19 @@ def _invocation(bound: BoundTool) -> tool_pb2.ToolInvocation:
         name=bound.tool,
         config=bound.binding.config,
         slot=bound.binding.slot,
+        on_change=bound.binding.on_change,
         timeout=to_duration(bound.timeout),
     )
     if bound.call is not None:
         invocation.function_call.name = bound.function
         invocation.function_call.arguments_json = bound.call.proto.arguments_json
     return invocation
+
+
+def client_calls(calls: Sequence[chat_pb2.ToolCall]) -> Events:
+    """Return the events of calls for the client. A run ends with them."""
+    warnings = [pb.RunEvent(warning=_WAITS) for call in calls if call.name == FUNCTION]
+    return [*warnings[:1], *(pb.RunEvent(tool_call=call) for call in calls)]
 
 
 def fixed_answer(text: str) -> Events:
@@ -176,7 +188,7 @@ def finished(bound: BoundTool) -> pb.RunEvent:
             binding_id=bound.binding_id,
             tool=bound.tool,
             slot="" if bound.call else bound.slot,
-            elapsed=bound.elapsed,
+            elapsed=bound.elapsed if bound.started is not None else None,
             error=bound.error,
             warnings=_warnings(bound),
             call=_called(bound),

@@ -1,14 +1,14 @@
-"""What the failure of a tool means for the rest of the run."""
+"""Reads and logs the failures of tools."""
 
 import structlog
-from heddle_runtime import log_fields
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
     ResourceExhaustedError,
     UnavailableError,
 )
-from heddle_runtime.json_text import members
+from heddle_runtime.telemetry import log_fields
+from heddle_runtime.text.json_text import members
 
 log = structlog.get_logger(__name__)
 _TRANSIENT = (UnavailableError, DeadlineError, ResourceExhaustedError)
@@ -31,7 +31,7 @@ def is_recoverable(failure: HeddleError) -> bool:
 
 
 def suggestion(failure: HeddleError) -> str:
-    """Return what the tool suggests instead; may be empty."""
+    """Return the tool's suggestion for another attempt; empty if it makes none."""
     text = details(failure).get("suggestion", "")
     return text if isinstance(text, str) else ""
 

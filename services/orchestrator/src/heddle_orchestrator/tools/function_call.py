@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heddle.chat.v1 import chat_pb2
-from heddle_runtime.frontend_payloads import shown, written
+from heddle_runtime.contract.frontend_payloads import shown, written
 from heddle_runtime.limits import exceeds_depth
 from heddle_runtime.redaction import redact
 
@@ -44,6 +44,11 @@ class FunctionCall:
     def name(self) -> str:
         """The name of the function in the model's request."""
         return self.proto.name
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the arguments are empty or a JSON object."""
+        return self.arguments is not None or not self.proto.arguments_json.strip()
 
     @property
     def key(self) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.tools.bindings import BoundTool
 
 _MAX_COMPARED_CHARS = 60
-"""Of an excerpt. The end of a long passage may be cut off in the prompt."""
+"""The maximum number of characters of an excerpt to compare. The prompt may cut a passage off."""
 
 
 def source_events(bound: Iterable[BoundTool], sent: "SentText | None" = None) -> list[pb.RunEvent]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import grpc
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.call_metadata import Context, Stopwatch
 from heddle_runtime.errors import HeddleError, from_rpc
+from heddle_runtime.identity.call_metadata import Context, Stopwatch
 
 from heddle_orchestrator.agent.run_snapshot import snapshot
 from heddle_orchestrator.metering.prices import PriceClient
@@ -35,7 +35,7 @@ class Tracing:
     def __init__(
         self, plan: Plan, max_prompt_chars: int, prices: PriceClient, context: Context
     ) -> None:
-        """Begin: all starts are counted from now."""
+        """Begin the trace. All starts are counted from now."""
         self._plan = plan
         self._max_prompt_chars = max_prompt_chars
         self._prices = prices

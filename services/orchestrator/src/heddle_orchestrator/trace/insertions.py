@@ -1,11 +1,11 @@
-"""What tools and the user brought into a prompt, and where it is."""
+"""Finds the texts that tools and the user brought into a prompt, and their places in it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.conversations import message_text, question_index
+from heddle_runtime.contract.conversations import message_text, question_index
 
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.prompts.slots import SEPARATOR
@@ -29,7 +29,7 @@ class _Insertion:
 def insertions(
     plan: Plan, prompt: SentPrompt, positions: Mapping[int, int]
 ) -> Iterator[pb.Trace.Insertion]:
-    """Yield what was inserted into a prompt, and replace the secrets of the prompt.
+    """Yield the texts that were inserted into a prompt, and replace the prompt's secrets.
 
     Args:
         plan: The run, after its end.

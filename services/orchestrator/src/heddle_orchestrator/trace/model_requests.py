@@ -1,4 +1,4 @@
-"""What one request to a model returned."""
+"""Records what one request to a model returned."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from heddle_runtime.errors import HeddleError
 
 @dataclass(slots=True)
 class Round:
-    """One request to a model."""
+    """A request to a model, and its answer or failure."""
 
     start: float
     """Seconds after the start of the run."""
     seconds: float = 0.0
     chars: int = 0
-    """Of the text."""
+    """The length of the text."""
     replaced: chat_pb2.ModelReplaced | None = None
     done: chat_pb2.Done | None = None
     failure: HeddleError | None = None

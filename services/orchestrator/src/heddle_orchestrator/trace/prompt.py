@@ -23,7 +23,7 @@ class Span:
 
     message: int
     part: int
-    """Among the texts of the message."""
+    """The position among the texts of the message."""
     start: int
     end: int
 
@@ -42,7 +42,7 @@ class SentPrompt:
         self._moved: dict[tuple[int, int], dict[int, int] | None] = {}
 
     def find(self, text: str, *, start: int = 0) -> Span | None:
-        """Return where the last message that contains a text has it, None if none does.
+        """Return the place of a text in the last message that contains it; None if no message does.
 
         Args:
             text: The text.
@@ -64,7 +64,7 @@ class SentPrompt:
         return None
 
     def show(self, spans: Iterable[Span]) -> None:
-        """Replace the secrets, such that `range_of` knows where these parts are afterwards."""
+        """Replace the secrets, and record where these parts are afterwards; see `range_of`."""
         for span in spans:
             self._positions[span.message, span.part] |= {span.start, span.end}
         for message, texts in enumerate(self.texts):
@@ -73,7 +73,7 @@ class SentPrompt:
                 texts[part], self._moved[place] = redacted(text, self._positions[place])
 
     def range_of(self, span: Span) -> pb.Trace.Range | None:
-        """Return where a part is after `show`, None if a secret crosses its edge."""
+        """Return the place of a part after `show`; None if a secret crosses its edge."""
         moved = self._moved[span.message, span.part]
         if moved is None:
             return None
@@ -99,7 +99,7 @@ class SentPrompt:
 
 
 def outline(plan: Plan, max_chars: int) -> Sequence[chat_pb2.Message]:
-    """Return the first prompt, created a second time with the length of each tool's text instead.
+    """Return the first prompt once more, with the length of each tool's text in place of the text.
 
     So the trace shows where the texts went without containing them. In a slot that is repeated
     often, the lengths may need more room than short texts: the prompt is left out then.

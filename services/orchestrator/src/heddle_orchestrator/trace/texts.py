@@ -5,7 +5,7 @@ from itertools import pairwise
 from heddle_runtime.redaction import redact
 
 MAX_TEXT_CHARS = 20_000
-"""Of the output of a step, and of the text of a slot. The prompt is complete."""
+"""The limit of a step's output and of a slot's text. The prompt is complete."""
 
 
 def shortened(text: str) -> tuple[str, bool]:

@@ -9,12 +9,13 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
+from heddle_runtime.contract.struct_codec import from_struct
+from heddle_runtime.contract.validation import NOT_CHECKED, UNKNOWN_MEMBER
 from heddle_runtime.errors import Violation
-from heddle_runtime.host_lists import host_problems
 from heddle_runtime.limits import MAX_TOOL_ROUNDS
-from heddle_runtime.struct_codec import from_struct
-from heddle_runtime.validation import NOT_CHECKED, UNKNOWN_MEMBER
+from heddle_runtime.text.host_lists import host_problems
 
+from heddle_orchestrator.agent.routers import dspy
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
 from heddle_orchestrator.validation.installed import Installed, key_of, tool_request
@@ -30,7 +31,7 @@ class Fault:
 
     violation: Violation
     subject: str
-    """What is wrong. An edit that leaves it unchanged leaves this unchanged, too."""
+    """The faulty value. An edit that does not change it does not introduce the fault."""
 
 
 def compare(
@@ -39,8 +40,8 @@ def compare(
     """Return the faults that an edit introduces, and those that were stored before.
 
     Args:
-        faults: Of the assistant after the edit.
-        stored: Of the assistant before the edit.
+        faults: The faults of the assistant after the edit.
+        stored: The faults of the assistant before the edit.
     """
     known = Counter(fault.subject for fault in stored)
     introduced: list[Violation] = []
@@ -90,6 +91,14 @@ def idle_functions(assistant: assistant_pb2.Assistant, installed: Installed) -> 
     for index, binding in enumerate(assistant.tools):
         if binding.mode == assistant_pb2.MODE_FUNCTION:
             yield Violation(f"assistant.tools[{index}].mode", problem)
+
+
+def missing_packages(assistant: assistant_pb2.Assistant) -> Iterator[Violation]:
+    """Yield a warning if the strategy needs a package that is not installed."""
+    strategy = STRATEGIES.get(assistant.strategy)
+    if strategy is not None and strategy.router == dspy.DspyRouter.name and not dspy.is_installed():
+        problem = f"{dspy.NOT_INSTALLED} Until then, rules choose the tools."
+        yield Violation("assistant.strategy", problem)
 
 
 def _of_model(

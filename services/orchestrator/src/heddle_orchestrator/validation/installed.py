@@ -1,4 +1,4 @@
-"""What the services know about the parts of assistants."""
+"""The results of asking services about the connectors and tools of assistants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Installed:
     """The connectors, and the violations of bindings. None: the service cannot be reached."""
 
     connectors: Mapping[str, connector_pb2.Connector] | None
-    """By name."""
+    """The connectors by name."""
     bindings: Mapping[bytes, Sequence[Violation]] | None
     """By `key_of`; the fields are `name`, `mode` or a path that begins with `config`."""
 

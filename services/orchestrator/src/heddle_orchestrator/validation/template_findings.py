@@ -1,4 +1,4 @@
-"""Finds what is probably a mistake in a template. Pure functions."""
+"""Finds likely mistakes in a template. Pure functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches

@@ -2,29 +2,43 @@
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import grpc
 import structlog
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.connector.v1 import connector_pb2
+from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import Context, caller, new_call_options, remaining
+from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 from heddle_runtime.errors import DeadlineError, InvalidRequestError, Violation, from_rpc
+from heddle_runtime.identity.call_metadata import (
+    Context,
+    caller,
+    calling_as,
+    new_call_options,
+    on_behalf_of,
+    remaining,
+)
+from heddle_runtime.identity.callers import SERVICE, Identity
 from heddle_runtime.limits import MAX_SHORT_PAGE_SIZE
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
-from heddle_orchestrator.validation.faults import compare, faults_of, idle_functions, unchecked
+from heddle_orchestrator.validation.faults import (
+    compare,
+    faults_of,
+    idle_functions,
+    missing_packages,
+    unchecked,
+)
 from heddle_orchestrator.validation.installed import Installed, key_of, tool_request
-
-if TYPE_CHECKING:
-    from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
-    from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 
 MAX_REQUESTS = 500
 _MAX_CONFIGS = 5_000
-"""Of one call to the tools service."""
+"""The maximum number of configurations in one call to the tools service."""
+_NAME = "heddle-orchestrator"
 _CACHE_SECONDS = 10.0
 _TIMEOUT_SECONDS = 3.0
 _UNREACHABLE = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
@@ -37,9 +51,7 @@ log = structlog.get_logger(__name__)
 class Validator:
     """Checks assistants."""
 
-    def __init__(
-        self, tools: "ToolServiceAsyncStub", connectors: "ConnectorServiceAsyncStub"
-    ) -> None:
+    def __init__(self, tools: ToolServiceAsyncStub, connectors: ConnectorServiceAsyncStub) -> None:
         self._tools = tools
         self._connectors = connectors
         self._cache: TTLCache[str, Connectors] = TTLCache(_CACHE_SECONDS)
@@ -63,15 +75,17 @@ class Validator:
 
     async def _available_connectors(self, seconds: float) -> Connectors:
         # What an organisation can use is the same for all its members.
-        return await self._cache.get(caller().identity.organization, self._list_connectors, seconds)
+        slug = caller().identity.organization
+        return await self._cache.get(slug, partial(self._list_connectors, slug), seconds)
 
-    async def _list_connectors(self) -> Connectors:
+    async def _list_connectors(self, organization: str) -> Connectors:
         request = connector_pb2.ListConnectorsRequest(page_size=MAX_SHORT_PAGE_SIZE)
         connectors: dict[str, connector_pb2.Connector] = {}
         while True:
-            page = await self._connectors.ListConnectors(
-                request, **new_call_options(_TIMEOUT_SECONDS)
-            )
+            with calling_as(on_behalf_of(Identity(_NAME, organization, (SERVICE,)))):
+                page = await self._connectors.ListConnectors(
+                    request, **new_call_options(_TIMEOUT_SECONDS)
+                )
             connectors |= {each.name: each for each in page.connectors}
             if not page.next_page_token:
                 return connectors
@@ -115,6 +129,7 @@ def _response(
     violations, warnings = compare(faults, stored)
     warnings += unchecked(request.assistant, installed)
     warnings += idle_functions(request.assistant, installed)
+    warnings += missing_packages(request.assistant)
     return pb.ValidateAssistantResponse(
         violations=map(_message, violations), warnings=map(_message, warnings)
     )

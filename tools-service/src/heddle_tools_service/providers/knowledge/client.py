@@ -1,13 +1,13 @@
-"""Calls of the knowledge service, with the grant of a run."""
+"""Calls of the knowledge service."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import grpc
 from google.protobuf.message import Message
 from google.rpc import status_pb2
-from heddle_runtime.call_metadata import new_call_options
+from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -17,31 +17,26 @@ from heddle_runtime.errors import (
     from_rpc,
     from_status,
 )
-from heddle_runtime.grants import carrying
+from heddle_runtime.identity.call_metadata import new_call_options
 
 from heddle_tools_service.capabilities.passages import FailedSearch
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
-if TYPE_CHECKING:  # a class of the stubs alone
-    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
-
 _TIMEOUT_SECONDS = 120.0  # the time of a tool ends before
 ResponseT = TypeVar("ResponseT")
 CONFIGURATION_ERROR = "KB configuration error:"
-"""Begins errors of knowledge-base servers, which name the collection themselves."""
+"""The beginning of errors of knowledge-base servers, which name the collection themselves."""
 INVALID = "invalid"
-"""The kind of failure of a request that the service calls wrong."""
+"""The kind of failure of an invalid request."""
 NOT_FOUND = "not_found"
 """The kind of failure of a request for something that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeClient:
-    """The knowledge service, as the tools of one run may use it."""
+    """The knowledge service, with the grant of the run that calls it."""
 
-    service: "KnowledgeServiceAsyncStub"
-    grant: str = ""
-    """The right to read collections, as the orchestrator signed it; may be empty."""
+    service: KnowledgeServiceAsyncStub
 
     async def ask(self, method: Callable[..., Awaitable[ResponseT]], request: Message) -> ResponseT:
         """Return the response to a request.
@@ -52,8 +47,7 @@ class KnowledgeClient:
             ToolUnavailableError: The service, or one behind it, does not answer.
         """
         try:
-            with carrying(self.grant):
-                return await method(request, **new_call_options(_TIMEOUT_SECONDS))
+            return await method(request, **new_call_options(_TIMEOUT_SECONDS))
         except grpc.aio.AioRpcError as error:
             raise tool_error(from_rpc(error)) from error
 
@@ -78,8 +72,8 @@ def failed_search(
 
     Args:
         collection: The collection, as the request names it.
-        error: Why.
-        failure: What did not happen; the message begins with it.
+        error: The error.
+        failure: The beginning of the message, which says what failed.
     """
     if isinstance(error, status_pb2.Status):
         error = tool_error(from_status(error))

@@ -1,4 +1,4 @@
-"""Queries what is known about documents."""
+"""Queries the metadata of documents."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class DocumentSearch:
     client: KnowledgeClient
 
     async def open(self, collections: Sequence[str]) -> "DescribedDocuments":
-        """Read what is known now about the documents of collections."""
+        """Open a snapshot of the metadata of the documents of collections."""
         request = pb.DescribeDocumentsRequest(collections=collections)
         response = await _ask(self.client, self.client.service.DescribeDocuments, request)
         return DescribedDocuments(
@@ -45,7 +45,7 @@ class DescribedDocuments:
     failures: tuple[FailedSearch, ...]
 
     async def select(self, sql: str, *, max_rows: int) -> Rows:
-        """Return the rows of a query; see `DocumentTables`."""
+        """Run a query and return its rows; see `DocumentTables`."""
         request = pb.QueryDocumentsRequest(collections=self.collections, sql=sql, max_rows=max_rows)
         response = await _ask(self.client, self.client.service.QueryDocuments, request)
         return Rows(

@@ -95,7 +95,7 @@ class CollectionSearch:
 def _warning(result: pb.CollectionPassages) -> str:
     options = ", ".join(_OPTION_OF_FIELD.get(name, name) for name in result.ignored_fields)
     return (
-        f"Collection {result.collection!r} is at a LAMB knowledge-base server, which does not "
+        f"Collection {result.collection!r} is at a knowledge-base server, which does not "
         f"heed {options}."
     )
 

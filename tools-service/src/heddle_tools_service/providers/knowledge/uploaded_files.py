@@ -1,23 +1,20 @@
 """Files that people upload to the knowledge service."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle.knowledge.v1.files_pb2_grpc import FileServiceAsyncStub
 
 from heddle_tools_service.capabilities.files import FileText
 from heddle_tools_service.providers.knowledge.client import NOT_FOUND, KnowledgeClient
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
-
-if TYPE_CHECKING:  # a class of the stubs alone
-    from heddle.knowledge.v1.files_pb2_grpc import FileServiceAsyncStub
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedFiles:
     """The files of the owner of an assistant."""
 
-    service: "FileServiceAsyncStub"
+    service: FileServiceAsyncStub
     client: KnowledgeClient
 
     async def read(self, identifier: str, max_chars: int) -> FileText:

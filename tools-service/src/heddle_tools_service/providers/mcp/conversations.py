@@ -1,4 +1,4 @@
-"""Sessions with MCP servers that last for a run: opened by its first use, closed when it is over.
+"""Manages sessions with MCP servers: a run's first use opens one, the end of the run closes it.
 
 Each has a task of its own. A server's process is stopped in several steps, which must be completed
 even if the caller who waited for the server is cancelled.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from heddle_tools_service.providers.mcp.session import Session
 
 MAX_IDLE = 8
-"""The most unused sessions that stay open; beyond it, the oldest ends."""
+"""The maximum number of unused sessions that stay open; beyond it, the oldest ends."""
 MAX_PROCESSES = 16
 """Commands that run concurrently; more wait."""
 IDLE = 30.0
@@ -38,12 +38,12 @@ class Conversations:
         self._http = http
         self._processes = asyncio.Semaphore(MAX_PROCESSES)
         self._open: OrderedDict[Hashable, _Conversation] = OrderedDict()
-        """Those that can be joined; idle ones in the order in which they became so."""
+        """The sessions that can be shared; unused ones in the order in which they became so."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def joined(self, key: Hashable, reach: Reach) -> "AsyncGenerator[Session]":
-        """Yield the session that is known under `key`, or a new one.
+        """Yield the open session for `key`, or a new one.
 
         After a block that fails or is cancelled the session is not used again.
 
@@ -55,7 +55,7 @@ class Conversations:
             conversation = self._begin(key, reach)
         conversation.users += 1
         try:
-            yield await asyncio.shield(conversation.ready)
+            yield await asyncio.shield(conversation.ready)  # other users may wait for it
         except ToolError:  # said by the block, of the server's tools
             raise
         except BaseException:
@@ -83,7 +83,7 @@ class Conversations:
         return conversation
 
     def _rest(self, key: Hashable, conversation: "_Conversation") -> None:
-        """Keep an unused session for a while, unless it was forgotten already."""
+        """Keep an unused session open for `IDLE` seconds, unless it has failed."""
         if conversation.users:
             return
         if self._open.get(key) is not conversation:
@@ -113,7 +113,7 @@ class Conversations:
 
 
 class _Conversation:
-    """One session and who uses it."""
+    """A session with a server, and the number of its users."""
 
     def __init__(self, reach: Reach, http: httpx.AsyncClient, processes: asyncio.Semaphore) -> None:
         self.users = 0
@@ -127,7 +127,7 @@ class _Conversation:
 
     @property
     def over(self) -> bool:
-        """Whether it can be used no more."""
+        """Whether the conversation has ended."""
         return self._stop.is_set() or self.task.done()
 
     def wait(self, end: Callable[[], None]) -> None:
@@ -163,6 +163,6 @@ class _Conversation:
 
 
 def _forgive(done: "asyncio.Future[Session] | asyncio.Task[None]") -> None:
-    """Retrieve a failure that no caller may wait for any more."""
+    """Read the failure, so that asyncio does not report it as never retrieved."""
     if not done.cancelled():
         done.exception()

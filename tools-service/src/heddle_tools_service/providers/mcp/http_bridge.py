@@ -9,14 +9,16 @@ from http import HTTPStatus
 
 import httpx
 import httpx2
-from heddle_runtime.egress import SETTING, ForbiddenAddressError
+from heddle_runtime.http.egress import SETTING, ForbiddenAddressError
 from heddle_runtime.telemetry import spans
+from heddle_runtime.text.json_text import MAX_VALUES, values_in
+from heddle_runtime.text.unicode_text import valid_json
 
 from heddle_tools_service.providers.remote import refuse_compressed, request_uncompressed
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 MAX_TRAFFIC_BYTES = 4 * 1024 * 1024
-"""Bytes that a server may answer to one use of it."""
+"""The maximum number of bytes that a server may send in one use of a session."""
 _SILENCE = httpx.Timeout(600.0, connect=10.0)
 """Seconds that a server may be silent; callers have shorter timeouts."""
 _TRACED = b'"traceparent"'
@@ -27,24 +29,25 @@ _OWN_HEADERS = {b"host", b"content-length", b"transfer-encoding", b"accept-encod
 
 
 class HttpBridge(httpx2.AsyncBaseTransport):
-    """Sends the SDK's requests with another client, and remembers what went wrong in the end."""
+    """Sends the SDK's requests with another client, and records why the last one failed."""
 
     def __init__(self, http: httpx.AsyncClient, who: str) -> None:
-        """Take what sends.
+        """Take the client.
 
         Args:
             http: Follows no redirects and keeps no cookies.
-            who: Whom messages name.
+            who: The server, as messages name it.
         """
         self._http = http
         self._who = who
         self._left = MAX_TRAFFIC_BYTES
+        self._values_left = MAX_VALUES
         self.failure: ToolError | None = None
-        """Why the last message to the server failed; the SDK tells less."""
+        """Why the last message to the server failed. The SDK's error has fewer details."""
         self.session_id = ""
-        """What the server calls the session, if it does."""
+        """The server's identifier of the session; empty if it has none."""
         self.request_ids: dict[str, str] = {}
-        """The ids of traced messages by their spans; who sent one takes its id out."""
+        """The ids of traced messages by their spans. The sender removes its own."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. The answer's body is read later."""
@@ -83,19 +86,20 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         )
 
     def _note(self, body: bytes) -> None:
-        """Note the id of a traced message. The SDK chooses it, and returns it nowhere."""
+        """Record the id of a traced message. The SDK chooses it and does not return it."""
         message = json.loads(body)
         context = message.get("params", {}).get("_meta", {}).get("traceparent", "")
         if message.get("method") == "tools/call":
             self.request_ids[spans.without_flags(str(context))] = str(message.get("id", ""))
 
     def renew(self) -> None:
-        """Let the server answer as much again as at the beginning."""
+        """Restore the limits of traffic for a new use of the session."""
         self._left = MAX_TRAFFIC_BYTES
+        self._values_left = MAX_VALUES
         self.failure = None
 
     def take(self, size: int) -> None:
-        """Count what arrives.
+        """Count received bytes.
 
         Raises:
             httpx2.ReadError: It is too much.
@@ -106,8 +110,19 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             self.failure = ToolError(f"{self._who} answers with more than {megabytes} MiB.")
             raise httpx2.ReadError("too much")
 
+    def take_lines(self, lines: bytes) -> None:
+        """Count the values in whole lines, before the SDK parses them.
+
+        Raises:
+            httpx2.ReadError: There are too many.
+        """
+        self._values_left -= sum(map(values_in, lines.splitlines()))
+        if self._values_left < 0:
+            self.failure = ToolError(f"{self._who} answers with more than {MAX_VALUES:,} values.")
+            raise httpx2.ReadError("too many values")
+
     def broken(self, error: httpx.HTTPError) -> None:
-        """Take note that an answer broke off."""
+        """Record that an answer broke off."""
         self.failure = self._failure(error)
 
     def _failure(self, error: Exception) -> ToolError:
@@ -151,16 +166,30 @@ class _Body(httpx2.AsyncByteStream):
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        rest = bytearray()
         try:
             async for piece in self._response.aiter_raw():
                 self._bridge.take(len(piece))
-                yield piece
+                end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
+                if end:
+                    lines = bytes(rest) + piece[:end]
+                    rest.clear()
+                    self._bridge.take_lines(lines)
+                    yield _valid(lines)
+                rest += piece[end:]
         except httpx.HTTPError as error:
             self._bridge.broken(error)
             raise httpx2.ReadError("broken off") from error
+        self._bridge.take_lines(bytes(rest))
+        yield _valid(bytes(rest))
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+def _valid(lines: bytes) -> bytes:
+    """Return lines of JSON in valid Unicode, which the SDK requires."""
+    return valid_json(lines.decode(errors="replace")).encode()
 
 
 def _forwarded(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -1,4 +1,4 @@
-"""A server that may be reached."""
+"""The address and credentials of a permitted MCP server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from heddle_runtime.redaction import REDACTED
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which server, and how. Either `url` or `command` is set."""
+    """The server to connect to, and its credentials. Either `url` or `command` is set."""
 
     seconds: float
-    """How long using it may take."""
+    """The time limit of a use of the server."""
     url: str = ""
     token: str = field(default="", repr=False)
     command: tuple[str, ...] = ()
@@ -19,11 +19,11 @@ class Reach:
     name: str = ""
     """The operator's name of the command."""
     pins: Mapping[str, str] = field(default_factory=dict)
-    """By a tool's name, the form that the organisation has accepted."""
+    """The accepted definition of each tool, as a hash, by the tool's name."""
 
     @property
     def who(self) -> str:
-        """What messages for users call the server."""
+        """The server as the subject of messages for users."""
         return f"The MCP server {self.name!r}" if self.name else "The MCP server of the tool"
 
     @property
@@ -32,5 +32,5 @@ class Reach:
         return self.url or " ".join(self.command)
 
     def without_secret(self, text: str) -> str:
-        """Return what the server wrote without its token: a server may send it back."""
+        """Return a server's text without its token, which the server may have echoed."""
         return text.replace(self.token, REDACTED) if self.token else text

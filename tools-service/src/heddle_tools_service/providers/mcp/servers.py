@@ -1,4 +1,4 @@
-"""Which MCP servers an assistant may use, and using them."""
+"""Selects the MCP servers that an assistant may use, and connects to them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from heddle.account.v1.account_pb2 import McpServer
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.egress import server_address
-from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.http.egress import server_address
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_tools_service.capabilities.remote_servers import RemoteServer, RemoteSession
 from heddle_tools_service.providers.mcp.conversations import Conversations
@@ -34,7 +34,7 @@ class AssistantServers:
     async def use(
         self, server: RemoteServer, work: Callable[[RemoteSession], Awaitable[ValueT]]
     ) -> ValueT:
-        """Return what `work` returns, which is given the run's session with the server."""
+        """Call `work` with the run's session with the server, and return its result."""
         reach = await self._reach(server)
         call = caller()
         # Clients may choose the id of a request, so it does not make a session theirs by itself.
@@ -82,7 +82,7 @@ class AssistantServers:
         return command
 
     async def _stored(self, name: str, url: str) -> McpServer:
-        """Return what the organisation has stored for a server, if it is that server's."""
+        """Return the organisation's settings of a server, if they belong to that server."""
         settings = await settings_of(self.settings, self.assistant, CONFIGURATION_ERROR)
         if name not in settings.mcp_servers:
             raise ToolError(

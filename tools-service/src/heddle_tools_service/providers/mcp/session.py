@@ -13,7 +13,7 @@ import httpx
 import httpx2
 import mcp_types as types
 import structlog
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.redaction import redact_personal
 from heddle_runtime.telemetry import spans
 from mcp.client.client import Client
@@ -25,11 +25,11 @@ from pydantic import ValidationError
 from heddle_tools_service.capabilities.remote_servers import RemoteAnswer, RemoteTool
 from heddle_tools_service.providers.mcp.http_bridge import HttpBridge
 from heddle_tools_service.providers.mcp.reachability import Reach
-from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+from heddle_tools_service.sdk import Effect, ToolError, ToolUnavailableError
 
 log = structlog.get_logger(__name__)
 MAX_TEXT_CHARS = 100_000
-"""Characters of an answer that models get to read."""
+"""The maximum number of characters of an answer that models receive."""
 _MAX_PAGES = 20
 _MAX_TOOLS = 500
 _MAX_COMPLAINT_CHARS = 2_000
@@ -79,14 +79,14 @@ async def session(reach: Reach, http: httpx.AsyncClient) -> AsyncGenerator["Sess
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A conversation; see `RemoteSession`."""
+    """A session with a server; see `RemoteSession`."""
 
     reach: Reach
     client: Client
     bridge: HttpBridge
 
     def begin(self) -> Callable[[Exception], ToolError]:
-        """Return what tells the failures of a new use of the session."""
+        """Start a new use of the session, and return the function that describes its failures."""
         self.bridge.renew()
         return lambda error: _as_tool_error(error, self.reach, self.bridge.failure)
 
@@ -132,7 +132,7 @@ class Session:
         return RemoteAnswer(text[:MAX_TEXT_CHARS], bool(answer.is_error), left_out)
 
     def _attributes(self) -> spans.Attributes:
-        """Return what the span of a tool has besides if the tool is one of the server's."""
+        """Return the attributes that MCP adds to the span of a tool."""
         known: dict[str, spans.Value] = {
             "mcp.method.name": "tools/call",
             "mcp.protocol.version": self.client.session.protocol_version or "",
@@ -145,25 +145,37 @@ class Session:
         return known
 
     def _request_id(self) -> spans.Attributes:
-        """Return the id of the message of the current span; of a program it is not known."""
+        """Return the id of the current span's message; none for a server that is a program."""
         sent = spans.trace_of_calls(caller().traceparent)
         identifier = self.bridge.request_ids.pop(spans.without_flags(sent), "")
         return {"jsonrpc.request.id": identifier}
 
     def _tool(self, tool: types.Tool) -> RemoteTool:
         clean = self.reach.without_secret
-        schema = json.loads(clean(json.dumps(tool.input_schema)))
+        schema = tool.input_schema
+        if self.reach.token:
+            schema = json.loads(clean(json.dumps(schema)))
         return RemoteTool(
             clean(tool.name),
             clean(tool.description or ""),
             schema,
             title=clean(tool.title or ""),
             accepted=self.reach.pins.get(tool.name, ""),
+            effect=_effect(tool.annotations),
         )
 
 
+def _effect(annotations: types.ToolAnnotations | None) -> Effect:
+    """Return a tool's effect as its server declares it, with MCP's defaults for missing hints."""
+    if annotations is not None and annotations.read_only_hint is True:
+        return "read_only"
+    if annotations is not None and annotations.destructive_hint is False:
+        return "non_destructive"
+    return "destructive"
+
+
 def _read(block: types.ContentBlock) -> tuple[list[str], list[str]]:
-    """Return the text of a part of an answer, and the name of what is none."""
+    """Return the text of a part of an answer, or the name of a part that is no text."""
     match block:
         case types.TextContent():
             return [block.text], []
@@ -186,7 +198,7 @@ def _kind(media_type: str | None) -> str:
 
 
 def _as_tool_error(error: Exception, reach: Reach, failure: ToolError | None) -> ToolError:
-    """Return what is said of an error of the SDK, or one that passed through it."""
+    """Return the failure that describes an error of the SDK, or one that passed through it."""
     leaves = list(_leaves(error))
     own = next((leaf for leaf in leaves if isinstance(leaf, ToolError)), failure)
     known_error = own or next(filter(None, (_known(leaf, reach) for leaf in leaves)), None)
@@ -204,7 +216,8 @@ def _known(leaf: BaseException, reach: Reach) -> ToolError | None:
         ):
             return ToolUnavailableError(f"{reach.who} broke off without an answer.")
         case MCPError():
-            reason = redact_personal(reach.without_secret(leaf.message))[:_MAX_COMPLAINT_CHARS]
+            message = reach.without_secret(leaf.message)[:MAX_TEXT_CHARS]
+            reason = redact_personal(message)[:_MAX_COMPLAINT_CHARS]
             if reason.startswith(_NOT_UNDERSTOOD):
                 return _garbled(reach, reason)
             problem = _PROBLEMS.get(leaf.code, f"answers with the error {leaf.code}")

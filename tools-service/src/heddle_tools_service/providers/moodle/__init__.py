@@ -1,1 +1,1 @@
-"""Moodle, by its web services: whose site, whose account, and what it tells."""
+"""Reads Moodle by its web services: the site, the caller's account, and the account's data."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
-from heddle_runtime.egress import server_address
-from heddle_runtime.identity import DEFAULT_ORGANIZATION
-from heddle_runtime.organization_settings import OrganizationSettings
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.http.egress import server_address
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.rpc.organization_settings import OrganizationSettings
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_tools_service.capabilities.moodle import Assignments, Course
 from heddle_tools_service.providers.moodle.assignments import Span, examine
@@ -27,13 +27,13 @@ from heddle_tools_service.sdk import Assistant, Caller, ToolError
 
 CONFIGURATION_ERROR = "Moodle configuration error:"
 NOT_CONFIGURED = "MOODLE_API_URL or MOODLE_TOKEN not configured"
-"""LAMB's message, which its users know."""
+"""Users of older installations know this message."""
 _REMEDY = (
     "Set moodle, with url and token, in the settings of the organisation; for the operator's own "
     "assistants, set HEDDLE_TOOLS_MOODLE_URL and HEDDLE_TOOLS_MOODLE_TOKEN."
 )
 _ACCOUNT_SECONDS = 60.0
-"""How long the number of an account is cached."""
+"""The time for which the number of an account is cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _course(course: Mapping[str, Any]) -> Course:
 
 
 def _has_address(user: Mapping[str, Any], email: str) -> bool:
-    """Return whether an account is of an address; Moodle leaves out what the token may not see."""
+    """Return whether an account has this address, or hides its address from the token."""
     return str(user.get("email", email)).casefold() == email.casefold()
 
 

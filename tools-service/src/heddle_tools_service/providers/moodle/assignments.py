@@ -27,7 +27,7 @@ class Span:
 
     @classmethod
     def around_now(cls, days_past: int, days_future: int) -> "Span":
-        """Return some days before and after now."""
+        """Return the span from `days_past` days ago to `days_future` days ahead."""
         now = time.time()
         return cls(now, now - days_past * _DAY, now + days_future * _DAY)
 

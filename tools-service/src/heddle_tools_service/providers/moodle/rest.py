@@ -25,24 +25,24 @@ CallFunction = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class MoodleSite:
-    """Where a Moodle is, and what opens its web service."""
+    """The address of a Moodle, and the token of its web service."""
 
     url: str
-    """Of the site, or of its `server.php`; without a slash at the end."""
+    """The address of the site, or of its `server.php`; without a slash at the end."""
     token: str = field(repr=False)
     guarded: bool = False
-    """Whether it is an organisation's, which may not name every address."""
+    """Whether an organisation configured the site: then only permitted addresses are reached."""
 
     @property
     def endpoint(self) -> str:
-        """Where functions are called."""
+        """The address to which calls of functions are sent."""
         return self.url if self.url.endswith(".php") else f"{self.url}{_SERVER}"
 
 
 async def call_function(
     http: httpx.AsyncClient, site: MoodleSite, function: str, **parameters: Value
 ) -> Any:  # noqa: ANN401 - each function has its own shape
-    """Return what a function of the web service returns.
+    """Call a function of the web service and return its answer.
 
     The token travels in the body: addresses are written into the logs of servers and proxies.
 
@@ -78,7 +78,7 @@ def objects(value: object, name: str = "the answer") -> list[Mapping[str, Any]]:
 
 
 def whole(value: object) -> int:
-    """Return a number or a time of Moodle's if it is positive, otherwise 0, Moodle's "none"."""
+    """Return a positive number or time; otherwise 0, which stands for "none" in Moodle."""
     return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 

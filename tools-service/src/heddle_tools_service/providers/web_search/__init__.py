@@ -1,1 +1,1 @@
-"""Searches of the web: one file for each provider, and whose key opens which."""
+"""Searches of the web: one module for each provider, and the keys that each may use."""

@@ -97,7 +97,7 @@ PROVIDERS: Mapping[str, SearchBy] = {
     "brave": brave,
     "searxng": searxng,
 }
-"""By name, the preferred one first."""
+"""The providers by name, the preferred one first."""
 URLS = {
     "perplexity": "https://api.perplexity.ai",
     "tavily": "https://api.tavily.com",

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx
-from heddle_runtime.egress import server_address
-from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.http.egress import server_address
+from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_tools_service.capabilities.web_search import WebAnswer
 from heddle_tools_service.providers.owner_settings import settings_of
@@ -27,13 +27,13 @@ class AssistantWeb:
 
     http: httpx.AsyncClient
     guarded_http: httpx.AsyncClient
-    """For what organisations have set up."""
+    """The client for addresses that organisations have configured."""
     settings: OrganizationSettings | None
     """None if no service has settings of organisations."""
     operators: Mapping[str, SearchSite]
-    """What the service's own settings name."""
+    """The providers in the service's own settings."""
     shared: bool
-    """Whether organisations that have set up none use the operator's."""
+    """Whether organisations without a provider use the operator's."""
     assistant: Assistant
 
     async def providers(self) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class AssistantWeb:
         return await PROVIDERS[name](http, sites[name], query, max_results)
 
     async def _sites(self) -> tuple[httpx.AsyncClient, Mapping[str, SearchSite]]:
-        """Return what is set up, and the client that may go there."""
+        """Return the providers that are set up, and the client that may reach them."""
         settings = await settings_of(self.settings, self.assistant, CONFIGURATION_ERROR)
         own = {}
         for name in PROVIDERS:
@@ -72,11 +72,11 @@ class AssistantWeb:
 
 
 def operators_sites(keys: Mapping[str, str], searxng_url: str) -> dict[str, SearchSite]:
-    """Return what the operator has set up, in the order of preference.
+    """Return the search providers that the operator has set up, in the order of preference.
 
     Args:
         keys: By provider.
-        searxng_url: Where a SearXNG is; empty if there is none.
+        searxng_url: The address of a SearXNG; empty if there is none.
     """
     sites = {
         name: _site(name, searxng_url if name == "searxng" else "", keys.get(name, ""))
@@ -86,7 +86,7 @@ def operators_sites(keys: Mapping[str, str], searxng_url: str) -> dict[str, Sear
 
 
 def _site(name: str, url: str, key: str) -> SearchSite | None:
-    """Return where a provider is; None if too little is set up.
+    """Return the address and key of a provider; None if it is not fully set up.
 
     Raises:
         ToolError: The address is none.

@@ -1,4 +1,4 @@
-"""What search providers have in common: sending requests and reading responses."""
+"""Functions that search providers share: sending requests and reading responses."""
 
 import html
 import re
@@ -21,12 +21,12 @@ _REFUSED_KEYS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatu
 
 @dataclass(frozen=True, slots=True)
 class SearchSite:
-    """Where a provider is, and what opens it."""
+    """The address of a search provider, and its key."""
 
     url: str
     """Without a slash at the end."""
     key: str = field(default="", repr=False)
-    """Sent there and nowhere else."""
+    """The key, which is sent to this address only."""
 
 
 SearchBy = Callable[[httpx.AsyncClient, SearchSite, str, int], Awaitable[WebAnswer]]
@@ -48,10 +48,10 @@ async def ask(
 
     Args:
         http: Sends the request.
-        site: Where the provider is.
+        site: The address and the key of the provider.
         who: The provider, as messages name it.
         method: The method of the request.
-        path: What follows the address of the site.
+        path: The path after the address of the site.
         content: As of `httpx.AsyncClient.build_request`. Without headers, the key is the bearer
             token.
 
@@ -88,7 +88,7 @@ def entries(answer: Mapping[str, Any], name: str, who: str) -> list[Mapping[str,
 def results(
     listed: Iterable[Mapping[str, Any]], max_results: int, *, snippet: str, published: str
 ) -> tuple[WebResult, ...]:
-    """Return what people can open, each address once; the names are the provider's own."""
+    """Return the results with a web address, each address once, at most `max_results`."""
     answer: dict[str, WebResult] = {}
     for each in listed:
         url = text(each.get("url"))
@@ -105,7 +105,7 @@ def links(values: object) -> Iterator[str]:
 
 
 def is_link(url: str) -> bool:
-    """Return whether a text is an address on the web: nothing that runs."""
+    """Return whether a text is an http or https address, so no `javascript:` or `data:`."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -114,7 +114,7 @@ def is_link(url: str) -> bool:
 
 
 def text(value: object) -> str:
-    """Return a text, and nothing for what is none."""
+    """Return `value` if it is a text, otherwise an empty text."""
     return value if isinstance(value, str) else ""
 
 

@@ -19,7 +19,7 @@ _SYSTEM_FILES = (
 
 
 def missing() -> list[str]:
-    """Return what the kernel lacks to confine a process; empty if it has all."""
+    """Return the kernel's features that are missing to confine a process; empty if none is."""
     lacks = []
     if sys.platform != "linux":
         return ["Linux"]
@@ -35,7 +35,7 @@ def confine(readable: Iterable[Path], memory_bytes: int) -> None:
 
     Args:
         readable: Files and folders that the process may read, beside Python's libraries.
-        memory_bytes: What it may allocate from now on.
+        memory_bytes: The memory that it may allocate from now on.
 
     Raises:
         OSError: The kernel refuses something that it has.
@@ -50,7 +50,7 @@ def confine(readable: Iterable[Path], memory_bytes: int) -> None:
 
 
 def _libraries() -> list[Path]:
-    """Return where Python's modules and the system's libraries are."""
+    """Return the folders of Python's modules and of the system's libraries."""
     paths = {
         *sys.path,
         *sysconfig.get_paths().values(),

@@ -13,7 +13,7 @@ _VERSION = 1
 _PATH_BENEATH = 1
 _READ_FILE, _READ_FOLDER, _WRITE_FILE = 1 << 2, 1 << 3, 1 << 1
 _FILES_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many rights about files a version has."""
+"""The number of rights about files, by version."""
 _NETWORK = 0b11
 _SCOPES = 0b11
 _NETWORK_SINCE, _SCOPES_SINCE = 4, 6

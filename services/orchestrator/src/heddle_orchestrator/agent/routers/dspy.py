@@ -4,12 +4,14 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 from heddle.chat.v1 import chat_pb2
+from heddle_runtime.identity.call_metadata import Caller, caller, calling_as
 
 from heddle_orchestrator.agent.context_builder import progress
 from heddle_orchestrator.agent.decision import (
@@ -27,7 +29,7 @@ from heddle_orchestrator.agent.routers.rules import decide_by_rules
 from heddle_orchestrator.agent.state import State
 
 _PACKAGE = "dspy"
-_NOT_INSTALLED = "DSPy is not installed: install heddle-orchestrator[dspy]."
+NOT_INSTALLED = "DSPy is not installed: install heddle-orchestrator[dspy]."
 _MAX_PROGRESS_CHARS = 6_000
 _MAX_TOKENS = 60
 _NOTHING = "nothing yet"
@@ -35,19 +37,15 @@ _TASK = "Choose the tool that finds what the request asks for."
 _ROLES = {"system": chat_pb2.ROLE_SYSTEM, "assistant": chat_pb2.ROLE_ASSISTANT}
 
 
+@dataclass(eq=False, slots=True)
 class DspyRouter:
     """A `Predict` over the names of the tools, with the tools' examples as its demonstrations."""
 
     name = "dspy"
     uses_affinity = False
 
-    def __init__(self, program: Path | None) -> None:
-        """Create a router.
-
-        Args:
-            program: A file that `Predict.save` wrote; None for the plain prompt.
-        """
-        self._program = program
+    program: Path | None
+    """A file that `Predict.save` wrote; None for the plain prompt."""
 
     async def decide(self, ask: AskModel, state: State, tools: Sequence[Candidate]) -> Decision:
         """Choose one tool by the program. If the results are enough, the rules end the run.
@@ -86,8 +84,8 @@ class DspyRouter:
         """Return the program with the available tools and its compiled examples of them."""
         predict = predictor(dspy, names)
         predict.demos = _demos(dspy, tools)
-        if self._program is not None:
-            predict.load(str(self._program))
+        if self.program is not None:
+            predict.load(str(self.program))
             predict.demos = [demo for demo in predict.demos if demo["tool"] in names]
         descriptions = "\n".join(f"{tool.name}: {tool.description}" for tool in tools)
         instructions = f"{predict.signature.instructions}\n\n{descriptions}"
@@ -108,9 +106,14 @@ def predictor(dspy: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - DSPy is
     return dspy.Predict(signature)
 
 
+def is_installed() -> bool:
+    """Return whether DSPy is installed."""
+    return find_spec(_PACKAGE) is not None
+
+
 def _dspy() -> Any:  # noqa: ANN401 - see above
-    if find_spec(_PACKAGE) is None:
-        raise UndecidedError(_NOT_INSTALLED)
+    if not is_installed():
+        raise UndecidedError(NOT_INSTALLED)
     # Without this, its first use fetches a list of prices from the internet.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")
     return import_module(_PACKAGE)
@@ -126,6 +129,7 @@ def _demos(dspy: Any, tools: Sequence[Candidate]) -> list[Any]:  # noqa: ANN401 
 
 def _model(dspy: Any, ask: AskModel, loop: asyncio.AbstractEventLoop) -> Any:  # noqa: ANN401 - see above
     """Return a DSPy model that asks the assistant's model."""
+    calling = caller()  # the program may call its model from any thread
 
     class Model(dspy.BaseLM):  # type: ignore[misc] # its base is known only when it is installed
         """Forwards prompts to the assistant's model."""
@@ -146,14 +150,15 @@ def _model(dspy: Any, ask: AskModel, loop: asyncio.AbstractEventLoop) -> Any:  #
                 max_tokens=_MAX_TOKENS,
                 temperature=0.0,
             )
-            answer = asyncio.run_coroutine_threadsafe(_answer(ask, question), loop).result()
-            return [answer]
+            answer = asyncio.run_coroutine_threadsafe(_answer(ask, question, calling), loop)
+            return [answer.result()]
 
     return Model(model="heddle")
 
 
-async def _answer(ask: AskModel, question: Question) -> str:
-    return (await ask(question)).text
+async def _answer(ask: AskModel, question: Question, calling: Caller) -> str:
+    with calling_as(calling):
+        return (await ask(question)).text
 
 
 def _text(content: object) -> str:

@@ -37,12 +37,12 @@ from heddle_orchestrator.agent.state import State
 _TASK = "Answer with one word, the tool that fits the request."
 _EMPTY_REQUESTS = ("N/A", "...", "Hello", "Please help me with this")
 _OVERLAP_WEIGHT = 4.0
-"""Added if a tool's words cover the whole request, in units of log-probability."""
+"""The weight, in log-probability, of a tool whose words cover the whole request."""
 _CLEAR_LEAD = 0.02
-"""Of affinity. With a larger lead the affinity is right more often than the model."""
+"""The lead in affinity from which the affinity is right more often than the model."""
 _EVIDENCE_WEIGHT = 0.02
-"""The affinity that is won if the question contains all values that a tool requires, and lost if it
-contains none."""
+"""The affinity that a tool gains if the question contains all values that it requires, or loses if
+it contains none."""
 _LOGPROB_WEIGHT = 0.01
 """The affinity that one unit of log-probability is worth."""
 _MAX_LOGPROB = 3.0
@@ -110,7 +110,7 @@ class LabelRouter:
     async def _calibrated_logprobs(
         self, ask: AskModel, prompt: str, tools: Sequence[Candidate], labels: Mapping[str, str]
     ) -> _Scores:
-        """Return how much the request raises the log-probability of each tool's label."""
+        """Return by how much the request raises the log-probability of each tool's label."""
         extra_tools = distractors(tools, labels)
         messages = [message(chat_pb2.ROLE_SYSTEM, _descriptions(tools, labels, extra_tools))]
         last = [(each.request, each.label) for each in extra_tools]

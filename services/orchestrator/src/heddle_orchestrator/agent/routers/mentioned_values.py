@@ -14,7 +14,7 @@ from heddle_orchestrator.agent.routers.text_constraints import (
 from heddle_orchestrator.agent.state import State
 
 _MAX_DEPTH = 4
-"""Of references and alternatives in the schema of an argument."""
+"""The depth of references and alternatives in the schema of an argument."""
 
 
 def mentioned_values(state: State, tool: Candidate) -> dict[str, list[str]]:
@@ -31,7 +31,7 @@ def mentioned_values(state: State, tool: Candidate) -> dict[str, list[str]]:
 
 
 def fill_evidence(text: str, tool: Candidate) -> float:
-    """Return how far a text contains the values that a tool requires, from -1 (none) to 1 (all).
+    """Rate from -1 (none) to 1 (all) how many of a tool's required values a text contains.
 
     Listed values, texts with a pattern, numbers and times count; 0 if the tool requires none.
     """

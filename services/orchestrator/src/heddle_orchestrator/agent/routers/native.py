@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from heddle.chat.v1 import chat_pb2
 
@@ -33,21 +34,18 @@ _MAX_NAME_CHARS = 80
 _CONVERSATION_ROLES = (chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT)
 
 
+@dataclass(eq=False, slots=True)
 class NativeRouter:
     """Declares the tools as functions and reads the model's calls."""
 
     name = "native"
     uses_affinity = False
 
-    def __init__(self, max_tokens: int | None = None, *, writes_arguments: bool = True) -> None:
-        """Create a router.
-
-        Args:
-            max_tokens: Some providers reject this option; None leaves it to them.
-            writes_arguments: Whether the model's arguments are used. A small model invents words.
-        """
-        self._max_tokens = max_tokens
-        self._writes_arguments = writes_arguments
+    max_tokens: int | None = None
+    """Some providers reject this option; None leaves it to them."""
+    _: KW_ONLY
+    writes_arguments: bool = True
+    """Whether the model's arguments are used. A small model invents words."""
 
     async def decide(self, ask: AskModel, state: State, tools: Sequence[Candidate]) -> Decision:
         """Return the tools that the model calls. Without any call the run answers.
@@ -65,7 +63,7 @@ class NativeRouter:
         question = Question(
             [message(chat_pb2.ROLE_SYSTEM, task), *conversation],
             [tool.declaration for tool in tools],
-            max_tokens=self._max_tokens,
+            max_tokens=self.max_tokens,
             extra={"tool_choice": "auto"},
         )
         answer = await ask(question)
@@ -73,7 +71,7 @@ class NativeRouter:
             reason = "The model calls no tool."
             return Decision((Choice(TEXT_RESPONSE),), reason, self.name, idle=True)
         calls = answer.calls[:MAX_PARALLEL_CHOICES]
-        if self._writes_arguments:
+        if self.writes_arguments:
             choices = tuple(map(_choice, calls))
         else:
             choices = tuple([await _constrained(ask, state, tools, each.name) for each in calls])

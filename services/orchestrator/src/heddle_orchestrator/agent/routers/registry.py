@@ -15,7 +15,7 @@ _LOCAL_MAX_TOP_LOGPROBS = 200
 _LOCAL_OPTIONS = {"ignore_eos": True}
 """The embedded engine must write one token even if it prefers to stop."""
 _LOCAL_MAX_CALL_TOKENS = 120
-"""Of one function call: the embedded model could write for a minute."""
+"""The tokens of a function call. Without a limit, the embedded model may write for a minute."""
 
 
 class Routers:

@@ -106,7 +106,7 @@ def _choose_by_words(state: State, tools: Sequence[Candidate]) -> Decision | Non
 
 
 def word_overlap(request: str, tool: Candidate) -> float:
-    """Return which part of a request's words a tool's description and examples contain, 0 to 1."""
+    """Return the share of a request's words, 0 to 1, in a tool's description and examples."""
     if not content_words(request):
         return 0.0
     texts = [tool.description, tool.name.replace("_", " "), *(text for text, _ in tool.examples)]

@@ -37,7 +37,7 @@ ROUTES = {
 }
 """The searches for each kind. Each search runs if the results before it are not enough."""
 FALLBACK_SEARCHES = (DOCUMENTS, WEB)
-"""Run after those."""
+"""The searches that run after those of the kind."""
 
 
 def _pattern(phrases: str) -> re.Pattern[str]:
@@ -130,7 +130,7 @@ _KEYWORDS = (
     ),
 )
 _MAX_FACTUAL_WORDS = 30
-"""A longer question is not a simple one."""
+"""The longest simple factual question, in words."""
 
 
 def kind_of(request: str) -> Kind:

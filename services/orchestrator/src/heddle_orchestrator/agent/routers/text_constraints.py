@@ -15,9 +15,9 @@ _BY_NAME = frozenset({"properties", "$defs", "definitions", "patternProperties"}
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _SINGLE = frozenset({"items", "additionalProperties", "contains"})
 _OTHER_THAN_TEXT = frozenset({"enum", "const", "$ref", *_BY_NAME, *_LISTS, *_SINGLE})
-"""Members of schemas without a type that are no schemas of texts."""
+"""Members that show that a schema without a type is not a schema of texts."""
 _MAX_CHARS = 2_000
-"""Of the text whose parts can be arguments, at its end."""
+"""The maximum length of the end of the conversation whose parts can be arguments."""
 _MAX_PART_WORDS = 6
 _MAX_PARTS = 150
 """More parts make the grammar slow."""

@@ -34,7 +34,7 @@ def fused(rankings: Iterable[Sequence[Passage]], fusion: Fusion) -> list[Passage
 
 
 def in_turn(passages: Iterable[Passage]) -> list[Passage]:
-    """Return the passages of several collections: the best of each, then the second of each.
+    """Return passages of several collections by rank: the best of each, then the second of each.
 
     Relevance is comparable within a collection only.
     """

@@ -17,7 +17,7 @@ from heddle_tools_service.sdk import ToolError
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """One search that a tool made."""
+    """A search that a tool made."""
 
     collections: tuple[str, ...]
     query: str
@@ -42,7 +42,7 @@ class ScriptedPassages:
     """Whether the collections contain documents."""
 
     async def have_documents(self, collections: Sequence[str]) -> bool:
-        """Return what the test defines, and False without collections."""
+        """Return the value that the test set; False without collections."""
         return self.documents and bool(collections)
 
     async def search(

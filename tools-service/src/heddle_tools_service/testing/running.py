@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.conversations import question
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.contract.conversations import question
+from heddle_runtime.contract.struct_codec import to_struct
 
 from heddle_tools_service.capability_injection import Capabilities
 from heddle_tools_service.generator_adapter import as_result
@@ -28,7 +28,7 @@ from heddle_tools_service.sdk import (
     ToolResult,
     TreeData,
 )
-from heddle_tools_service.sdk.testing.example_capabilities import SECONDS, example_capabilities
+from heddle_tools_service.testing.example_capabilities import SECONDS, example_capabilities
 
 _ROLES = {
     "system": chat_pb2.ROLE_SYSTEM,
@@ -40,7 +40,7 @@ _ROLES = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a tool ended."""
+    """The outcome of a tool's run in a test."""
 
     statuses: list[str]
     """The messages that it reported."""
@@ -71,8 +71,8 @@ async def run_tool(  # noqa: PLR0913 - each sets one part of the call
 
     Args:
         tool: The tool.
-        config: What the assistant's author set.
-        arguments: What a model sends. Without arguments the tool fills a slot.
+        config: The options that the assistant's author sets.
+        arguments: The arguments of a model. Without arguments the tool fills a slot.
         query: The user's question, if there are no `messages`.
         messages: The conversation, in OpenAI's format.
         assistant: The assistant that answers.
@@ -81,7 +81,7 @@ async def run_tool(  # noqa: PLR0913 - each sets one part of the call
         tree: The state of the routing agent's run; the tool then runs in the mode `agent`.
         function: The function that the model calls, for a tool with `offer`.
         capabilities: Replace the examples that `example_capabilities` returns, by their class.
-        seconds: How long the tool may take.
+        seconds: The time limit of the tool.
 
     Raises:
         ToolError: The tool gives up.

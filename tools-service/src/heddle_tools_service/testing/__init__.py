@@ -4,7 +4,7 @@
 test's choice. `conformance` runs the checks that every tool must pass:
 
     import pytest
-    from heddle_tools_service.sdk.testing import conformance, load, run_tool_sync
+    from heddle_tools_service.testing import conformance, load, run_tool_sync
 
     TOOL = load("proverbs.py")
 
@@ -16,21 +16,21 @@ test's choice. `conformance` runs the checks that every tool must pass:
         assert "stitch" in run_tool_sync(TOOL, query="time").result.text
 """
 
-from heddle_tools_service.sdk.testing.conformance import Check, conformance
-from heddle_tools_service.sdk.testing.documents import (
+from heddle_tools_service.testing.conformance import Check, conformance
+from heddle_tools_service.testing.documents import (
     ScriptedModel,
     ScriptedPages,
     ScriptedPassages,
     SearchRequest,
 )
-from heddle_tools_service.sdk.testing.example_capabilities import (
+from heddle_tools_service.testing.example_capabilities import (
     REQUESTABLE,
     example_capabilities,
     silent_capabilities,
 )
-from heddle_tools_service.sdk.testing.loading import load
-from heddle_tools_service.sdk.testing.running import Outcome, failure_of, run_tool, run_tool_sync
-from heddle_tools_service.sdk.testing.server import ScriptedServer, scripted_server
+from heddle_tools_service.testing.loading import load
+from heddle_tools_service.testing.running import Outcome, failure_of, run_tool, run_tool_sync
+from heddle_tools_service.testing.server import ScriptedServer, scripted_server
 
 __all__ = [
     "REQUESTABLE",

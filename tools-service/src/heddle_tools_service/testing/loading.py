@@ -5,7 +5,7 @@ from pathlib import Path
 from heddle_tools_service.capability_injection import Capabilities
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import Tool
-from heddle_tools_service.sdk.testing.example_capabilities import REQUESTABLE
+from heddle_tools_service.testing.example_capabilities import REQUESTABLE
 
 
 def load(path: str | Path, *more: type) -> Tool:

@@ -38,14 +38,14 @@ from heddle_tools_service.capabilities.workspace import (
     Patched,
     Workspace,
 )
-from heddle_tools_service.sdk.testing.documents import (
+from heddle_tools_service.testing.documents import (
     ScriptedModel,
     ScriptedPages,
     ScriptedPassages,
 )
 
 SECONDS = 5.0
-"""How long a call may take, as the tool sees it."""
+"""The time limit of a call, as the tool sees it."""
 PASSAGE = Passage("A shed is a gap.", "Sheds", "http://w/", 0.5)
 PAGE = PageMatch(
     *("looms", "a.pdf", "doc_1", "Sheds", "http://w/", 3, 0.5, "A shed is a gap."),

@@ -8,17 +8,17 @@ from typing import Any
 from unittest import SkipTest
 
 import httpx
-from heddle_runtime.json_schema import Schema
+from heddle_runtime.text.json_schema import Schema
 
 from heddle_tools_service.models import SCHEMA_DIALECT, Query, arguments_schema
 from heddle_tools_service.result_mapping import phrase, result
 from heddle_tools_service.sdk import EarlierResult, Function, Tool
-from heddle_tools_service.sdk.testing.example_capabilities import (
+from heddle_tools_service.testing.example_capabilities import (
     PAGE,
     REMOTE_TOOL,
     silent_capabilities,
 )
-from heddle_tools_service.sdk.testing.running import Outcome, run_tool
+from heddle_tools_service.testing.running import Outcome, run_tool
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _SENTENCE = re.compile(r"[A-Z][^.\n]+\.")
@@ -33,7 +33,7 @@ _EARLIER = (EarlierResult("0", "colqwen_search", "context", f"Page 3 ({PAGE.pict
 
 @dataclass(frozen=True)
 class Check:
-    """One check. Call it: it raises `AssertionError` with the remedy."""
+    """A check. Call it: it raises `AssertionError` with the remedy."""
 
     name: str
     tool: Tool
@@ -69,31 +69,31 @@ def conformance(tool: Tool, capabilities: Mapping[type, object] | None = None) -
 
 
 def check_names(tool: Tool) -> None:
-    """The names of the tool and of its slot are identifiers."""
+    """Check that the names of the tool and of its slot are identifiers."""
     for name in (tool.name, tool.slot):
         assert _IDENTIFIER.fullmatch(name), f"{name!r}: use 1 to 63 of a-z, 0-9 and _"
 
 
 def check_description(tool: Tool) -> None:
-    """The description is one sentence."""
+    """Check that the description is one sentence."""
     message = "write the first line of the function's docstring as one sentence"
     assert _SENTENCE.fullmatch(tool.description), f"{tool.description!r}: {message}"
 
 
 def check_configuration(tool: Tool) -> None:
-    """The schema is valid, unknown options are refused, and every option has a description."""
+    """Check that the schema is valid, unknown options are refused, and each option is described."""
     assert tool.schema["$schema"] == SCHEMA_DIALECT
     _check_members(tool.schema)
 
 
 def check_arguments(tool: Tool) -> None:
-    """Unknown arguments are refused, and every argument has a description."""
+    """Check that unknown arguments are refused, and every argument has a description."""
     if tool.function is not None:
         _check_members(tool.function.schema)
 
 
 def check_examples(tool: Tool) -> None:
-    """Required options, and required arguments of a tool for models only, have valid examples."""
+    """Check that required options, and required arguments for models, have valid examples."""
     _check_examples(tool.schema)
     if tool.function is not None and "augment" not in tool.modes:
         errors = Schema(tool.function.schema).errors(example_arguments(tool.function))
@@ -101,7 +101,7 @@ def check_examples(tool: Tool) -> None:
 
 
 def check_run(tool: Tool, capabilities: Mapping[type, object]) -> None:
-    """The example runs, fits into a message, and reports short statuses."""
+    """Check that the example runs, fits into a message, and reports short statuses."""
     try:
         outcome = asyncio.run(_run(tool, capabilities))
     except httpx.TransportError as error:
@@ -114,7 +114,7 @@ def check_run(tool: Tool, capabilities: Mapping[type, object]) -> None:
 
 
 def check_cancellation(tool: Tool, capabilities: Mapping[type, object]) -> None:
-    """The tool ends when it is cancelled."""
+    """Check that the tool ends when it is cancelled."""
     if tool.blocking:
         raise SkipTest("a thread cannot be cancelled")
     asyncio.run(_cancel(tool, silent_capabilities(capabilities)))
