@@ -2,9 +2,9 @@
 
 import sys
 
-from heddle_runtime import logs
-from heddle_runtime.server import run
-from heddle_runtime.settings import describe, read
+from heddle_runtime.serving.server import serve
+from heddle_runtime.settings.service import describe
+from heddle_runtime.telemetry import logs
 from pydantic_settings import BaseSettings
 
 from heddle_connector.app import ConnectorSettings, app
@@ -16,9 +16,7 @@ def main() -> None:
     if {"-h", "--help"} & set(sys.argv[1:]):
         _help()
         return
-    logs.configure("connector")  # for what happens before the level is known
-    settings = read(ConnectorSettings)
-    run(app(settings), settings, "connector")
+    serve("connector", ConnectorSettings, app)
 
 
 def _help() -> None:

@@ -6,22 +6,24 @@ from pathlib import Path
 
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle.person.v1 import person_pb2_grpc
-from heddle_runtime import addresses
-from heddle_runtime.background import HOUR, repeating
-from heddle_runtime.client import channel
-from heddle_runtime.egress import Egress, EgressSettings
-from heddle_runtime.object_store import ObjectStoreSettings, object_store_check
-from heddle_runtime.organization_settings import (
+from heddle_runtime.errors.conditions import Check
+from heddle_runtime.http.egress import Egress, EgressSettings
+from heddle_runtime.identity.assistant_owners import AssistantOwners
+from heddle_runtime.identity.people import PersonServicer
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import service_channel
+from heddle_runtime.rpc.organization_settings import (
     ACCOUNTS,
     Channel,
     OrganizationSettings,
     account_stub,
 )
-from heddle_runtime.people import PersonServicer
-from heddle_runtime.private_files import make_private
-from heddle_runtime.readiness import Check, folder_check, plugins_check
-from heddle_runtime.server import Binding, bind
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.serving.background import HOUR, repeating
+from heddle_runtime.serving.readiness import folder_check, plugins_check
+from heddle_runtime.serving.server import Binding, bind
+from heddle_runtime.settings import addresses
+from heddle_runtime.storage.object_store import ObjectStoreSettings, object_store_check
+from heddle_runtime.storage.private_files import make_private
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
@@ -46,10 +48,7 @@ class ConnectorSettings(ObjectStoreSettings, EgressSettings):
     # An empty folder name would mean the working directory, and plugins are code.
     model_config = SettingsConfigDict(env_prefix="HEDDLE_CONNECTOR_", env_ignore_empty=True)
 
-    listen: str = Field(
-        default=addresses.CONNECTOR,
-        description="Where the server listens: host:port, or unix:/path.",
-    )
+    listen: addresses.Listen = addresses.CONNECTOR
     plugins_dir: Path | None = Field(
         default=None, description="A folder with connectors, one Python file each."
     )
@@ -122,18 +121,12 @@ async def app(
                 settings.connect_seconds,
                 stall_seconds=settings.stall_seconds,
                 traced=settings.traced_providers,
+                proxies=settings.proxies,
             )
         )
         registry = await enter(opened(plugins, http))
         if accounts is None:
-            accounts = await enter(
-                channel(
-                    settings.assistants_address,
-                    ACCOUNTS,
-                    secret=settings.identity_secret,
-                    tls=settings.tls,
-                )
-            )
+            accounts = await enter(service_channel(settings, settings.assistants_address, ACCOUNTS))
         credentials = ServiceCredentials("heddle-connector")
         organizations = OrganizationSettings(account_stub(accounts), credentials)
         failure = "old images not deleted, will be retried"
@@ -143,6 +136,7 @@ async def app(
                 settings.connect_seconds,
                 Egress(settings.private_networks),
                 settings.stall_seconds,
+                proxies=settings.proxies,
             )
         )
         tenants = TenantConnectors(
@@ -157,6 +151,7 @@ async def app(
             PromptedTools(settings.prompted_tools),
             images,
             settings.stall_seconds,
+            AssistantOwners(settings.identity_secret.get_secret_value(), "manage_assistants"),
         )
         checks: dict[str, Check] = {
             "images": images_check,

@@ -1,31 +1,39 @@
 """`heddle.connector.v1.ConnectorService`."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller, remaining
+from heddle_runtime.contract.paging import page
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
+from heddle_runtime.identity.assistant_owners import AssistantOwners
+from heddle_runtime.identity.call_metadata import Context, caller, remaining
 from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
-from heddle_runtime.paging import page
 from heddle_runtime.telemetry import content
+from heddle_runtime.text.unicode_text import valid_text
 
 from heddle_connector.generation import tracing
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.event_encoding import add_events
-from heddle_connector.generation.events import Done, Event, Usage
+from heddle_connector.generation.events import Done, Event, TextDelta, Usage
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.model_text import ModelText, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools
-from heddle_connector.generation.traced_texts import NotedBatches
+from heddle_connector.generation.traced_texts import TracedTexts
+from heddle_connector.generation.valid_texts import ValidTexts
 from heddle_connector.routing.fallback import complete, start_stream
 from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import Registry
 from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.sdk import Model
 
+_TURN = 2_048
+"""Characters that are read at a time, in about a millisecond: a chat has many short steps."""
 _KINDS = {
     "image": pb.INPUT_KIND_IMAGE,
     "audio": pb.INPUT_KIND_AUDIO,
@@ -33,26 +41,18 @@ _KINDS = {
 }
 
 
+@dataclass(eq=False, slots=True)
 class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     """Translates between the contract and the connectors."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        catalog: ModelCatalogue,
-        tenants: TenantConnectors,
-        parsers: ToolCallParsers,
-        prompted_tools: PromptedTools,
-        images: GeneratedImages,
-        stall_seconds: float,
-    ) -> None:
-        self._registry = registry
-        self._catalog = catalog
-        self._tenants = tenants
-        self._parsers = parsers
-        self._prompted_tools = prompted_tools
-        self._images = images
-        self._stall_seconds = stall_seconds
+    registry: Registry
+    catalog: ModelCatalogue
+    tenants: TenantConnectors
+    parsers: ToolCallParsers
+    prompted_tools: PromptedTools
+    images: GeneratedImages
+    stall_seconds: float
+    owners: AssistantOwners
 
     async def ListConnectors(
         self, request: pb.ListConnectorsRequest, context: Context
@@ -61,8 +61,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
 
         The first page also lists the plugins that did not load.
         """
-        plugins = self._registry.plugins
-        connectors = await self._tenants.available(caller().identity.organization)
+        plugins = self.registry.plugins
+        connectors = await self.tenants.available(caller().identity.organization)
         page_of_connectors, next_page_token = page(
             [
                 pb.Connector(
@@ -95,8 +95,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     ) -> pb.ListModelsResponse:
         """List the models, and the connectors that could not list theirs."""
         organization = caller().identity.organization
-        accessible = await self._tenants.accessible(organization, request.connector)
-        lists = await self._catalog.list_models(accessible, remaining(context))
+        accessible = await self.tenants.accessible(organization, request.connector)
+        lists = await self.catalog.list_models(accessible, remaining(context))
         models, next_page_token = page(
             [_model(each.connector, model) for each in lists for model in each.models],
             # "/" sorts before every character of a connector's name
@@ -125,29 +125,25 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         call = Call(
-            request,
+            self._permitted(request),
             context,
-            self._images,
-            prompted_tools=self._prompted_tools,
-            stall_seconds=self._stall_seconds,
+            self.images,
+            prompted_tools=self.prompted_tools,
+            stall_seconds=self.stall_seconds,
         )
-        texts = await self._tenants.traced_texts(call) if content.is_on() else None
+        texts = await self.tenants.traced_texts(call) if content.is_on() else None
         with call.inference as inference:
-            first, batches = await start_stream(self._tenants, call)
+            first, batches = await start_stream(self.tenants, call)
             inference.first_chunk()
-            read: AsyncIterator[Sequence[Event]] = batches
-            if texts is not None:
-                texts.take(first)
-                read = NotedBatches(batches, texts)
-            answer = _Answer(self._parsers.reader(call))
+            answer = _Answer(self.parsers.reader(call), texts)
             try:
                 if call.replaced is not None:
                     replaced = pb.GenerationEvent(model_replaced=call.replaced)
                     yield pb.GenerateMessageResponse(events=[replaced])
-                if events := answer.take(first):
+                if events := await answer.take(first):
                     yield _response(call, events)
-                async for batch in read:
-                    if events := answer.take(batch):
+                async for batch in batches:
+                    if events := await answer.take(batch):
                         yield _response(call, events)
                 answer.check()
                 inference.usage = answer.usage
@@ -172,25 +168,24 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
         call = Call(
-            request.generation,
+            self._permitted(request.generation),
             context,
-            self._images,
+            self.images,
             whole=True,
-            prompted_tools=self._prompted_tools,
-            stall_seconds=self._stall_seconds,
+            prompted_tools=self.prompted_tools,
+            stall_seconds=self.stall_seconds,
         )
-        texts = await self._tenants.traced_texts(call) if content.is_on() else None
+        texts = await self.tenants.traced_texts(call) if content.is_on() else None
         try:
             with call.inference as inference:
-                events = await complete(self._tenants, call)
-                if texts is not None:
-                    texts.take(events)
-                    texts.end()
-                answer = _Answer(self._parsers.reader(call))
-                events = answer.take(events)
+                events = await complete(self.tenants, call)
+                answer = _Answer(self.parsers.reader(call), texts)
+                events = await answer.take(events)
                 answer.check()
                 inference.usage = answer.usage
                 tracing.describe_answer(call, answer.usage)
+                if texts is not None:
+                    texts.end()
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
@@ -204,37 +199,64 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GetGeneratedImageRequest, context: Context
     ) -> pb.GetGeneratedImageResponse:
         """Return a generated image of the caller."""
-        image = await self._images.get(caller().identity, request.name)
+        image = await self.images.get(caller().identity, request.name)
         return pb.GetGeneratedImageResponse(image=image)
+
+    def _permitted(self, request: pb.GenerateMessageRequest) -> pb.GenerateMessageRequest:
+        """Return a request whose assistant has the owner whose providers count."""
+        if request.HasField("assistant"):
+            return self.owners.checked(request, caller().grant)
+        self.owners.grants.require("manage_assistants")
+        return request
 
 
 class _Answer:
-    """Enforces the end of an answer: exactly one `Done`, and nothing after it."""
+    """Enforces valid texts, and the end of an answer: one `Done`, and nothing after it."""
 
     # Not a generator: another generator would cost each token more than the work done here.
-    __slots__ = ("_done", "_text", "usage")
+    __slots__ = ("_done", "_text", "_traced", "_valid", "usage")
 
-    def __init__(self, text: ModelText) -> None:
+    def __init__(self, text: ModelText, traced: TracedTexts | None) -> None:
         self.usage: Usage | None = None
-        """What the answer used, if the provider reports it."""
+        """The usage of the answer, if the provider reports it."""
         self._done = False
         self._text = text
+        self._traced = traced
+        self._valid = ValidTexts()
 
-    def take(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events up to `Done`, with what is written into the text as events."""
-        if self._done:
+    async def take(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Return the events up to `Done`, with what is written into the text as events.
+
+        Other calls have turns while a long text is read.
+        """
+        if all(type(each) is not TextDelta or len(each.text) <= _TURN for each in events):
+            return self._take(events)
+        result: list[Event] = []
+        for event in events:
+            for part in _parts(event):
+                result += self._take([part])
+                await asyncio.sleep(0)
+        return result
+
+    def _take(self, events: Sequence[Event]) -> Sequence[Event]:
+        if self._done or not events:
             return ()
+        events = self._valid.take(events)
         for number, event in enumerate(events):
             if type(event) is Done:
                 self._done = True
                 self.usage = event.usage
                 events = events[: number + 1]
                 break
+        if self._traced is not None:
+            self._traced.take(events)
         return self._text.take(events)
 
     def interrupt(self) -> Sequence[Event]:
         """Return the events of the text that was held back until now."""
-        return () if self._done else self._text.interrupt()
+        if self._done:
+            return ()
+        return [*self._text.take(self._valid.end()), *self._text.interrupt()]
 
     def check(self) -> None:
         """Raise an error if `Done` is missing."""
@@ -250,7 +272,16 @@ def _response(call: Call, events: Sequence[Event]) -> pb.GenerateMessageResponse
 
 def _model(connector: str, model: Model) -> pb.Model:
     return pb.Model(
-        ref=ModelRef(connector=connector, model=model.name),
-        title=model.title or model.name,
+        ref=ModelRef(connector=connector, model=valid_text(model.name)),
+        title=valid_text(model.title or model.name),
         input_kinds=[_KINDS[kind] for kind in model.input_kinds],
     )
+
+
+def _parts(event: Event) -> Iterator[Event]:
+    """Yield an event, its text in parts of which each is read in a short time."""
+    if type(event) is not TextDelta or not event.text:
+        yield event
+        return
+    for start in range(0, len(event.text), _TURN):
+        yield msgspec.structs.replace(event, text=event.text[start : start + _TURN])

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from heddle_connector.http.tolerant_json import TolerantDecoder, as_text
+
 
 class FunctionPart(msgspec.Struct, gc=False):
     """A function call, or a piece of one."""
@@ -31,15 +33,18 @@ class Message(msgspec.Struct, gc=False):
     tool_calls: list[CallPart] | None = None
     function_call: FunctionPart | None = None
 
-
-class Choice(msgspec.Struct, gc=False):
-    """An answer, or a piece of one."""
-
-    index: int | None = 0
-    delta: Message | None = None
-    message: Message | None = None
-    finish_reason: str | None = None
-    logprobs: msgspec.Raw = msgspec.Raw()
+    @staticmethod
+    def prepare(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
+        """Return the members of a message: its text alone, or content with parts of reasoning."""
+        if not isinstance(value, dict):
+            return {"content": value}
+        content = value.get("content")
+        parts = content if isinstance(content, list) else []
+        thoughts = [part for part in parts if _is_thought(part)]
+        if not thoughts:
+            return value
+        texts = [part for part in parts if part not in thoughts]
+        return {**value, "content": texts, "reasoning_content": as_text(thoughts)}
 
 
 class PromptDetails(msgspec.Struct, gc=False):
@@ -63,16 +68,42 @@ class TokenUsage(msgspec.Struct, gc=False):
     completion_tokens_details: CompletionDetails | None = None
 
 
+class Choice(msgspec.Struct, gc=False):
+    """An answer, or a piece of one."""
+
+    index: int | None = 0
+    delta: Message | None = None
+    message: Message | None = None
+    text: str | None = None
+    """The text, from servers that answer in the format before chat completions."""
+    finish_reason: str | None = None
+    logprobs: msgspec.Raw = msgspec.Raw()
+    usage: TokenUsage | None = None
+    error: Any = None
+
+
+class GroqMembers(msgspec.Struct, gc=False):
+    """Groq's own members."""
+
+    usage: TokenUsage | None = None
+
+
 class Chunk(msgspec.Struct, gc=False):
     """A chunk of a streamed completion, or a whole one."""
 
     choices: list[Choice] | None = None
     usage: TokenUsage | None = None
+    x_groq: GroqMembers | None = None
     error: Any = None
+    object: str | None = None
     model: str | None = None
     id: str | None = None
     system_fingerprint: str | None = None
     service_tier: str | None = None
 
 
-decode = msgspec.json.Decoder(Chunk).decode
+decode = TolerantDecoder(Chunk).decode
+
+
+def _is_thought(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("thinking", "reasoning")

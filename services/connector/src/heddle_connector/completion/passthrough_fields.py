@@ -9,6 +9,9 @@ from typing import Any
 
 import msgspec
 import structlog
+from heddle_runtime.text.unicode_text import json_text
+
+from heddle_connector.http.tolerant_json import TolerantDecoder, any_json
 
 log = structlog.get_logger(__name__)
 MAX_FIELDS_BYTES = 1024 * 1024
@@ -35,8 +38,8 @@ class _Choices(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
 
 
-_decode = msgspec.json.Decoder(_Choices).decode
-_decode_calls = msgspec.json.Decoder(list[dict[str, msgspec.Raw]] | None).decode
+_decode = TolerantDecoder(_Choices).decode
+_decode_calls = TolerantDecoder(list[dict[str, msgspec.Raw]]).decode
 
 
 def message_members(payload: bytes | str) -> list[Members]:
@@ -46,7 +49,8 @@ def message_members(payload: bytes | str) -> list[Members]:
 
 def call_members(message: Members) -> list[Members]:
     """Return the members of each call in a message."""
-    return list(_decode_calls(message["tool_calls"]) or ()) if "tool_calls" in message else []
+    calls = bytes(message.get("tool_calls", _NULL))
+    return [] if calls == _NULL else [*_decode_calls(calls)]
 
 
 class PassthroughFields:
@@ -78,7 +82,7 @@ class PassthroughFields:
                 continue
             self._size += len(name) + len(text)
             if self._size <= MAX_FIELDS_BYTES:
-                self._pieces.setdefault(name, []).append(msgspec.json.decode(text))
+                self._pieces.setdefault(name, []).append(any_json(text))
         if self._size > MAX_FIELDS_BYTES and self._pieces:
             log.warning("passthrough fields dropped: too large", max_bytes=MAX_FIELDS_BYTES)
             self._pieces.clear()
@@ -88,7 +92,7 @@ class PassthroughFields:
         if not self._pieces:
             return ""
         fields = {name: self._join(pieces) for name, pieces in self._pieces.items()}
-        return msgspec.json.encode(fields).decode()
+        return json_text(fields)
 
     def _join(self, pieces: Sequence[Any]) -> Any:  # noqa: ANN401 - any JSON value
         if len(pieces) == 1:

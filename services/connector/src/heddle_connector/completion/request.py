@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from heddle_runtime.openai_messages import decode_members
+from heddle_runtime.contract.openai_messages import decode_members
 
 from heddle_connector.generation.call import Call
+from heddle_connector.generation.prompted_tools import TOOL_OPTIONS
 
 # The contract has fields for these, which take precedence over the client's extra members.
 _CONTRACT_FIELDS = frozenset(
@@ -42,6 +43,9 @@ def completion_body(call: Call, *, stream: bool) -> dict[str, Any]:
         _pass_through(extra, body)
     if functions := call.functions:
         body["tools"] = functions
+    else:  # providers reject these without `tools`
+        for name in TOOL_OPTIONS:
+            body.pop(name, None)
     stream_options = body.pop("stream_options", None)  # providers reject it without `stream`
     if stream:
         body["stream"] = True
@@ -57,8 +61,8 @@ def _pass_through(extra: Mapping[str, msgspec.Raw], body: dict[str, Any]) -> Non
         body.pop("metadata")
         if others:
             body["metadata"] = others
-    if "max_completion_tokens" in body:  # the newer name; providers reject both
-        body.pop("max_tokens", None)
+    if "max_completion_tokens" in body and "max_tokens" in body:  # providers reject both names
+        body["max_completion_tokens"] = body.pop("max_tokens")
 
 
 def _members(value: msgspec.Raw | None) -> dict[str, msgspec.Raw]:

@@ -1,4 +1,4 @@
-"""Images by Google's Gemini, over its REST API. LAMB knows the connector as `banana_img`."""
+"""Images by Google's Gemini, over its REST API. The connector's name is `banana_img`."""
 
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -27,6 +27,7 @@ from heddle_connector.sdk import (
     ProviderRefusedError,
     Request,
     Settings,
+    TolerantDecoder,
     UnavailableError,
     Usage,
     Violation,
@@ -101,6 +102,9 @@ class _Answer(msgspec.Struct, rename="camel"):
     error: Any = None
 
 
+_decode = TolerantDecoder(_Answer).decode
+
+
 class _ListedModel(msgspec.Struct, rename="camel"):
     name: str
     display_name: str = ""
@@ -144,14 +148,10 @@ class GeminiImages(Connector[GeminiImagesSettings]):
             return [Model(name, input_kinds=["image"]) for name in self.settings.models]
         self._require_key()
         url = f"{self.settings.base_url}/models?pageSize=1000"
-        body = await self.http.fetch(Request(url, self._headers, seconds))
-        try:
-            listed = msgspec.json.decode(body, type=_ModelList).models
-        except BAD_JSON:
-            raise ProviderGarbledError("Gemini's list of models is not one.") from None
+        listed = await self.fetch_models(Request(url, self._headers, seconds), _ModelList)
         return [
             Model(model.name.removeprefix("models/"), model.display_name, ["image"])
-            for model in listed
+            for model in listed.models
             if "image" in model.name and "generateContent" in model.supported_generation_methods
         ]
 
@@ -177,7 +177,7 @@ class GeminiImages(Connector[GeminiImagesSettings]):
 
     def _read(self, body: bytes) -> _Answer:
         try:
-            answer = msgspec.json.decode(body, type=_Answer)
+            answer = _decode(body)
         except BAD_JSON:
             raise ProviderGarbledError("Gemini sent something that is not an answer.") from None
         if answer.error:

@@ -1,5 +1,6 @@
 """Models on an Ollama server, over its native chat API."""
 
+import json
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Annotated, Any
@@ -8,7 +9,7 @@ import msgspec
 from pydantic import Field
 
 from heddle_connector.sdk import (
-    BAD_JSON,
+    AnswerReader,
     BaseUrl,
     Batch,
     Call,
@@ -25,8 +26,10 @@ from heddle_connector.sdk import (
     ProviderGarbledError,
     Request,
     Settings,
+    TolerantDecoder,
     ToolCall,
     Usage,
+    argument_text,
     arguments_object,
     connector,
     error_in_body,
@@ -47,12 +50,12 @@ class OllamaSettings(Settings, env_prefix="HEDDLE_CONNECTOR_OLLAMA_"):
 
 
 class _Function(msgspec.Struct):
-    name: str
+    name: str = ""
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Call(msgspec.Struct):
-    function: _Function
+    function: _Function = msgspec.field(default_factory=_Function)
     id: str | None = None
 
 
@@ -67,7 +70,7 @@ class _Line(msgspec.Struct):
 
     message: _Message | None = None
     model: str = ""
-    done: bool = False
+    done: bool | None = None
     done_reason: str | None = None
     prompt_eval_count: int = 0
     eval_count: int = 0
@@ -80,6 +83,9 @@ class _Details(msgspec.Struct):
 
 class _Tags(msgspec.Struct):
     models: list[_Details]
+
+
+_decode = TolerantDecoder(_Line).decode
 
 
 _EXAMPLE = Example(
@@ -102,30 +108,24 @@ class Ollama(Connector[OllamaSettings]):
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models on the server."""
         request = Request(f"{self.settings.base_url}/api/tags", {}, seconds)
-        try:
-            tags = msgspec.json.decode(await self.http.fetch(request), type=_Tags)
-        except BAD_JSON:
-            raise ProviderGarbledError("The server's list of models is not one.") from None
+        tags = await self.fetch_models(request, _Tags)
         return [Model(details.name) for details in tags.models]
 
     async def complete(self, call: Call) -> Sequence[Event]:
         """Request a whole chat answer."""
-        reader = _Reader(calls=bool(call.functions))
-        events = reader.read([await self.http.fetch(self._request(call))])
-        reader.check()
-        return events
+        reader = _Reader(calls=bool(call.functions), whole=True)
+        return reader.whole(await self.http.fetch(self._request(call)))
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Request a streamed chat answer."""
         async with self.http.stream(self._request(call)) as response:
             decoder, reader = LineDecoder(), _Reader(calls=bool(call.functions))
             async for chunk in response:
-                if events := reader.read(decoder.feed(chunk)):
-                    yield events
+                yield reader.read(decoder.feed(chunk))
                 if reader.finished:
                     break
             else:
-                if events := reader.read([decoder.end()]):
+                if events := reader.end([decoder.end()]):
                     yield events
             reader.check()
             await response.drain()
@@ -135,73 +135,61 @@ class Ollama(Connector[OllamaSettings]):
         return Request(f"{self.settings.base_url}/api/chat", {}, call.seconds, body)
 
 
-class _Reader:
+class _Reader(AnswerReader):
     """Turns the lines of one answer into events.
 
     Args:
         calls: Whether the request declared tools. Then the reader collects the reasoning, which
             models expect together with their calls in the next request.
+        whole: Whether the lines are a whole body, which needs no mark of its end.
     """
 
-    def __init__(self, *, calls: bool) -> None:
-        self.finished = False
-        self._failure: Exception | None = None
+    def __init__(self, *, calls: bool, whole: bool = False) -> None:
+        super().__init__()
+        self._line = _Line(done=whole)
         self._has_calls = False
         self._passthrough = PassthroughFields.of_message() if calls else None
 
-    def read(self, lines: Sequence[bytes]) -> Sequence[Event]:
-        """Return the events of some lines, up to a line that fails."""
-        batch = Batch()
-        try:
-            for line in lines:
-                if line and not self.finished:
-                    self._line(msgspec.json.decode(line, type=_Line), batch)
-        except BAD_JSON:
-            self._fail(ProviderGarbledError("The server sent a line that is not a chat answer."))
-        return batch.events()
-
-    def check(self) -> None:
-        """Raise the failure, or an error if the answer is not complete."""
-        if self._failure is not None:
-            raise self._failure
-        if not self.finished:
-            raise ProviderGarbledError("The server's answer ended before it was complete.")
-
-    def _fail(self, error: Exception) -> None:
-        self._failure = error
-        self.finished = True
-
-    def _line(self, line: _Line, batch: Batch) -> None:
-        if line.error:
-            self._fail(error_in_body(line.error))
+    def _payload(self, payload: bytes | str, batch: Batch) -> None:
+        if not payload.strip():
             return
+        line = _decode(payload)
         if message := line.message:
-            if message.thinking:
-                batch.reasoning(message.thinking)
-                self._collect(message.thinking)
-            if message.content:
-                batch.text(message.content)
+            self._add_reasoning(message.thinking, batch)
+            self._collect(message.thinking or "")
+            self._add_text(message.content, batch)
             for call in message.tool_calls or ():
-                self._has_calls = True
-                batch.add(_tool_call(call))
+                self._has_calls |= bool(call.function.name)
+                self._add_call(_tool_call(call), batch)
+        if line.error:
+            raise error_in_body(line.error)
+        if line.done is not None:
+            self._line = line
         if line.done:
-            self.finished = True
-            reason = _REASONS.get(line.done_reason or "stop", "unknown")
-            usage = Usage(line.prompt_eval_count, line.eval_count)
-            fields = self._passthrough.json() if self._passthrough and self._has_calls else ""
-            reason = "tool_calls" if self._has_calls else reason
-            batch.add(Done(reason, usage, line.model, message_extra_json=fields))
+            self._finish(batch)
+
+    def _finish(self, batch: Batch) -> None:
+        self._require_content()
+        line = self._line
+        if not line.done:
+            raise ProviderGarbledError("The server's answer ended before it was complete.")
+        reason = _REASONS.get(line.done_reason or "stop", "unknown")
+        usage = Usage(line.prompt_eval_count, line.eval_count)
+        fields = self._passthrough.json() if self._passthrough and self._has_calls else ""
+        reason = "tool_calls" if self._has_calls else reason
+        self._add_done(Done(reason, usage, line.model, message_extra_json=fields), batch)
 
     def _collect(self, reasoning: str) -> None:
-        if self._passthrough is not None:
+        if reasoning and self._passthrough is not None:
             # The conversation of the next request contains it under this name.
-            value = msgspec.Raw(msgspec.json.encode(reasoning))
+            value = msgspec.Raw(json.dumps(reasoning).encode())
             self._passthrough.take({"reasoning_content": value})
 
 
 def _tool_call(call: _Call) -> ToolCall:
     call_id = call.id or f"call_{secrets.token_hex(12)}"
-    return ToolCall(call_id, call.function.name, bytes(call.function.arguments).decode())
+    arguments = argument_text(bytes(call.function.arguments))
+    return ToolCall(call_id, call.function.name, arguments)
 
 
 def _body(call: Call) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import msgspec
 from pydantic import Field, SecretStr
 
 from heddle_connector.sdk import (
-    BAD_JSON,
     BaseUrl,
     Call,
     CompletionReader,
@@ -18,14 +17,12 @@ from heddle_connector.sdk import (
     HttpClient,
     Model,
     ModelNames,
-    ProviderGarbledError,
     Request,
     Settings,
     SseDecoder,
     UnavailableError,
     completion_body,
     connector,
-    read_completion,
 )
 
 _OPENAI = "https://api.openai.com/v1"
@@ -100,17 +97,13 @@ class OpenAi(Connector[OpenAiSettings]):
             return [Model(name) for name in self.settings.models]
         self._require_key()
         url = f"{self.settings.base_url}/models"
-        body = await self.http.fetch(Request(url, self._headers, seconds))
-        try:
-            listed = msgspec.json.decode(body, type=_ModelList).data
-        except BAD_JSON:
-            raise ProviderGarbledError("The provider's list of models is not one.") from None
-        return [_model(item) for item in listed]
+        listed = await self.fetch_models(Request(url, self._headers, seconds), _ModelList)
+        return [_model(item) for item in listed.data]
 
     async def complete(self, call: Call) -> Sequence[Event]:
         """Request a whole chat completion."""
         body = await self.http.fetch(self._request(call))
-        return read_completion(body, calls=bool(call.functions))
+        return CompletionReader(calls=bool(call.functions)).whole(body)
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Request a streamed chat completion."""
@@ -119,8 +112,7 @@ class OpenAi(Connector[OpenAiSettings]):
             decoder = SseDecoder()
             reader = CompletionReader(calls=bool(call.functions))
             async for chunk in response:
-                if events := reader.read(decoder.feed(chunk)):
-                    yield events
+                yield reader.read(decoder.feed(chunk))
                 if reader.finished:
                     break
             else:  # some omit the end mark; the reader knows what is complete

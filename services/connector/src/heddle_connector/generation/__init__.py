@@ -1,1 +1,1 @@
-"""One call: its request, its events, and tool use for models without native support."""
+"""One call of a model: its request, its events, and tool use without native support."""

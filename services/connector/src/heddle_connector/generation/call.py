@@ -7,14 +7,14 @@ import msgspec
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime import log_fields
-from heddle_runtime.call_metadata import Context, caller, remaining
+from heddle_runtime.contract.openai_messages import members, to_messages, to_tool
 from heddle_runtime.errors import ProviderGarbledError
-from heddle_runtime.openai_messages import members, to_messages, to_tool
+from heddle_runtime.identity.call_metadata import Context, caller, remaining
+from heddle_runtime.telemetry import log_fields
 from msgspec import Raw
 
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
-from heddle_connector.generation.measuring import inference
+from heddle_connector.generation.metrics import inference
 from heddle_connector.generation.prompt_formats import PromptFormat
 from heddle_connector.generation.prompted_tools import (
     TOOL_OPTIONS,

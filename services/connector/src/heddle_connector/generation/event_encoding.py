@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
-import msgspec
 import msgspec.structs
 import structlog
 from heddle.chat.v1 import chat_pb2 as chat
+from heddle_runtime.text.unicode_text import json_text
 
 from heddle_connector.generation.events import (
     AnswerWarning,
@@ -75,7 +75,7 @@ def _fill_done(message: chat.Done, done: Done, substitute: str) -> None:
     if substitute:
         message.substitute = substitute
     if metadata := done.provider_metadata:
-        message.provider_metadata_json = msgspec.json.encode(metadata).decode()
+        message.provider_metadata_json = json_text(metadata)
     if done.message_extra_json:
         message.message_extra_json = done.message_extra_json
     if done.usage is None:

@@ -14,7 +14,7 @@ class TextDelta(msgspec.Struct, frozen=True):
 
     text: str
     literal: bool = False
-    """Whether no model wrote it. Then reasoning and tool calls are not looked for in it."""
+    """Whether the text is not a model's. Then no reasoning and no calls are read from it."""
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class AnswerWarning(msgspec.Struct, frozen=True):
-    """What the user should know about the answer, in one sentence."""
+    """A warning about the answer for the user, in one sentence."""
 
     text: str
 

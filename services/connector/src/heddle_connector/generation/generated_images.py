@@ -14,10 +14,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from heddle.chat.v1.chat_pb2 import GeneratedImage
-from heddle_runtime import durable_files
-from heddle_runtime.background import DAY
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError
-from heddle_runtime.identity import Identity, home
+from heddle_runtime.identity.callers import Identity, home
+from heddle_runtime.serving.background import DAY
+from heddle_runtime.storage import durable_files
 
 MAX_IMAGES_BYTES = 20 * 1024 * 1024
 """Size of all images of an answer: they travel in one message of at most 32 MiB."""
@@ -70,9 +70,10 @@ class GeneratedImages:
         """Return the names of the images of a user."""
         return await asyncio.to_thread(self._names, self._folder(user))
 
-    async def remove(self, user: Identity) -> None:
-        """Delete all images of a user."""
-        await asyncio.to_thread(self._remove, self._folder(user))
+    async def remove(self, organization: str, user: str = "") -> None:
+        """Delete all images of a user, or of an organisation."""
+        folder = self.root.joinpath(*(_folder_name(each) for each in (organization, user) if each))
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def expire(self, organization: str, days: float) -> int:
         """Delete the images of an organisation that are older, and return their number."""
@@ -91,9 +92,6 @@ class GeneratedImages:
             return sorted(each.name for each in folder.iterdir() if _NAME.fullmatch(each.name))
         except FileNotFoundError:
             return []
-
-    def _remove(self, folder: Path) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
 
     def _expire(self, folder: Path, oldest: float) -> int:
         count = 0

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 import structlog
+from heddle_runtime.text.unicode_text import valid_text
 from msgspec.structs import replace
 
 from heddle_connector.generation.call import Call
@@ -21,7 +22,7 @@ from heddle_connector.generation.events import (
     ToolCall,
 )
 from heddle_connector.generation.model_patterns import first_match, one_of
-from heddle_connector.http.provider_errors import BAD_JSON
+from heddle_connector.http.tolerant_json import BAD_JSON
 from heddle_connector.toolcalls import (
     FORMATS,
     CallCutOff,
@@ -159,7 +160,7 @@ class ModelText:
                     log.warning("tool call in text but no tools declared", function=event.name)
                     batch.add(AnswerWarning(_NOT_OFFERED.format(event.name[:_MAX_NAME_CHARS])))
                 case CallRead():
-                    arguments = json.dumps(event.arguments, ensure_ascii=False)
+                    arguments = valid_text(json.dumps(event.arguments, ensure_ascii=False))
                     identifier = f"call_{secrets.token_hex(_ID_BYTES)}"
                     self._calls.append(ToolCall(identifier, event.name, arguments))
                 case CallCutOff():

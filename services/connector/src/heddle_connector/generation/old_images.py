@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import structlog
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.organization_settings import Channel, account_stub
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.organization_settings import Channel, account_stub
 
 from heddle_connector.generation.generated_images import GeneratedImages
 

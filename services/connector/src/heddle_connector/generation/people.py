@@ -1,10 +1,10 @@
-"""What the connector service stores of people: generated images."""
+"""The personal data that the connector service stores: generated images."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from heddle.person.v1 import person_pb2 as pb
-from heddle_runtime.people import Erasure, Person, place
+from heddle_runtime.identity.people import Erasure, Person, place
 
 from heddle_connector.generation.generated_images import GeneratedImages
 
@@ -13,25 +13,30 @@ _IMAGES = "generated_images"
 
 @dataclass(frozen=True, slots=True)
 class ImageData:
-    """Lists, exports and erases them. Implements `PersonalData`."""
+    """Lists, exports and erases the images of people. Implements `PersonalData`."""
 
     images: GeneratedImages
 
     async def places(self, person: Person) -> Sequence[pb.Place]:
-        """Return how many there are."""
+        """Return the number of images of a person, by the place that stores them."""
         names = await self.images.names(person.identity)
         return [place(_IMAGES, len(names), pb.TREATMENT_DELETED)]
 
     async def files(self, person: Person) -> AsyncGenerator[tuple[str, bytes]]:
-        """Yield them."""
+        """Yield the name and the bytes of each image."""
         for name in await self.images.names(person.identity):
             image = await self.images.get(person.identity, name)
             yield f"{_IMAGES}/{name}", image.data
 
     async def erase(self, erasure: Erasure) -> Sequence[pb.Place]:
-        """Delete them, and the folder with the person's name."""
+        """Delete the images, and the folder with the person's name."""
         if erasure.access_only:
             return []
-        erased = await self.places(erasure.person)
-        await self.images.remove(erasure.person.identity)
+        person = erasure.person
+        if person.email:
+            erased = await self.places(person)
+        else:
+            count = await self.images.expire(person.organization, 0)
+            erased = [place(_IMAGES, count, pb.TREATMENT_DELETED)]
+        await self.images.remove(person.organization, person.email)
         return erased

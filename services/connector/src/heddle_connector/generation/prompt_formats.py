@@ -33,7 +33,7 @@ result yourself. To answer without a call, write text."""
 
 @dataclass(frozen=True, slots=True)
 class PromptFormat:
-    """One format."""
+    """A format of prompts for one family of models."""
 
     declare: Callable[[Sequence[Mapping[str, Any]]], str]
     """Returns the part of the system prompt that declares OpenAI's function objects."""

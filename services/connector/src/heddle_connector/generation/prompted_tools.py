@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import msgspec
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.json_text import members
+from heddle_runtime.text.json_text import members
 
 from heddle_connector.generation.model_patterns import first_match, one_of
 from heddle_connector.generation.prompt_formats import PROMPT_FORMATS, PromptFormat, Result
-from heddle_connector.http.provider_errors import BAD_JSON
+from heddle_connector.http.tolerant_json import BAD_JSON
 
 NATIVE = "native"
 PromptFormatName = Annotated[str, one_of([NATIVE, *PROMPT_FORMATS], "prompt format")]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heddle_runtime.object_store import ObjectStore, StoredObject
+from heddle_runtime.storage.object_store import ObjectStore, StoredObject
 
 from heddle_connector.generation.generated_images import GeneratedImages
 

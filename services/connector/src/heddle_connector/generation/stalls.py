@@ -11,9 +11,10 @@ from heddle_connector.http.errors import stalled
 class LimitedBatches:
     """Iterates over the batches of an answer, and limits the time between two of them.
 
-    The first batch may take until the deadline of the call. The time in which the reader does
-    something else does not count. A timer looks now and then when the last batch came; a timer for
-    each batch would cost more than the batch.
+    The first events may take until the deadline of the call. After them, an empty batch counts as
+    well: the provider is alive. The time in which the reader does something else does not count.
+    A timer looks now and then when the last batch came; a timer for each batch would cost more than
+    the batch.
     """
 
     __slots__ = ("_batches", "_expired", "_loop", "_reader", "_seconds", "_since", "_timer")
@@ -41,7 +42,7 @@ class LimitedBatches:
             raise
         finally:
             self._reader = None
-        if self._timer is None:
+        if self._timer is None and batch:
             self._timer = self._loop.call_later(self._seconds, self._check)
         return batch
 

@@ -1,10 +1,10 @@
 """Texts of a request to a model and of its answer, in the form of the conventions for spans."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.rpc.organization_settings import OrganizationSettings, may_trace_texts
 from heddle_runtime.telemetry import content
 
 from heddle_connector.generation.events import Done, Event, TextDelta, ToolCall
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 _INSTRUCTIONS = ("system", "developer")
 _MAX_CHARACTERS = 2 * content.MAX_BYTES
-"""Of an answer. Longer ones are cut anyway."""
+"""The maximum length of an answer. Longer ones are cut anyway."""
 
 
 async def traced_texts(call: "Call", settings: OrganizationSettings) -> "TracedTexts | None":
-    """Return what adds the texts of a call to its span; None if they may not be in it."""
+    """Add a request's texts to its span, and return the collector of the answer's, if allowed."""
     if not content.is_on():
         return None
     assistant = call.assistant
     organization, owner = (assistant.organization, assistant.owner) if assistant else ("", "")
-    if not await content.is_allowed(settings, organization, owner):
+    if not await may_trace_texts(settings, organization, owner):
         return None
     content.add(_request(call))
     return TracedTexts()
@@ -58,22 +58,6 @@ class TracedTexts:
         parts = [*([_text(text)] if text else []), *self._calls]
         message = {"role": "assistant", "parts": parts, "finish_reason": self._reason}
         content.add({"gen_ai.output.messages": [message]})
-
-
-class NotedBatches:
-    """Iterates over the batches of an answer, and notes their texts. Needs no closing."""
-
-    def __init__(self, batches: AsyncIterator[Sequence[Event]], texts: TracedTexts) -> None:
-        self._batches = batches
-        self._texts = texts
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Sequence[Event]:
-        batch = await anext(self._batches)
-        self._texts.take(batch)
-        return batch
 
 
 def _request(call: "Call") -> Mapping[str, object]:

@@ -5,11 +5,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime import log_fields
-from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry import log_fields, spans
 
 from heddle_connector.generation.events import Usage
-from heddle_connector.generation.measuring import operation, provider_name
+from heddle_connector.generation.metrics import operation, provider_name
 
 if TYPE_CHECKING:
     from heddle_connector.generation.call import Call
@@ -48,7 +47,7 @@ def _kind(request: pb.GenerateMessageRequest) -> spans.Kind:
 
 
 def _attributes(request: pb.GenerateMessageRequest, *, stream: bool) -> spans.Attributes:
-    """Return what is known of a request before its answer."""
+    """Return the attributes of the span that are known before the answer."""
     model, options = request.model, request.options
     known: dict[str, spans.Value] = {
         "gen_ai.operation.name": operation(model.connector),

@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from typing import NoReturn
 
-from heddle_runtime import call_metadata, log_fields
-from heddle_runtime.egress import Egress
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, UnavailableError
-from heddle_runtime.metrics import table
-from heddle_runtime.telemetry import spans
+from heddle_runtime.http.egress import Egress
+from heddle_runtime.http.web_proxies import NO_PROXIES, WebProxies
+from heddle_runtime.identity import call_metadata
+from heddle_runtime.telemetry import log_fields, spans
+from heddle_runtime.telemetry.metrics import table
 
 from heddle_connector.http import errors
 from heddle_connector.http.pool import ConnectionPool
@@ -22,6 +23,7 @@ from heddle_connector.http.response import (
     SUCCESSES,
     Response,
 )
+from heddle_connector.http.tunnel import authorization
 
 _BACKOFF_SECONDS = 0.15
 
@@ -29,10 +31,10 @@ _BACKOFF_SECONDS = 0.15
 class HttpClient:
     """Sends requests to providers and translates failures to typed errors.
 
-    The client follows no redirects, stores no cookies, and takes no proxies or passwords from the
-    environment. It repeats a POST once, and only if the provider refused or reset the connection
-    before the first byte of a response, or answered 503. No other part of Heddle repeats requests
-    to providers.
+    The client follows no redirects, stores no cookies, and takes no passwords from the environment.
+    It repeats a POST once, and only if the provider refused or reset the connection before the
+    first byte of a response, or answered 503. No other part of Heddle repeats requests to
+    providers.
     """
 
     def __init__(
@@ -117,7 +119,10 @@ class HttpClient:
         stall = self._stall_seconds if buffered else seconds
         fields = log_fields.current()
         fields.provider_status = 0  # the last one belongs to an earlier request
-        response = connection.send(head.data + end, seconds, stall, buffered=buffered)
+        data = head.data
+        if connection.proxy is not None:
+            data = head.for_proxy() + authorization(connection.proxy).encode()
+        response = connection.send(data + end, seconds, stall, buffered=buffered)
         try:
             await response.wait_for_head()
         except UnavailableError as error:
@@ -138,6 +143,7 @@ async def http_client(
     egress: Egress | None = None,
     stall_seconds: float = errors.DEFAULT_STALL_SECONDS,
     traced: Collection[str] = (),
+    proxies: WebProxies = NO_PROXIES,
 ) -> AsyncGenerator[HttpClient]:
     """Yield a client with its own connection pool.
 
@@ -147,8 +153,9 @@ async def http_client(
         stall_seconds: The longest time between two parts of a body that is read at once.
         traced: The servers that get the id and the trace context of requests, as `host` or
             `host:port`.
+        proxies: The proxies through which providers are reached.
     """
-    pool = ConnectionPool(connect_seconds, egress)
+    pool = ConnectionPool(connect_seconds, egress, proxies)
     try:
         yield HttpClient(pool, stall_seconds, traced)
     finally:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import cast
 
 import httptools
-from heddle_runtime.deadlines import Deadlines
+from heddle_runtime.http.web_proxies import Proxy
+from heddle_runtime.rpc.deadlines import Deadlines
 
 from heddle_connector.http import errors
 from heddle_connector.http.request import Origin
@@ -26,6 +27,7 @@ class Connection(asyncio.Protocol):
         writer: Sends requests.
         on_idle: Called when the connection can serve the next request.
         on_closed: Called when the connection is closed.
+        proxy: The proxy that forwards the requests, if one does; not one that only connects.
     """
 
     def __init__(
@@ -35,8 +37,11 @@ class Connection(asyncio.Protocol):
         writer: WriteCoalescer,
         on_idle: "Callable[[Connection], None]",
         on_closed: "Callable[[Connection], None]",
+        *,
+        proxy: Proxy | None = None,
     ) -> None:
         self.origin = origin
+        self.proxy = proxy
         self.deadlines = deadlines
         self.loop = asyncio.get_running_loop()
         self.open = False

@@ -2,13 +2,13 @@
 
 import errno
 
-from heddle_runtime.egress import SETTING, ForbiddenAddressError
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
     ProviderGarbledError,
     UnavailableError,
 )
+from heddle_runtime.http.egress import SETTING, ForbiddenAddressError
 
 DEFAULT_STALL_SECONDS = 60.0
 _SERVICE_UNAVAILABLE = 503

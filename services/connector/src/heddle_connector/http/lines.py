@@ -7,21 +7,22 @@ MAX_LINE_BYTES = 8 * 1024 * 1024
 
 
 class LineDecoder:
-    """Splits a stream of bytes at LF or CRLF, in time proportional to its length."""
+    """Splits a stream of bytes at LF, CRLF or CR, in time proportional to its length."""
 
-    __slots__ = ("_max_bytes", "_size", "_tail")
+    __slots__ = ("_after_cr", "_max_bytes", "_size", "_tail")
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._max_bytes = max_bytes
         self._size = 0
+        self._after_cr = False  # whether the last chunk ended with CR, which LF may follow
         # Chunks of the unfinished line, joined once. Appending to one `bytes` would cost quadratic
         # time if a provider sends an endless line in small chunks.
         self._tail: list[bytes] = []
 
     @property
     def pending(self) -> bool:
-        """Whether a line is unfinished."""
-        return bool(self._tail)
+        """Whether the stream so far ends inside a line, or with a CR that LF may follow."""
+        return bool(self._tail) or self._after_cr
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the lines that `chunk` completes, without line ends.
@@ -29,6 +30,8 @@ class LineDecoder:
         Raises:
             ProviderGarbledError: A line is longer than allowed.
         """
+        if self._after_cr or b"\r" in chunk:
+            chunk = self._with_line_feeds(chunk)
         if b"\n" not in chunk:
             self._append(chunk)
             return []
@@ -40,15 +43,19 @@ class LineDecoder:
         lines = chunk.split(b"\n")
         if rest := lines.pop():
             self._append(rest)
-        if b"\r" in chunk:
-            return [line[:-1] if line.endswith(b"\r") else line for line in lines]
         return lines
 
     def end(self) -> bytes:
         """Return the last line if the stream ended without a line end."""
         line = b"".join(self._tail)
         self._tail.clear()
-        return line.removesuffix(b"\r")
+        return line
+
+    def _with_line_feeds(self, chunk: bytes) -> bytes:
+        if self._after_cr:
+            chunk = chunk.removeprefix(b"\n")
+        self._after_cr = chunk.endswith(b"\r")
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _append(self, chunk: bytes) -> None:
         self._tail.append(chunk)

@@ -5,12 +5,14 @@ import ssl
 from collections import defaultdict
 from functools import cached_property
 
-from heddle_runtime.deadlines import Deadlines
-from heddle_runtime.egress import Egress
+from heddle_runtime.http.egress import Egress, check_proxied
+from heddle_runtime.http.web_proxies import NO_PROXIES, Proxy, WebProxies
+from heddle_runtime.rpc.deadlines import Deadlines
 
 from heddle_connector.http import errors
 from heddle_connector.http.connection import Connection
 from heddle_connector.http.request import Origin
+from heddle_connector.http.tunnel import open_tunnel
 from heddle_connector.http.write_coalescing import WriteCoalescer
 
 _IDLE_SECONDS = 30.0
@@ -22,9 +24,15 @@ class ConnectionPool:
     The most recently used connection is used first, so that after a burst the others expire.
     """
 
-    def __init__(self, connect_seconds: float, egress: Egress | None = None) -> None:
+    def __init__(
+        self,
+        connect_seconds: float,
+        egress: Egress | None = None,
+        proxies: WebProxies = NO_PROXIES,
+    ) -> None:
         self._connect_seconds = connect_seconds
         self._egress = egress
+        self._proxies = proxies
         self._idle: defaultdict[Origin, list[Connection]] = defaultdict(list)
         self._all: set[Connection] = set()
         self._deadlines = Deadlines()
@@ -57,8 +65,12 @@ class ConnectionPool:
         """Open a connection to the first address of the host that accepts one.
 
         With an egress policy, the addresses that the policy has approved are connected to, so
-        that the host name is not resolved a second time.
+        that the host name is not resolved a second time. A proxy resolves it itself.
         """
+        scheme = "https" if origin.secure else "http"
+        if proxy := self._proxies.proxy_for(scheme, origin.host, origin.port):
+            await check_proxied(self._proxies, self._egress, origin.host, origin.port)
+            return await self._open_through(proxy, origin)
         if self._egress is None:
             return await self._open_address(origin, origin.host)
         *others, last = await self._egress.addresses(origin.host, origin.port)
@@ -69,14 +81,35 @@ class ConnectionPool:
                 continue
         return await self._open_address(origin, last)
 
-    async def _open_address(self, origin: Origin, address: str) -> Connection:
-        connection = Connection(origin, self._deadlines, self._writer, self._put, self._all.discard)
+    async def _open_through(self, proxy: Proxy, origin: Origin) -> Connection:
+        if not origin.secure:
+            server = Origin(proxy.host, proxy.port, proxy.secure)
+            return await self._open_address(origin, proxy.host, server, proxy)
+        connection = self._new_connection(origin)
+        await open_tunnel(proxy, origin, connection, self._tls)
+        self._all.add(connection)
+        return connection
+
+    def _new_connection(self, origin: Origin, proxy: Proxy | None = None) -> Connection:
+        done = (self._put, self._all.discard)
+        return Connection(origin, self._deadlines, self._writer, *done, proxy=proxy)
+
+    async def _open_address(
+        self,
+        origin: Origin,
+        address: str,
+        server: Origin | None = None,
+        proxy: Proxy | None = None,
+    ) -> Connection:
+        """Open a connection to an address of `server`, which is `origin` if there is no proxy."""
+        server = server or origin
+        connection = self._new_connection(origin, proxy)
         await connection.loop.create_connection(
             lambda: connection,
             address,
-            origin.port,
-            ssl=self._tls if origin.secure else None,
-            server_hostname=origin.host if origin.secure else None,
+            server.port,
+            ssl=self._tls if server.secure else None,
+            server_hostname=server.host if server.secure else None,
         )
         if connection.open:
             self._all.add(connection)

@@ -13,9 +13,10 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 from heddle_runtime.redaction import redact_personal
+from heddle_runtime.text.unicode_text import valid_text
 
-BAD_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""The exceptions of decoding text that is not the expected JSON."""
+from heddle_connector.http.tolerant_json import any_json
+
 _MAX_MESSAGE_BYTES = 2_000
 _MAX_NAME_BYTES = 100
 _MAX_RETRY_AFTER_SECONDS = 24 * 3600.0
@@ -50,8 +51,8 @@ def provider_error(status: int, headers: Mapping[str, str], body: bytes) -> Hedd
         body: The response body, or the beginning of it.
     """
     try:
-        content = msgspec.json.decode(body)
-    except BAD_JSON:  # a proxy's HTML page, or a body that is cut off: the status is enough
+        content = any_json(body)
+    except msgspec.DecodeError:  # a page of a proxy, or a body that is cut off
         content = None
     delay = retry_after(headers)
     return _typed(status, content, _delay_in_body(content) if delay is None else delay)
@@ -153,7 +154,7 @@ def _status(value: object) -> int | None:
 def _clean(text: str, max_bytes: int) -> str:
     # Redacted before the cut, which could leave the half of a secret. Providers also name the owner
     # of an account by an e-mail address.
-    text = redact_personal(text)
+    text = redact_personal(valid_text(text))
     # The limit counts bytes: the text travels in gRPC's trailers, which hold 16 KiB in total and
     # escape non-ASCII text to three times its size.
     return text.encode()[:max_bytes].decode(errors="ignore")

@@ -41,12 +41,23 @@ class Origin(NamedTuple):
     """Whether the connection uses TLS."""
 
 
+def authority(origin: Origin) -> str:
+    """Return `host:port`."""
+    host = f"[{origin.host}]" if ":" in origin.host else origin.host
+    return f"{host}:{origin.port}"
+
+
 @dataclass(frozen=True, slots=True)
 class RequestHead:
     """The request line and the headers, without the length of the body."""
 
     origin: Origin
     data: bytes
+
+    def for_proxy(self) -> bytes:
+        """Return the data with the whole URL in the request line, as proxies expect it."""
+        method, _, rest = self.data.partition(b" ")
+        return b"%b http://%b%b" % (method, authority(self.origin).encode(), rest)
 
 
 def request_head(request: Request) -> RequestHead:

@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping
 from typing import Protocol, Self
 
-from heddle_runtime.deadlines import Deadlines
 from heddle_runtime.errors import HeddleError, UnavailableError
+from heddle_runtime.rpc.deadlines import Deadlines
 
 from heddle_connector.http import errors
 from heddle_connector.http.errors import NoResponseError

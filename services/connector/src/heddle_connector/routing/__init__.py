@@ -1,1 +1,1 @@
-"""Which connector and model answer a call: plugins, tenants, model catalogue, fallback."""
+"""Selects the connector and model of a call: plugins, tenants, model catalogue, fallback."""

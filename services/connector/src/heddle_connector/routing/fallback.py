@@ -35,7 +35,10 @@ async def start_stream(
 
     async def answer(connector: Connector[Any]) -> tuple[Sequence[Event], LimitedBatches]:
         batches = LimitedBatches(connector.generate(call), call.stall_seconds)
-        return await anext(batches, ()), batches
+        async for first in batches:
+            if first:  # before it, another model can still answer
+                return first, batches
+        return (), batches
 
     return await _with_fallback(tenants, call, answer)
 

@@ -1,4 +1,4 @@
-"""Whether at least one model provider can be used."""
+"""Checks that at least one model provider can be used."""
 
 import asyncio
 import time
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.readiness import Condition
+from heddle_runtime.errors.conditions import Condition
 
 from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.sdk import Connector

@@ -8,8 +8,8 @@ from typing import Any
 
 import structlog
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.plugins import Plugins, discover
-from heddle_runtime.secret_settings import SecretFileError
+from heddle_runtime.serving.plugins import Plugins, discover
+from heddle_runtime.settings.secret_files import SecretFileError
 from pydantic import ValidationError
 
 from heddle_connector import connectors

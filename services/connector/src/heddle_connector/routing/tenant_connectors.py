@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from heddle.account.v1.account_pb2 import Provider, ResolveSettingsResponse
 from heddle_runtime.errors import NotSetUpError, UnavailableError
-from heddle_runtime.organization_settings import OrganizationSettings
+from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.traced_texts import TracedTexts, traced_texts
@@ -38,7 +38,7 @@ class TenantConnectors:
         *,
         shared: bool,
     ) -> None:
-        """Store what connectors are created with.
+        """Store the parts with which connectors are created.
 
         Args:
             registry: The installed connectors.
@@ -156,7 +156,7 @@ class TenantConnectors:
         return accessible
 
     async def traced_texts(self, call: Call) -> TracedTexts | None:
-        """Return what adds the texts of a call to its span; None if an organisation forbids it."""
+        """Trace the texts of a call; see `traced_texts`. None if an organisation forbids it."""
         return await traced_texts(call, self._settings)
 
     async def close(self) -> None:

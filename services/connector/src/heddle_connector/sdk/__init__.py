@@ -22,10 +22,12 @@ from heddle_runtime.errors import (
     Violation,
 )
 from heddle_runtime.redaction import redact
+from heddle_runtime.text.unicode_text import json_text
 
 from heddle_connector.completion.passthrough_fields import PassthroughFields
-from heddle_connector.completion.reader import CompletionReader, read_completion
+from heddle_connector.completion.reader import CompletionReader
 from heddle_connector.completion.request import completion_body
+from heddle_connector.generation.answer_reader import AnswerReader
 from heddle_connector.generation.call import Call, Options
 from heddle_connector.generation.events import (
     AnswerWarning,
@@ -41,8 +43,9 @@ from heddle_connector.generation.events import (
 )
 from heddle_connector.http import HttpClient, Request
 from heddle_connector.http.lines import LineDecoder
-from heddle_connector.http.provider_errors import BAD_JSON, error_in_body
+from heddle_connector.http.provider_errors import error_in_body
 from heddle_connector.http.sse import SseDecoder
+from heddle_connector.http.tolerant_json import BAD_JSON, TolerantDecoder, argument_text, as_text
 from heddle_connector.sdk.arguments import arguments_object
 from heddle_connector.sdk.definition import (
     BaseUrl,
@@ -56,12 +59,11 @@ from heddle_connector.sdk.definition import (
     Settings,
     connector,
 )
-from heddle_connector.sdk.openmp import provide_openmp
-from heddle_connector.sdk.threads import from_thread
 from heddle_connector.sdk.time_limit import TimeLimit
 
 __all__ = [
     "BAD_JSON",
+    "AnswerReader",
     "AnswerWarning",
     "Assistant",
     "BaseUrl",
@@ -96,16 +98,17 @@ __all__ = [
     "SseDecoder",
     "TextDelta",
     "TimeLimit",
+    "TolerantDecoder",
     "ToolCall",
     "UnavailableError",
     "Usage",
     "Violation",
+    "argument_text",
     "arguments_object",
+    "as_text",
     "completion_body",
     "connector",
     "error_in_body",
-    "from_thread",
-    "provide_openmp",
-    "read_completion",
+    "json_text",
     "redact",
 ]

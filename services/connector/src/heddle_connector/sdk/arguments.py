@@ -2,7 +2,7 @@
 
 import msgspec
 
-from heddle_connector.http.provider_errors import BAD_JSON
+from heddle_connector.http.tolerant_json import BAD_JSON
 
 
 def arguments_object(arguments: str) -> msgspec.Raw:

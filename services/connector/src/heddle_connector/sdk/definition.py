@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from heddle_runtime.egress import server_address
+import msgspec
+from heddle_runtime.errors import ProviderGarbledError
+from heddle_runtime.http.egress import server_address
 from heddle_runtime.redaction import register_secrets
-from heddle_runtime.secret_settings import SecretFileSettings
+from heddle_runtime.settings.secret_files import SecretFileSettings
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import Event
 from heddle_connector.generation.stalls import LimitedBatches
-from heddle_connector.http import HttpClient
+from heddle_connector.http import HttpClient, Request
+from heddle_connector.http.tolerant_json import BAD_JSON
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
@@ -37,7 +40,7 @@ ModelNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 OrganizationValue = Literal["base_url", "api_key", "models"]
-"""What an organisation stores of a provider: its address, its key, and its models."""
+"""The members that an organisation stores for a provider: address, key and models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class NoSettings(Settings):
     """The settings of a connector without settings."""
 
 
+ListT = TypeVar("ListT")
 SettingsT = TypeVar("SettingsT", bound=BaseSettings)
 
 
@@ -114,7 +118,8 @@ class Connector(ABC, Generic[SettingsT]):
     def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Yield the events of an answer; each time, all events that are ready.
 
-        The last event is `Done`, exactly once. Yield as soon as an event is ready. When the caller
+        The last event is `Done`, exactly once. Yield as soon as an event is ready. Yield an empty
+        batch if the provider has sent something else, as a sign of life. When the caller
         disconnects, the service closes the generator, which leaves all `async with` blocks.
 
         Raises:
@@ -133,6 +138,17 @@ class Connector(ABC, Generic[SettingsT]):
         """
         async with aclosing(LimitedBatches(self.generate(call), call.stall_seconds)) as batches:
             return [event async for events in batches for event in events]
+
+    async def fetch_models(self, request: Request, kind: type[ListT]) -> ListT:
+        """Return a provider's list of models, as the type `kind` of msgspec.
+
+        Raises:
+            HeddleError: The provider fails, or sends something else.
+        """
+        try:
+            return msgspec.json.decode(await self.http.fetch(request), type=kind)
+        except BAD_JSON:
+            raise ProviderGarbledError("The provider's list of models is not one.") from None
 
     async def close(self) -> None:
         """Release resources. Called once, when the service stops."""

@@ -13,7 +13,7 @@ MAX_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How values are bracketed and quoted."""
+    """The brackets and quotes of a notation."""
 
     outside: re.Pattern[str]
     """Matches what counts outside of strings: brackets, quotes, and what cannot be there at all."""
@@ -83,7 +83,7 @@ def bracketed(source: Source, notation: Notation) -> Scan[str | None]:
 
 
 def shallow(text: str, notation: Notation) -> bool:
-    """Whether a whole value is nested no deeper than allowed; true for what is no such value."""
+    """Return whether a whole bracketed value has at most `MAX_DEPTH` levels."""
     if sum(map(text.count, "[({")) <= MAX_DEPTH:
         return True
     source = Source()

@@ -52,6 +52,24 @@ class CallParser:
         if not self._cut_off(source.since_checkpoint()):
             self._emitter.emit_content(source.backtrack())
 
+    def fenced(self, opener: str) -> Scan[bool]:
+        """Read the calls of a fence; return whether there are any, or the message ends in one."""
+        source = self._source
+        source.checkpoint()
+        source.position += len(opener)
+        calls, code = yield from undelimited.tool_code(source, self._functions)
+        for call in calls:
+            self._emitter.emit_call(call)
+        if calls:
+            source.text_since_checkpoint()
+        elif source.at_end() and undelimited.begins_tool_code(code, self._functions):
+            self._emitter.emit_cut_off(source.text_since_checkpoint())
+        else:
+            text = source.backtrack()
+            self._emitter.emit_content(text)
+            return bool(text)
+        return True
+
     def _cut_off(self, text: str) -> bool:
         """Emit the text of calls without a delimiter if the message ends inside of them."""
         if not (self._source.at_end() and undelimited.calls_known(text, self._functions)):
@@ -60,7 +78,7 @@ class CallParser:
         return True
 
     def _may_name(self, first: str) -> bool:
-        """Whether a message that begins with this character may begin with a function's name."""
+        """Return whether a function's name may begin with this character."""
         return first in self._initials if self._functions else first.isalpha()
 
     def undelimited(self, bracket: str) -> Scan[None]:

@@ -34,7 +34,7 @@ _MAX_DEPTH = 8  # references and unions inside of each other
 
 
 def coerce(text: str, schema: object, root: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Return what `text` means for a schema; the text itself where the schema says nothing.
+    """Return `text` as a value of a type that a schema names; without one, the text itself.
 
     Args:
         text: What the model wrote, without the line ends around it.
@@ -61,7 +61,7 @@ def json_or_text(text: str) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def _allows(schema: object, text: str) -> bool:
-    """Whether a string may be `text`: it is listed, or none are.
+    """Return whether the schema permits `text` as a string: it lists `text`, or lists nothing.
 
     What is not listed is refused when the call is checked. Until then it is what it says it is:
     `true` where `"True"` is listed is not a string.
@@ -181,4 +181,4 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "array": _of(list),
     "any": read_json,
 }
-"""How a text is read as a type. A string is not: it keeps the space around it."""
+"""The readers of texts by type. A string has none: it keeps the space around it."""

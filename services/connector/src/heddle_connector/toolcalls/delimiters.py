@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from heddle_connector.toolcalls.formats import FORMATS, Format
-from heddle_connector.toolcalls.reasoning import MARKS, REASONING
+from heddle_connector.toolcalls.reasoning import ENDS, MARKS, REASONING
 from heddle_connector.toolcalls.source import Source
 from heddle_connector.toolcalls.stop_strings import StopStrings
 from heddle_connector.toolcalls.table_parser import TableParser
@@ -14,6 +14,10 @@ from heddle_connector.toolcalls.table_parser import TableParser
 # text after the bracket must look like a call.
 MIN_CUT_OFF_LENGTH = 5
 """A prefix of a delimiter of this length at the end of a message is no coincidence."""
+TOOL_CODE = "```tool_code"
+"""Begins a fence whose code is calls."""
+STRUCK = "<s>"
+"""Begins struck text in HTML, whose end looks like the end of a message."""
 _CLOSES = re.compile(r"/|end|close|suffix|<\w+\|>", re.IGNORECASE)
 _BRACKET = (
     r"(?<![^\s>\]｜|])(?:\{(?=\s{0,64}(?:\"|\Z))"
@@ -29,12 +33,14 @@ class Delimiters:
         """The parsers for each opener."""
         self.frames: set[str] = set(MARKS)
         """Delimiters that are text only where a sentence mentions them."""
+        self.message_ends: set[str] = {*ENDS}
+        """Delimiters that are text only where other text follows them."""
         self.around: set[str] = set()
         """Delimiters that are not text before or after a call."""
         self.closers: set[str] = set()
         """Delimiters that are not text after a call."""
         self.undelimited: set[str] = set()
-        """Heads without a delimiter."""
+        """Heads that begin with a placeholder."""
         seen = set()
         for format_ in formats:
             self.frames.update(format_.frames)
@@ -57,7 +63,7 @@ class Delimiters:
             opener: re.compile("|".join(parser.outlook for parser in parsers)).match
             for opener, parsers in self.parsers.items()
         }
-        """For each opener, tells whether the text after it can be a call."""
+        """For each opener, matches text after it that can be a call."""
         self.wrappers = {
             parser.opener: parser.wraps
             for parsers in self.parsers.values()
@@ -73,8 +79,10 @@ class Delimiters:
         """Delimiters that end reasoning."""
         every = {
             *(*self.parsers, *self.frames, *self.around, *self.closers),
-            *(*REASONING, *self.ends),
+            *(*REASONING, *self.ends, *self.message_ends, STRUCK),
         }
+        if "{tool_code}" in self.undelimited:
+            every.add(TOOL_CODE)
         self.stop_strings = StopStrings(every)
         """All delimiters."""
         brackets = f"|{_BRACKET}" if self.undelimited else ""
@@ -82,7 +90,9 @@ class Delimiters:
         """Matches delimiters, backquotes, and brackets that may begin calls."""
         self._signs = _signs(every | ({"[", "{"} if self.undelimited else set()))
         self._openings = _beginnings({*self.parsers, *filter(opens, self.around)})
-        self._closings = _beginnings(self.closers | self.around | self.frames | self.ends)
+        self._closings = _beginnings(
+            self.closers | self.around | self.frames | self.ends | self.message_ends
+        )
         self._strong = {delimiter for delimiter in self.parsers if strong(delimiter)}
         self._reasoning: dict[tuple[str, ...], StopStrings] = {}
 
@@ -93,23 +103,23 @@ class Delimiters:
         return self._reasoning[ends]
 
     def may_grow(self, source: Source) -> bool:
-        """Whether the next text may become a delimiter."""
+        """Return whether the unread text is the beginning of a delimiter."""
         end = source.position + self.stop_strings.longest
         return self.stop_strings.may_begin(source.text[source.position : end])
 
     def is_plain(self, text: str) -> bool:
-        """Whether `text` certainly contains no delimiter, backquote or bracket."""
+        """Return whether `text` is certain to contain no delimiter, backquote or bracket."""
         for sign in self._signs:  # noqa: SIM110 - a generator takes longer than the search itself
             if sign in text:
                 return False
         return True
 
     def begins_call(self, text: str) -> bool:
-        """Whether `text` is a prefix of a delimiter before a call."""
+        """Return whether `text` is a prefix of a delimiter before a call."""
         return text in self._openings
 
     def begins_closer(self, text: str) -> bool:
-        """Whether `text` is a prefix of a delimiter that may follow a call."""
+        """Return whether `text` is a prefix of a delimiter that may follow a call."""
         return text in self._closings
 
 
@@ -138,12 +148,12 @@ def _signs(delimiters: Iterable[str]) -> tuple[str, ...]:
 
 
 def opens(delimiter: str) -> bool:
-    """Whether a delimiter around calls stands before them."""
+    """Return whether a delimiter opens a section of calls rather than closes one."""
     return not _CLOSES.search(delimiter)
 
 
 def strong(delimiter: str) -> bool:
-    """Whether a delimiter does not occur in sentences."""
+    """Return whether a delimiter contains a bracket, so that it does not occur in sentences."""
     return "<" in delimiter or "[" in delimiter
 
 

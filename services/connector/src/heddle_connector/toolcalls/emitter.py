@@ -14,7 +14,7 @@ class Emitter:
 
     __slots__ = (
         *("_events", "_held", "_held_before_call", "_kind", "_parts", "_pending"),
-        *("_pending_opens", "_waiting", "_waiting_opens"),
+        *("_message_end", "_pending_opens", "_waiting", "_waiting_opens", "last"),
         *("after_call", "as_reasoning", "at_line_start", "cut_off", "has_content", "has_other"),
         "in_reasoning",
     )
@@ -27,6 +27,7 @@ class Emitter:
         self._held_before_call = 0  # how many of them precede the last call
         self._pending: int | None = None  # the first of them that is a delimiter
         self._pending_opens = False  # whether one of these delimiters stands before calls
+        self._message_end: int | None = None  # the first of them that may end the message
         self._waiting: list[str] = []  # white space of the reasoning, and delimiters
         self._waiting_opens = False
         self.in_reasoning = False
@@ -39,6 +40,8 @@ class Emitter:
         """Whether no visible text followed the last call."""
         self.at_line_start = True
         """Whether the current line has no visible text yet."""
+        self.last = ""
+        """The last visible character of the content."""
         self.as_reasoning = False
         """Whether content is emitted as reasoning, until the next call."""
         self.cut_off = ""
@@ -46,7 +49,7 @@ class Emitter:
 
     @property
     def holds_opener(self) -> bool:
-        """Whether a delimiter before calls is held back."""
+        """Whether the emitter holds back a delimiter that stands before calls."""
         return self._pending_opens or self._waiting_opens
 
     def is_unchanged(self, text: str) -> bool:
@@ -65,6 +68,7 @@ class Emitter:
         if self.is_unchanged(text):
             self._append(ContentPiece, text)
             self.at_line_start = self.after_call = False
+            self.last = text[-1]
             return
         visible = text.rstrip()
         line = text.rfind("\n") + 1
@@ -83,6 +87,15 @@ class Emitter:
             self._held.append(text[len(visible) :])
         self.has_content = True
         self.after_call = False
+        self.last = visible[-1]
+
+    def hold_message_end(self, text: str) -> None:
+        """Hold back a mark of the end of the message, which is text if other text follows."""
+        if self.as_reasoning:
+            return
+        if self._message_end is None:
+            self._message_end = len(self._held)
+        self._held.append(text)
 
     def hold_delimiter(self, text: str, *, opens: bool) -> None:
         """Hold back a delimiter around calls, which is text if no call follows.
@@ -141,6 +154,7 @@ class Emitter:
         if self._pending is not None:
             del self._held[self._pending :]
             self._forget_pending()
+        self._drop_message_end()
         self._join()
         self._events.append(call)
         self.has_other = self.after_call = self.at_line_start = True
@@ -156,6 +170,7 @@ class Emitter:
         """Emit what was held back and turns out to be text."""
         if self.cut_off:
             return
+        self._drop_message_end()
         if self.as_reasoning and "".join(self._waiting).strip():
             self.cut_off = "".join(self._waiting).strip() if self._waiting_opens else ""
             self._emit_waiting("")
@@ -165,6 +180,12 @@ class Emitter:
             self._emit_held()
         elif not self.has_other:
             self._parts_of(ContentPiece).extend(self._held)
+
+    def _drop_message_end(self) -> None:
+        if self._message_end is not None:
+            del self._held[self._message_end :]
+            self._message_end = None
+            self.has_other = True
 
     def events(self) -> list[ReadEvent]:
         """Return the events since the last call of this method."""
@@ -187,10 +208,12 @@ class Emitter:
         White space between reasoning or a call and the first content is dropped.
         """
         is_first = self.has_other and not self.has_content
-        held = self._held if not is_first else self._held_from(self._pending)
+        first = self._message_end if self._pending is None else self._pending
+        held = self._held if not is_first else self._held_from(first)
         self._parts_of(ContentPiece).extend(held)
         follows = not is_first or bool(held)
         self._held.clear()
+        self._message_end = None
         self._forget_pending()
         return follows
 

@@ -12,6 +12,8 @@ on both sides of a placeholder; `{}` stands for white space only. The others:
 - `{fields}`: `{a:<|"|>x<|"|>}`. `{elements}`: an XML-like element for each argument.
 - `{channel}`, `{role}`, `{recipient}`: a part of a message header that may name a function, the
   rest of the header, and the message.
+- `{suffixed_section}`, `{suffixed_call}`: Hunyuan's calls with tags such as `<tool_sep:SUFFIX>`.
+- `{tool_code}`: a fence of code that is calls, as Python writes them.
 - `{wrapped}`: nothing; the head is a delimiter only if a call of another format follows.
 
 `undelimited` finds calls of formats whose head begins with a placeholder. If a head has none of
@@ -38,7 +40,7 @@ class ArgumentTags:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format of calls."""
+    """A format of calls."""
 
     name: str
     head: str
@@ -48,7 +50,7 @@ class Format:
     delimiters: tuple[str, ...] = ()
     """Delimiters around calls, without a meaning of their own; elsewhere they are text."""
     closers: tuple[str, ...] = ()
-    """The same, but only directly after a call."""
+    """Delimiters that are only read directly after a call."""
     frames: tuple[str, ...] = ()
     """Delimiters around messages and their parts. Never shown, unless a sentence mentions them."""
     trim: bool = False
@@ -57,6 +59,25 @@ class Format:
     """Whether values without a known type are JSON if they can be."""
     ids: bool = False
     """Whether names may be written as `functions.NAME:0`."""
+
+
+def suffixed(suffix: str) -> Format:
+    """Return Hunyuan's format whose tags all end with a suffix."""
+    pair = ArgumentTags(
+        f"<arg_key:{suffix}>",
+        f"</arg_key:{suffix}>",
+        f"</arg_value:{suffix}>",
+        f"<arg_value:{suffix}>",
+    )
+    ends = (f"</tool_call:{suffix}>", f"<end_of_tool_call:{suffix}>")
+    closers = (f"</tool_calls:{suffix}>",)
+    return Format(
+        "hunyuan_v3",
+        f"<tool_call:{suffix}>{{name}}<tool_sep:{suffix}>",
+        pair,
+        ends,
+        closers=closers,
+    )
 
 
 _FUNCTION = ArgumentTags("<parameter=", ">", "</parameter>")
@@ -166,6 +187,8 @@ FORMATS: tuple[Format, ...] = (
     Format("glm", "<tool_call>{name}", _ARG, _CLOSE, closers=_CLOSE),
     Format("hunyuan_v3", "<tool_calls>{wrapped}", closers=("</tool_calls>",)),
     Format("hunyuan_v3", "<tool_call>{name}<tool_sep>", _ARG, _CLOSE),
+    Format("hunyuan_v3", "<tool_calls:{suffixed_section}"),
+    Format("hunyuan_v3", "<tool_call:{suffixed_call}"),
     Format(
         "k2_horizon", "<ifm|tool_call>{name}",
         ArgumentTags(
@@ -199,6 +222,7 @@ FORMATS: tuple[Format, ...] = (
         "functiongemma", "<start_function_call>{}call:{name}{fields}",
         delimiters=("<end_function_call>",),
     ),
+    Format("gemma3", "{tool_code}"),
     Format("gemma4", "<|tool_call>{}call:{name}{fields}", delimiters=("<tool_call|>",)),
     Format("apertus", "<|tools_prefix|>{keyed}", delimiters=("<|tools_suffix|>",)),
     Format("gigachat3", "function call<|role_sep|>{calls}"),

@@ -31,7 +31,7 @@ class Functions:
         return tuple(self._parameters)
 
     def plausible(self, name: str) -> bool:
-        """Whether a call of `name` can be meant: it is known, or nothing is."""
+        """Return whether `name` may be a function: it is known, or no functions are known."""
         return not self._parameters or name in self._parameters
 
     def schema(self, name: str) -> Mapping[str, Any]:

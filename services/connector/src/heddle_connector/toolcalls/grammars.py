@@ -1,4 +1,4 @@
-"""How Python and some models write values: their numbers, words and strings."""
+"""The notations of values: numbers, words and strings of Python and of some models."""
 
 import math
 import re
@@ -23,7 +23,6 @@ _ESCAPES = {
     **{character: character for character in "\\'\""},
     "\n": "",
 }
-_SURROGATES = range(0xD800, 0xE000)
 
 
 class LiteralError(ValueError):
@@ -32,7 +31,7 @@ class LiteralError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """How the parts of a value are written."""
+    """The parts of values in one notation: brackets, strings and words."""
 
     token: re.Pattern[str]
     """Groups: `mark` for brackets, commas and colons; `quote`, which begins a string; `word`."""
@@ -74,7 +73,7 @@ def _unescaped(match: re.Match[str]) -> str:
         return _ESCAPES[escape]
     if escape[0] in "xuU" and len(escape) > 1:
         code = int(escape[1:], 16)
-        return "\ufffd" if code > sys.maxunicode or code in _SURROGATES else chr(code)
+        return "\ufffd" if code > sys.maxunicode else chr(code)
     if escape[0] in "01234567":
         return chr(int(escape, 8))
     return "\\" + escape

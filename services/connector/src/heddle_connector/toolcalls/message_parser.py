@@ -3,7 +3,14 @@
 from functools import lru_cache
 
 from heddle_connector.toolcalls.call_parser import CallParser
-from heddle_connector.toolcalls.delimiters import MIN_CUT_OFF_LENGTH, Delimiters, opens, strong
+from heddle_connector.toolcalls.delimiters import (
+    MIN_CUT_OFF_LENGTH,
+    STRUCK,
+    TOOL_CODE,
+    Delimiters,
+    opens,
+    strong,
+)
 from heddle_connector.toolcalls.emitter import Emitter
 from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.markdown_code import code_end, pass_code
@@ -14,6 +21,7 @@ from heddle_connector.toolcalls.stop_strings import StopStrings
 
 _BRACKETS = ("[", "{")
 _BEFORE_MENTIONS = frozenset(" \t\"'“\u2018«„([{\\/=")
+_SENTENCE_ENDS = frozenset(".!?…)\u3002\uff01\uff1f")
 _SPOKEN = StopStrings((*FRAMED, "<|call|>"))
 
 
@@ -38,6 +46,7 @@ class MessageParser:
         self._emitter = emitter
         self._delimiters = delimiters
         self._mentioned = False  # whether text mentions an opening delimiter of reasoning
+        self._struck = False  # whether HTML's <s> is open
         self.in_content = False
         """Whether the next chunk continues content, outside code and delimiters."""
         self._calls = CallParser(source, emitter, functions, delimiters, calls=calls)
@@ -103,7 +112,9 @@ class MessageParser:
         if matched in self._delimiters.parsers:
             return self._delimited(matched)
         if matched == "`":
-            return pass_code(self._source, self._emitter)
+            return self._code()
+        if matched == TOOL_CODE:
+            return self._tool_code()
         if matched in _BRACKETS:
             return self._calls.undelimited(matched)
         if matched in REASONING:
@@ -111,8 +122,20 @@ class MessageParser:
         self._pass_delimiter(matched)
         return None
 
+    def _code(self) -> Scan[None]:
+        while self._delimiters.may_grow(self._source) and not self._source.ended:
+            yield
+        again = self._delimiters.pattern.match(self._source.text, self._source.position)
+        if again is None or again.group() == "`":
+            yield from pass_code(self._source, self._emitter)
+
+    def _tool_code(self) -> Scan[None]:
+        if self._emitter.at_line_start and (yield from self._calls.fenced(TOOL_CODE)):
+            return
+        yield from pass_code(self._source, self._emitter)
+
     def _is_mentioned(self) -> bool:
-        """Whether a delimiter at the position stands where a sentence or a quotation mentions it.
+        """Return whether a sentence or a quotation mentions the delimiter at the position.
 
         Models write delimiters on a new line, or directly after other text.
         """
@@ -136,7 +159,17 @@ class MessageParser:
         emitter = self._emitter
         mentioned = self._is_mentioned()
         self._source.take(self._source.position + len(delimiter))
-        if emitter.after_call:
+        if delimiter in self._delimiters.message_ends and not emitter.after_call:
+            struck, self._struck = self._struck, False
+            ends_sentence = not emitter.last or emitter.last in _SENTENCE_ENDS
+            if struck or (mentioned and not ends_sentence):
+                emitter.emit_content(delimiter)
+            else:
+                emitter.hold_message_end(delimiter)
+        elif delimiter == STRUCK:
+            self._struck = True
+            emitter.emit_content(delimiter)
+        elif emitter.after_call:
             emitter.drop_whitespace()
         elif delimiter in self._delimiters.around:
             emitter.hold_delimiter(delimiter, opens=opens(delimiter))

@@ -12,6 +12,8 @@ WIDE = re.compile(r"[^<>{}\n]*+")  # where a bracket ends the name, it may hold 
 _NUMBERED = re.compile(r"(?:functions\.)?(.+?):\d{1,9}\Z")
 _ATTRIBUTES = re.compile(r"[^<>]*+")
 _ATTRIBUTE = re.compile(r"""([\w-]+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>/]++))""")
+# Other words of a tag, where `_ATTRIBUTE` is replaced by `"`: a mark without a value, a prefix.
+_REST = re.compile(r"""[\w:.-]*+"*+(?:\s++[\w:.-]*+"*+)*+/?+\s*+""", re.ASCII)
 _ENTITIES = (("&quot;", '"'), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
@@ -23,8 +25,13 @@ def name(source: Source, before: str) -> Scan[str | None]:
 
 
 def attributes(source: Source) -> Scan[dict[str, str]]:
-    """Take attributes up to the end of the tag; a self-closing tag has one with the name `/`."""
+    """Take attributes up to the end of the tag; a self-closing tag has one with the name `/`.
+
+    A tag that holds something else has none: it is no tag, or one that the model has broken.
+    """
     text = yield from within(source, _ATTRIBUTES, 4 * MAX_NAME_LENGTH)
+    if not _REST.fullmatch(_ATTRIBUTE.sub('"', text)):
+        return {}
     matched = {}
     for key, double, single, undelimited in _ATTRIBUTE.findall(text):
         value = double or single or undelimited

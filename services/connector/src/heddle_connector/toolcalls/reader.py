@@ -78,6 +78,7 @@ class ToolCallReader:
         ):
             return False
         emitter.at_line_start = emitter.after_call = False
+        emitter.last = piece[-1]
         return True
 
     def feed(self, piece: str) -> list[ReadEvent]:

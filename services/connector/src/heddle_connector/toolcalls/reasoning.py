@@ -2,6 +2,7 @@
 
 REASONING = {
     "<think>": "</think>",
+    "<think:opensource>": "</think:opensource>",
     "<seed:think>": "</seed:think>",
     "[THINK]": "[/THINK]",
     "<|START_THINKING|>": "<|END_THINKING|>",
@@ -19,6 +20,13 @@ FRAMED = ("<|end|>", "<|return|>", "<|eom|>", "<|eot|>")
 MARKS = (
     *("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
     *("<|content_text|>", "<|content_model_end_sampling|>", "<|inner_suffix|>"),
-    *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>"),
 )
 """Delimiters around or after content, without a meaning of their own."""
+
+ENDS = (
+    *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>"),
+    *("<eos>", "<|eos|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>", "<|endofturn|>"),
+    *("<|END_OF_TURN_TOKEN|>", "<|role_end|>", "<|user|>", "<|observation|>"),
+    *("<｜end▁of▁sentence｜>", "<|end▁of▁sentence|>", "<｜hy_eos｜>", "<｜hy_eos:opensource｜>"),
+)
+"""Marks of the end of a message: text, unless nothing follows them or a call precedes them."""

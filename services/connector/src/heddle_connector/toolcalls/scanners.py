@@ -1,4 +1,4 @@
-"""What all scanners are made of.
+"""The functions from which all scanners are built.
 
 Scanners are generators: they yield when they need more text, and go on when `Source.feed` or
 `Source.end` was called. They take what they have seen, so that no character is looked at twice,

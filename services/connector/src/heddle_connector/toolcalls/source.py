@@ -76,7 +76,7 @@ class Source:
         return text
 
     def at_end(self) -> bool:
-        """Whether the whole message was consumed."""
+        """Whether the message has ended and was consumed to its end."""
         return self.ended and self.position == len(self.text)
 
     def backtrack(self) -> str:

@@ -30,7 +30,7 @@ class StopStrings:
         return len(text)
 
     def may_begin(self, text: str) -> bool:
-        """Whether `text` is the beginning of one of them."""
+        """Return whether `text` is the beginning of one of the strings, and not a whole one."""
         return text in self._beginnings
 
 

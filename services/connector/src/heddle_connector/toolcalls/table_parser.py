@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from heddle_connector.toolcalls.brackets import FIELDS as FIELD_SPANS
 from heddle_connector.toolcalls.brackets import bracketed
 from heddle_connector.toolcalls.call_sequence import sequence
 from heddle_connector.toolcalls.channel_messages import header
 from heddle_connector.toolcalls.events import CallRead
-from heddle_connector.toolcalls.formats import Format
+from heddle_connector.toolcalls.formats import Format, suffixed
 from heddle_connector.toolcalls.grammars import FIELDS, LiteralError
 from heddle_connector.toolcalls.json_calls import json_object
 from heddle_connector.toolcalls.literals import read_literal
-from heddle_connector.toolcalls.names import attributes, name, without_number
+from heddle_connector.toolcalls.names import MAX_NAME_LENGTH, attributes, name, without_number
 from heddle_connector.toolcalls.parse_context import ParseContext
-from heddle_connector.toolcalls.scanners import Scan, literal, space
+from heddle_connector.toolcalls.scanners import Scan, literal, space, within
 from heddle_connector.toolcalls.stop_strings import alternatives
 from heddle_connector.toolcalls.tagged_arguments import TaggedArgumentsParser
 from heddle_connector.toolcalls.xml_arguments import elements
@@ -30,9 +31,11 @@ _SHAPES = {
     "attributes": "[^<>]*+",
     "recipient": r"[\w.\-:]++" + _HEADER,
     **dict.fromkeys(("role", "channel"), r"[\w.\-:]*+" + _HEADER),
+    **dict.fromkeys(("suffixed_section", "suffixed_call"), r"[\w.\-]++(?:\Z|>)"),
 }
 """Patterns for the beginnings of the placeholders."""
 _WRAPPED = ("<function=", "<function name=", "<tool_call>", "<invoke")
+_SUFFIX = re.compile(r"[\w.\-]*+")
 _wraps = re.compile(rf"\s*+(?={alternatives(_WRAPPED)})").match
 
 
@@ -146,12 +149,41 @@ def _fields(context: ParseContext, called: str) -> Scan[bool]:
 
 
 def _wrapped(context: ParseContext, _called: str) -> Scan[bool]:
-    """Whether a call of another format follows, which is not read."""
+    """Return whether a call of another format follows. Consume nothing."""
     source = context.source
     matched = yield from literal(source, _WRAPPED)
     source.position -= len(matched or "")
     context.is_wrapper = matched is not None
     return context.is_wrapper
+
+
+@lru_cache(maxsize=64)
+def _suffixed(suffix: str) -> "TableParser":
+    return TableParser(suffixed(suffix))
+
+
+def _suffixed_calls(*, section: bool) -> Callable[[ParseContext, str], Scan[bool]]:
+    """Return the parser for a section of calls with a suffix, or for one call."""
+
+    def read(context: ParseContext, _called: str) -> Scan[bool]:
+        source = context.source
+        suffix = yield from within(source, _SUFFIX, MAX_NAME_LENGTH)
+        if (yield from literal(source, (">",))) is None:
+            return False
+        parser = _suffixed(suffix)
+        if not section:
+            return (yield from parser.read(context))
+        while True:
+            yield from space(source)
+            matched = yield from literal(source, (parser.opener, *parser.format.closers))
+            if matched != parser.opener:
+                if matched:
+                    context.consume()
+                return bool(context.count and (matched or source.at_end()))
+            if not (yield from parser.read(context)):
+                return False
+
+    return read
 
 
 _LAST: dict[str, Callable[[ParseContext, str], Scan[bool]]] = {
@@ -165,4 +197,6 @@ _LAST: dict[str, Callable[[ParseContext, str], Scan[bool]]] = {
     "role": header("role"),
     "recipient": header("to="),
     "wrapped": _wrapped,
+    "suffixed_section": _suffixed_calls(section=True),
+    "suffixed_call": _suffixed_calls(section=False),
 }

@@ -76,7 +76,7 @@ class TaggedArgumentsParser:
         return True
 
     def _before_value(self, source: Source, tag: dict[str, str]) -> Scan[bool]:
-        """Take what stands between the key and the value; add the type, if any, to `tag`."""
+        """Consume the text between the key and the value; add the type, if any, to `tag`."""
         tags = self._tags
         if (yield from literal(source, (tags.key_end,))) is None:
             return False
@@ -136,7 +136,7 @@ class TaggedArgumentsParser:
         return None
 
     def _ends(self, source: Source, value: "_Value", stop: str) -> Scan[bool]:
-        """Whether an end tag that was taken ends the value; else add it to the value."""
+        """Return whether the end tag `stop` ends the value; otherwise add it to the value."""
         between = yield from blank(source)
         ends = False
         if stop == self._tags.end:
@@ -150,20 +150,20 @@ class TaggedArgumentsParser:
         return ends
 
     def _call_ends(self, source: Source) -> Scan[bool]:
-        """Whether what follows the end of a call is next."""
+        """Return whether the text after the end of a call, or the end of the text, is next."""
         follows = yield from self._follows(source, self._after_end)
         return follows or source.position == len(source.text)
 
     @staticmethod
     def _head(source: Source) -> Scan[str]:
-        """Take what may be the rest of the head of a call inside of a value."""
+        """Consume text inside of a value that may be the rest of the head of a call."""
         head = yield from within(source, WIDE, MAX_NAME_LENGTH)
         end = yield from literal(source, (">", "<|sep|>"))
         return head + (end or "") + (yield from blank(source))
 
     @staticmethod
     def _follows(source: Source, options: tuple[str, ...]) -> Scan[bool]:
-        """Whether one of the strings is next, which is not taken."""
+        """Return whether one of the strings is next. Consume nothing."""
         matched = yield from literal(source, options)
         source.position -= len(matched or "")
         return matched is not None
@@ -176,7 +176,7 @@ class TaggedArgumentsParser:
     def _meaning(
         self, text: str, tag: Mapping[str, str], functions: Functions, called: str, key: str
     ) -> Any:  # noqa: ANN401 - any JSON value
-        """Return what the text of a value means."""
+        """Return the text of a value as the JSON value that its tag or its schema describes."""
         start, end = _CDATA
         if text.lstrip().startswith(start) and text.rstrip().endswith(end):
             text = text.strip()[len(start) : -len(end)].replace("]]]]><![CDATA[>", end)
@@ -208,7 +208,7 @@ class _Value:
         return "".join(self.parts)
 
     def is_beside(self) -> bool:
-        """Whether a tag after this text stands as tags do: on a line of its own, or directly.
+        """Return whether a tag after this text is in its usual place: after a line end or a value.
 
         After a value that begins with a line end, tags are on lines of their own.
         """

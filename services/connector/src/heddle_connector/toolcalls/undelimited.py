@@ -11,8 +11,9 @@ from heddle_connector.toolcalls.functions import Functions
 from heddle_connector.toolcalls.json_calls import ARGUMENTS, NAMES, json_object
 from heddle_connector.toolcalls.names import MAX_NAME_LENGTH
 from heddle_connector.toolcalls.parse_context import ParseContext
-from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, within
+from heddle_connector.toolcalls.scanners import Scan, literal, peek, space, until, within
 from heddle_connector.toolcalls.source import Source
+from heddle_connector.toolcalls.stop_strings import StopStrings
 
 _KEYS = "|".join((*NAMES, *ARGUMENTS, "id", "type", "tool_call_id", "index"))
 _JSON_BEGINS = re.compile(rf'\[?\s{{0,64}}\{{\s{{0,64}}"(?:{_KEYS})"')
@@ -24,13 +25,17 @@ _PYTHON_BEGINS = re.compile(
 _PYTHON_MAY_BEGIN = re.compile(
     r"\[\s{0,64}(?:[^\W\d][\w.\-]{0,64}(?:\(\s{0,64}(?:[^\W\d]\w{0,64}\s{0,8})?)?)?"
 )
+_CODE_BEGINS = re.compile(r"\s*+\[?\s*+(?:print\()?([^\W\d][\w.\-]*+)\(")
+_PREFIX = re.compile(r"\b(?:default_api|tools|functions)\.(?=[\w.]+\()")
+_PRINTED = re.compile(r"^[ \t]*print\((.*)\)[ \t]*$", re.MULTILINE)
+_FENCE_END = StopStrings(("```",))
 _NAME = re.compile(r"[\w.\-]*+")
 _INFO = re.compile(r"[^\n`]*+")
 _MAX_INFO_LENGTH = 40
 
 
 def begins(source: Source, whole: re.Pattern[str], part: re.Pattern[str]) -> Scan[bool]:
-    """Whether `whole` is next, which is not taken; `part` matches what may become it."""
+    """Return whether `whole` matches next; wait while `part` matches. Consume nothing."""
     while not whole.match(source.text, source.position):
         if source.ended or not part.fullmatch(source.text, source.position):
             return False
@@ -39,12 +44,12 @@ def begins(source: Source, whole: re.Pattern[str], part: re.Pattern[str]) -> Sca
 
 
 def json_begins(source: Source) -> Scan[bool]:
-    """Whether an object of a call, or a list of them, seems to be next."""
+    """Return whether a call as a JSON object, or a list of them, is likely to begin here."""
     return (yield from begins(source, _JSON_BEGINS, _JSON_MAY_BEGIN))
 
 
 def python_begins(source: Source, functions: Functions, *, first: bool) -> Scan[bool]:
-    """Whether a list of Python's calls seems to be next.
+    """Return whether a list of calls in Python's syntax is likely to begin here.
 
     Args:
         source: Where to look.
@@ -58,7 +63,7 @@ def python_begins(source: Source, functions: Functions, *, first: bool) -> Scan[
 
 
 def calls_known(text: str, functions: Functions) -> bool:
-    """Whether `text` seems to be the beginning of a call of a known function."""
+    """Return whether `text` is likely to be the beginning of a call of a known function."""
     if match := _JSON_NAME.search(text):
         name, closed = match.groups()
         return name in functions if closed else any(n.startswith(name) for n in functions.names)
@@ -109,6 +114,28 @@ def named_object(context: ParseContext) -> Scan[bool]:
             return False
     context.emit(CallRead(named.removesuffix("\n"), arguments))
     return True
+
+
+def tool_code(source: Source, functions: Functions) -> Scan[tuple[list[CallRead], str]]:
+    """Take the code of a fence, and return its calls and the code. All of it must be calls."""
+    code, _ = yield from until(source, _FENCE_END)
+    calls: list[CallRead] = []
+    info, _, lines = code.partition("\n")
+    inside = Source()
+    inside.feed(_PRINTED.sub(r"\1", _PREFIX.sub("", lines)))
+    inside.end()
+    context = ParseContext(inside, functions, calls.append, consumes=False)
+    is_complete = yield from sequence(context, python=True, undelimited=True)
+    inside.skip()
+    known = functions and all(call.name in functions for call in calls)
+    is_code = is_complete and known and not info.strip()
+    return (calls if is_code and inside.at_end() else []), code
+
+
+def begins_tool_code(code: str, functions: Functions) -> bool:
+    """Return whether the code is likely to begin with a call of a known function."""
+    match = _CODE_BEGINS.match(_PREFIX.sub("", code))
+    return match is not None and match[1] in functions
 
 
 def fenced_calls(source: Source, functions: Functions) -> Scan[list[CallRead]]:

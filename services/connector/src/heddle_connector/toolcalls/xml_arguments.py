@@ -35,7 +35,7 @@ class _Element:
         return matched if isinstance(matched, Mapping) else {}
 
     def value(self, root: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
-        """Return what the element means: an array, an object, or what its text means."""
+        """Return the element as a JSON value: a list, an object, or its text as its schema says."""
         if not self.children:
             return coerce("".join(self.text), self.schema, root)
         if self.schema.get("type") == "array" or all(name == _ITEM for name, _ in self.children):

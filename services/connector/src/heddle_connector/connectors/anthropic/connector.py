@@ -13,7 +13,7 @@ from heddle_connector.connectors.anthropic.models import (
     ModelList,
     input_kinds,
 )
-from heddle_connector.connectors.anthropic.reader import MessageReader, read_message
+from heddle_connector.connectors.anthropic.reader import MessageReader
 from heddle_connector.connectors.anthropic.request import message_body, reasoning_effort
 from heddle_connector.sdk import (
     BAD_JSON,
@@ -26,7 +26,6 @@ from heddle_connector.sdk import (
     HttpClient,
     Model,
     ModelNames,
-    ProviderGarbledError,
     ProviderRefusedError,
     Request,
     Settings,
@@ -118,11 +117,7 @@ class Anthropic(Connector[AnthropicSettings]):
         after = ""
         for _ in range(_MAX_PAGES):
             url = f"{self.settings.base_url}/v1/models?limit={_PAGE}{after}"
-            body = await self.http.fetch(Request(url, self._headers, seconds))
-            try:
-                page = msgspec.json.decode(body, type=ModelList)
-            except BAD_JSON:
-                raise ProviderGarbledError("The provider's list of models is not one.") from None
+            page = await self.fetch_models(Request(url, self._headers, seconds), ModelList)
             models += page.data
             if not (page.has_more and page.data):
                 break
@@ -132,7 +127,7 @@ class Anthropic(Connector[AnthropicSettings]):
     async def complete(self, call: Call) -> Sequence[Event]:
         """Request a whole message."""
         body = await self.http.fetch(await self._request(call))
-        return read_message(body, calls=bool(call.functions))
+        return MessageReader(calls=bool(call.functions)).whole(body)
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Request a streamed message."""
@@ -141,8 +136,7 @@ class Anthropic(Connector[AnthropicSettings]):
             decoder = SseDecoder()
             reader = MessageReader(calls=bool(call.functions))
             async for chunk in response:
-                if events := reader.read(decoder.feed(chunk)):
-                    yield events
+                yield reader.read(decoder.feed(chunk))
                 if reader.finished:
                     break
             else:
@@ -160,7 +154,7 @@ class Anthropic(Connector[AnthropicSettings]):
         return Request(url, self._headers, call.seconds, msgspec.json.encode(body))
 
     async def _lookup(self, call: Call) -> Capabilities | None:
-        """Return what the model can do; None if the provider does not tell."""
+        """Return the features of a model; None if the provider does not list them."""
         if call.model not in self._capabilities:
             url = f"{self.settings.base_url}/v1/models/{quote(call.model, safe='')}"
             try:

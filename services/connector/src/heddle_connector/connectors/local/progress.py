@@ -1,4 +1,4 @@
-"""How far an engine of llama.cpp is with an answer, and the end of an answer that is cut off."""
+"""Reads how far llama.cpp is with an answer, and ends an answer that runs out of time."""
 
 import msgspec
 import structlog

@@ -46,7 +46,7 @@ def check_conformance(connector: type[Connector[Any]]) -> None:
 
 
 def check_description(connector: type[Connector[Any]]) -> None:
-    """The name, the description and the settings are complete."""
+    """Check that the name, the description and the settings are complete."""
     plugin = connector.plugin
     assert plugin.description.endswith("."), "The first line of the docstring is a sentence."
     prefix = plugin.settings.model_config.get("env_prefix", "")
@@ -58,7 +58,7 @@ def check_description(connector: type[Connector[Any]]) -> None:
 
 
 def check_imports(connector: type[Connector[Any]]) -> None:
-    """The connector imports only the SDK of Heddle, and modules of its own package."""
+    """Check that the connector imports only the SDK of Heddle, and modules of its package."""
     module = inspect.getmodule(connector)
     assert module is not None, "The connector is defined in a module."
     source = inspect.getsource(module)
@@ -71,7 +71,7 @@ def check_imports(connector: type[Connector[Any]]) -> None:
 
 
 def check_example(connector: type[Connector[Any]]) -> None:
-    """The example gives the same answer, whole and streamed in chunks of any size."""
+    """Check that the example gives the same answer, whole and in chunks of any size."""
     example = _example(connector)
     for size in _CHUNK_BYTES if example.reply else (0,):
         provider = ScriptedProvider(Reply(example.reply, chunk_bytes=size))
@@ -81,7 +81,7 @@ def check_example(connector: type[Connector[Any]]) -> None:
 
 
 def check_secrets(connector: type[Connector[Any]]) -> None:
-    """No error contains a secret of the settings, even if the provider sends it back."""
+    """Check that no error contains a secret of the settings, even if the provider echoes it."""
     example = _example(connector)
     secrets = {
         name
@@ -103,18 +103,18 @@ def check_secrets(connector: type[Connector[Any]]) -> None:
 
 
 def check_organizations(connector: type[Connector[Any]]) -> None:
-    """With an organisation's settings, the connector uses these and no others."""
+    """Check that the connector answers with an organisation's settings, and sends its key."""
     if connector.plugin.organization_settings and _example(connector).reply:
         asyncio.run(_check_organization(connector))
 
 
 def check_cancellation(connector: type[Connector[Any]]) -> None:
-    """Closing the generator closes the provider's connection."""
+    """Check that closing the generator closes the provider's connection."""
     asyncio.run(_check_cancellation(connector))
 
 
 def check_models(connector: type[Connector[Any]]) -> None:
-    """Listing the models succeeds or raises one of the SDK's errors."""
+    """Check that listing the models succeeds or raises one of the SDK's errors."""
     provider = ScriptedProvider(Reply(b"{}", status=503))
     try:
         models = list_models(connector, provider, _example(connector).settings)

@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from heddle_runtime.plugins import mounted_package
+from heddle_runtime.serving.plugins import mounted_package
 
 from heddle_connector.sdk.definition import Connector, plugins_in
 

@@ -28,7 +28,7 @@ class ProviderRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One response of the provider."""
+    """A scripted response of the provider."""
 
     body: bytes | Callable[[ProviderRequest], bytes] = b""
     """The body, or a function that returns it for a request."""

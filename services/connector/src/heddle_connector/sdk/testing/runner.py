@@ -38,7 +38,7 @@ class Answer:
 
     @property
     def events(self) -> Sequence[Event]:
-        """All events in order."""
+        """The events of all batches, in order."""
         return [event for batch in self.batches for event in batch]
 
     @property
@@ -69,7 +69,7 @@ class Answer:
 
 @dataclass(slots=True)
 class _Run:
-    """What a connector has yielded so far, and the error with which it ended."""
+    """The batches that a connector has yielded so far, and the error that ended the run, if any."""
 
     batches: list[Sequence[Event]] = field(default_factory=list)
     error: HeddleError | None = None

@@ -7,7 +7,7 @@ from typing import Self
 
 import msgspec
 from heddle_runtime.errors import error_type
-from heddle_runtime.metrics import table
+from heddle_runtime.telemetry.metrics import table
 
 from heddle_connector.generation.events import Usage
 
@@ -42,13 +42,13 @@ _labels = lru_cache(1024)(_Labels)
 
 
 class Inference(msgspec.Struct):
-    """One request to a model, or two if the default model answers. Use as `with inference:`."""
+    """Measures a request to a model, or two if the default model answers. A context manager."""
 
     labels: _Labels
     started: float
     is_open: bool = True
     usage: Usage | None = None
-    """What the answer used, if the provider reports it."""
+    """The usage of the answer, if the provider reports it."""
 
     def begin(self, connector: str, model: str) -> None:
         """Measure a request from now on."""
@@ -58,7 +58,7 @@ class Inference(msgspec.Struct):
 
     def first_chunk(self) -> None:
         """Record that the first part of a streamed answer has arrived."""
-        table.FIRST_CHUNK.record(perf_counter() - self.started, self.labels.first_chunk)
+        table.FIRST_CHUNK.observe(perf_counter() - self.started, *self.labels.first_chunk)
 
     def end(self, error: BaseException | None) -> None:
         """Record the end of the request. A second end of the same request counts nothing."""
@@ -70,16 +70,14 @@ class Inference(msgspec.Struct):
         ended = labels.success
         if error is not None:
             ended = (*labels.first_chunk, error_type(error))
-        table.INFERENCE.record(seconds, ended)
+        table.INFERENCE.observe(seconds, *ended)
         if (usage := self.usage) is not None:
             model = labels.model
-            # At first also nothing: a rate needs the counter before its first token.
-            is_first = table.INPUT_TOKENS.count(usage.prompt_tokens, model)
-            table.OUTPUT_TOKENS.count(usage.completion_tokens, model)
-            if usage.cached_tokens or is_first:
-                table.CACHED_TOKENS.count(usage.cached_tokens, model)
-            if usage.reasoning_tokens or is_first:
-                table.REASONING_TOKENS.count(usage.reasoning_tokens, model)
+            # Also nothing: a rate needs the counter before its first token.
+            table.INPUT_TOKENS.add(usage.prompt_tokens, *model)
+            table.OUTPUT_TOKENS.add(usage.completion_tokens, *model)
+            table.CACHED_TOKENS.add(usage.cached_tokens, *model)
+            table.REASONING_TOKENS.add(usage.reasoning_tokens, *model)
 
     def __enter__(self) -> Self:
         return self
