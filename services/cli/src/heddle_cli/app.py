@@ -1,5 +1,7 @@
 """Assembles the `heddle` command."""
 
+from importlib.metadata import entry_points
+
 import typer
 
 from heddle_cli.commands import (
@@ -8,15 +10,11 @@ from heddle_cli.commands import (
     backup,
     chat,
     collections,
-    compare_lamb,
     explain,
     health,
-    import_lamb,
     ingest,
     keys,
-    knowledge,
     mcp,
-    migrate,
     models,
     organizations,
     people,
@@ -41,9 +39,6 @@ app.command("explain")(explain.explain)
 app.command("health")(health.health)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
-app.command("import-lamb")(import_lamb.import_lamb)
-app.command("compare-lamb")(compare_lamb.compare_lamb)
-app.command("migrate")(migrate.migrate)
 app.command("models")(models.models)
 app.command("token")(token.token)
 app.command("usage")(usage.usage)
@@ -55,5 +50,6 @@ app.add_typer(organizations.app, name="organizations")
 app.add_typer(users.app, name="users")
 app.add_typer(people.app, name="people")
 app.add_typer(keys.app, name="keys")
-app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(audit.app, name="audit")
+for point in entry_points(group="heddle.commands"):
+    app.command(point.name)(point.load())

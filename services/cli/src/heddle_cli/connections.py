@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import grpc
-from heddle_runtime.call_metadata import REQUEST_ID, CallOptions, new_request_id
-from heddle_runtime.client import OPTIONS, contract_of, service_config
 from heddle_runtime.errors import HeddleError, InvalidRequestError
-from heddle_runtime.identity import OPERATOR, Identity
-from heddle_runtime.mutual_tls import channel_from_environment
-from heddle_runtime.service_address import Location, replica_locations
+from heddle_runtime.identity.call_metadata import REQUEST_ID, CallOptions, new_request_id
+from heddle_runtime.identity.callers import OPERATOR, Identity
+from heddle_runtime.rpc.client import OPTIONS, contract_of, service_config
+from heddle_runtime.settings.mutual_tls import channel_from_environment
+from heddle_runtime.settings.service_address import Location, replica_locations
 
 from heddle_cli.failures import failure
 from heddle_cli.secret import authorized

@@ -5,8 +5,8 @@ import socket
 from typing import cast
 
 import grpc
-from heddle_runtime.error_guide import anchor
 from heddle_runtime.errors import HeddleError, UnauthenticatedError, UnavailableError, from_rpc
+from heddle_runtime.errors.guide import anchor
 
 from heddle_cli.terminal import plain
 

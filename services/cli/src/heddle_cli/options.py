@@ -21,7 +21,4 @@ ConnectorAddress = Annotated[str, _address("connector")]
 AssistantsAddress = Annotated[str, _address("assistants")]
 MigrationAddress = Annotated[str, _address("migration")]
 CollectionName = Annotated[str, typer.Option("--collection", help="The collection's name.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Report what would change, and change nothing.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]

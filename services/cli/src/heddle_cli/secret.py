@@ -1,19 +1,22 @@
 """The secret of the services, and the tokens that the operator's calls carry."""
 
 import os
+import pkgutil
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 import grpc
-from heddle_runtime.call_metadata import AUTHORIZATION
+import heddle
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.identity import OPERATOR, Identity, TokenSigner
-from heddle_runtime.multiplex.methods import service_of
-from heddle_runtime.secret_file import read_secret
-from heddle_runtime.secret_settings import SecretFileError, secret_in_file
-from heddle_runtime.settings import MIN_SECRET_CHARACTERS, ServiceSettings
+from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.identity.callers import OPERATOR, Identity, TokenSigner
+from heddle_runtime.identity.secrets import read_secret
+from heddle_runtime.rpc.multiplex.methods import service_of
+from heddle_runtime.settings.secret_files import SecretFileError, secret_in_file
+from heddle_runtime.settings.service import MIN_SECRET_CHARACTERS, ServiceSettings
 
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
 SECRET_FILE = "HEDDLE_LOCAL_SECRET_FILE"  # noqa: S105 - likewise
@@ -25,8 +28,29 @@ def authorized(channel: grpc.Channel, identity: Identity = OPERATOR) -> grpc.Cha
 
 
 def service_named(name: str) -> str:
-    """Return the full name of a gRPC service, for example of `knowledge`."""
-    return name if "." in name else f"heddle.{name}.v1.{name.capitalize()}Service"
+    """Return the full name of a gRPC service, for example of `knowledge`.
+
+    Raises:
+        InvalidRequestError: No contract has such a service.
+    """
+    full_name = name if "." in name else f"heddle.{name}.v1.{name.capitalize()}Service"
+    names = _services()
+    if full_name not in names:
+        raise InvalidRequestError(
+            f"No gRPC service is named {name!r}. There are: {', '.join(sorted(names))}."
+        )
+    return full_name
+
+
+def _services() -> set[str]:
+    """Return the full names of the services in the contracts."""
+    modules = pkgutil.walk_packages(heddle.__path__, f"{heddle.__name__}.")
+    contracts = [import_module(each.name) for each in modules if each.name.endswith("_pb2")]
+    return {
+        service.full_name
+        for contract in contracts
+        for service in contract.DESCRIPTOR.services_by_name.values()
+    }
 
 
 def services_secret() -> str:

@@ -17,9 +17,15 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.enums import enum_names
-from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOL_SECONDS, MAX_TOOLS
-from heddle_runtime.struct_codec import from_struct, to_struct
+from heddle_runtime.contract.enums import enum_names
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
+from heddle_runtime.limits import (
+    MAX_TOOL_ROUNDS,
+    MAX_TOOL_SECONDS,
+    MAX_TOOLS,
+    MIN_TOOL_SECONDS,
+    is_tool_timeout,
+)
 
 from heddle_conversion.errors import MalformedMetadataError
 from heddle_conversion.identifiers import LAST_SECOND
@@ -34,10 +40,9 @@ READ_ONLY_MEMBER = "read_only"
 _IGNORED = (PUBLISHED_MEMBER, WARNINGS_MEMBER, MALFORMED_MEMBER, READ_ONLY_MEMBER)
 """Members of responses beside those of the assistant. Clients may send them back."""
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
-_MIN_TIMEOUT_SECONDS = 0.001
 _MAX_INT = 2**31 - 1
 _MEMBERS = {"tool": "type", "disabled": "enabled", "create_time": "created", "extra_json": "extra"}
-"""Where a member has another name than the field. `enabled` is the opposite of `disabled`."""
+"""The members whose names differ from the fields'. `enabled` is the opposite of `disabled`."""
 _MAXIMA = {"max_tool_rounds": MAX_TOOL_ROUNDS, "tools": MAX_TOOLS}
 _UNKNOWN = "is not known here; what is to be kept all the same goes into extra"
 
@@ -65,7 +70,7 @@ class FieldError(ValueError):
 
 
 class _Reader:
-    """What one document is read with."""
+    """The context in which one document is read."""
 
     def __init__(self, exact_text: ExactText) -> None:
         self.exact_text = exact_text
@@ -104,20 +109,6 @@ def parse_path(field: str) -> Path:
     depth = steps.index("config") if "config" in steps else len(steps)
     own = (_MEMBERS.get(step, step) if isinstance(step, str) else step for step in steps[:depth])
     return (*own, *steps[depth:])
-
-
-def read_assistant(
-    document: object, exact_text: ExactText = lambda _, value: json.dumps(value)
-) -> pb.Assistant:
-    """Return the assistant that a document describes, as `read_fields` does.
-
-    Raises:
-        FieldError: The document is wrong; the first error.
-    """
-    assistant, errors = read_fields(document, exact_text)
-    if errors:
-        raise errors[0]
-    return assistant
 
 
 def read_fields(
@@ -195,8 +186,10 @@ def _read_message(message: Message, value: object, path: Path, reader: _Reader) 
         case Struct():
             message.CopyFrom(read_struct(value, path))
         case Duration():
-            seconds = _number(value, path)
-            message.FromNanoseconds(round(seconds * 1e9))
+            if not is_tool_timeout(value):
+                what = f"must be a number from {MIN_TOOL_SECONDS} to {MAX_TOOL_SECONDS}"
+                raise FieldError(path, what)
+            message.FromNanoseconds(round(value * 1e9))
         case Timestamp():
             message.FromSeconds(_whole(value, path, LAST_SECOND))
         case _:
@@ -293,13 +286,6 @@ def _whole(value: object, path: Path, maximum: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
         raise FieldError(path, f"must be a whole number from 0 to {maximum}")
     return value
-
-
-def _number(value: object, path: Path) -> float:
-    low, high = _MIN_TIMEOUT_SECONDS, MAX_TOOL_SECONDS
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise FieldError(path, f"must be a number from {low:g} to {high:g}")
-    return float(value)
 
 
 def read_struct(value: object, path: Path = ()) -> Struct:

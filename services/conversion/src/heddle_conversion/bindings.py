@@ -17,13 +17,13 @@ from heddle_conversion.unmapped_fields import set_aside
 MODES = ("augment", "function", "agent")
 _NAMED = {"assistant": "assistant_id", "knowledge_base": "kb_id"}
 """Entries that a model was to call, and the member that is their whole configuration."""
-# What templates can name: in LAMB's branch for many tools slots are numbered, `{1_context}`.
+# What templates can name: in the oldest form of many tools slots are numbered, `{1_context}`.
 _SLOT = re.compile(r"(?=[0-9_]*[A-Za-z])[A-Za-z0-9_]{1,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What became of `metadata.tools`."""
+    """The converted value of `metadata.tools`."""
 
     bindings: list[dict[str, Any]]
     """Without an id where the old entry has none."""
@@ -37,7 +37,7 @@ def normal(tools: object, *, exact: bool = True) -> Tools:
 
     Args:
         tools: The value.
-        exact: Whether a number of results beyond the bounds stays as it is. LAMB has no bounds.
+        exact: Whether a number of results beyond the bounds of version 2 stays as it is.
     """
     if tools is None:
         return Tools([], {}, ())

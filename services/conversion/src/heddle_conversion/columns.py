@@ -1,4 +1,4 @@
-"""LAMB's columns beside the metadata, within the bounds of the tools that use them now."""
+"""Columns of version 1 beside the metadata, within the bounds of the tools that use them now."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ MOST_RESULTS = 20
 MOST_COLLECTIONS = 64
 
 Notes = tuple[str, ...]
-"""What a person should look at, a sentence each. They name tools and slots, never other values."""
+"""Notes for a person, a sentence each. They name tools and slots, never other values."""
 
 
 @dataclass(frozen=True, slots=True)
 class LegacyColumns:
-    """What only the columns told before version 2."""
+    """The values that only columns held before version 2."""
 
     top_k: int | str | None = None
     """`RAG_Top_k`. None if the row or the request does not tell."""
@@ -33,7 +33,7 @@ def collections_of(column: object, *, exact: bool = False) -> tuple[list[str], N
 
 
 def top_k_of(value: object) -> tuple[int, Notes]:
-    """Return how many results a search brings, as LAMB reads it, but at most 20."""
+    """Return the number of results of a search, as version 1 reads it, but at most 20."""
     number = _whole(value)
     if number is None:
         is_set = value is not None and value != ""
@@ -46,7 +46,7 @@ def top_k_of(value: object) -> tuple[int, Notes]:
 
 
 def exact_top_k(value: object) -> object:
-    """Return how many results a request asks for; what is no whole number stays as it is."""
+    """Return the number of results in a request; a value that is no whole number unchanged."""
     if value is None or value == "":
         return TOP_K
     number = _whole(value)

@@ -7,8 +7,8 @@ Two things come back otherwise than they were: what `_ALWAYS` names is written o
 left to its default.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 from google.protobuf.descriptor import FieldDescriptor
 from heddle.assistant.v1 import assistant_pb2 as pb
@@ -28,7 +28,7 @@ MODEL = "gpt-4"
 PROMPT_PROCESSOR = "simple_augment"
 _VERSION = 2
 _ALWAYS = (VERSION_KEY, "connector", "llm", "prompt_processor", "tools")
-# Names of the same thing: LAMB's default that was never there, and the one of its branch for many
+# Names of the same thing: a default that was never there, and the one of its branch for many
 # tools, whose slots every template has here.
 _PROMPT_PROCESSORS = {"default", "default_processor", "multi_augment"}
 _SYNTAXES = {"heddle": pb.TEMPLATE_SYNTAX_HEDDLE, "lamb": pb.TEMPLATE_SYNTAX_LAMB}
@@ -54,7 +54,7 @@ _TEXTS, _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns:
-    """What the assistant's row tells beside the metadata."""
+    """The values of the assistant's row beside the metadata."""
 
     id: int | str
     name: str | None = None
@@ -65,6 +65,11 @@ class StoredColumns:
     prompt_template: str | None = None
     created_at: int | None = None
     """Seconds since 1970."""
+
+    @classmethod
+    def of(cls, row: object) -> Self:
+        """Return the columns of a row that has members of these names."""
+        return cls(*(getattr(row, each.name) for each in fields(cls)))
 
 
 def to_contract(metadata: dict[str, Any], row: StoredColumns) -> pb.Assistant:
@@ -121,7 +126,7 @@ def _unmodelled(metadata: dict[str, Any], members: dict[str, Any]) -> dict[str, 
 
 
 def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
-    """Return what the contract models, with defaults for what is missing or of a wrong kind."""
+    """Return the fields of the contract, with defaults for missing or invalid members."""
     capabilities = metadata.get("capabilities")
     able = capabilities if isinstance(capabilities, dict) else {}
     processor = text_or_default(metadata, "prompt_processor", PROMPT_PROCESSOR)
@@ -148,7 +153,7 @@ def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
 
 
 def _members(assistant: pb.Assistant) -> dict[str, Any]:
-    """Return the metadata that the typed fields tell."""
+    """Return the members of metadata that the typed fields hold."""
     return {
         VERSION_KEY: _VERSION,
         **{name: getattr(assistant, name) for name in (*_TEXTS, *_FLAGS)},
@@ -178,6 +183,6 @@ def text_or_default(metadata: dict[str, Any], key: str, default: str) -> str:
 
 
 def _strategy(metadata: dict[str, Any]) -> str:
-    # LAMB's branch for many tools ran them one by one unless told otherwise.
+    # The oldest form of many tools ran them one by one unless told otherwise.
     many = metadata.get("assistant_type") == "multi_tool"
     return text_or_default(metadata, "orchestrator", "sequential" if many else "")

@@ -1,12 +1,13 @@
 """The bindings of a document as the contract, and back."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.limits import MAX_TOOL_SECONDS
-from heddle_runtime.struct_codec import from_struct, to_struct
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
+from heddle_runtime.limits import is_tool_timeout
+from heddle_runtime.text.unicode_text import valid_text
 
 from heddle_conversion.bindings import normal, numbered, text_identifiers
 from heddle_conversion.json_text import dump, parse, same
@@ -18,14 +19,22 @@ _MODES = {
     "function": pb.MODE_FUNCTION,
     "agent": pb.MODE_AGENT,
 }
-_POLICIES = {
-    "note": pb.FAILURE_POLICY_NOTE,
-    "omit": pb.FAILURE_POLICY_OMIT,
-    "fail": pb.FAILURE_POLICY_FAIL,
+CHANGES = {
+    "": pb.CHANGE_POLICY_UNSPECIFIED,
+    "run": pb.CHANGE_POLICY_RUN,
+    "ask": pb.CHANGE_POLICY_ASK,
+    "never": pb.CHANGE_POLICY_NEVER,
 }
-_MODELLED = {"id", "type", "mode", "enabled", "slot", "config", "on_failure", "timeout"}
+_POLICIES: Mapping[str, Mapping[str, int]] = {
+    "on_failure": {
+        "note": pb.FAILURE_POLICY_NOTE,
+        "omit": pb.FAILURE_POLICY_OMIT,
+        "fail": pb.FAILURE_POLICY_FAIL,
+    },
+    "on_change": {name: policy for name, policy in CHANGES.items() if name},
+}
+_MODELLED = {"id", "type", "mode", "enabled", "slot", "config", "timeout", *_POLICIES}
 _MODE_NAMES = {mode: name for name, mode in _MODES.items()}
-_POLICY_NAMES = {policy: name for name, policy in _POLICIES.items()}
 
 
 def to_contract(tools: object) -> list[pb.ToolBinding]:
@@ -34,7 +43,7 @@ def to_contract(tools: object) -> list[pb.ToolBinding]:
 
 
 def from_contract(bindings: Iterable[pb.ToolBinding]) -> list[dict[str, Any]]:
-    """Return the value of `metadata.tools` that bindings tell.
+    """Return the value of `metadata.tools` for bindings.
 
     Raises:
         MalformedMetadataError: The `extra_json` of one is not the text of an object.
@@ -45,7 +54,7 @@ def from_contract(bindings: Iterable[pb.ToolBinding]) -> list[dict[str, Any]]:
 def merged(
     bindings: list[dict[str, Any]], before: list[dict[str, Any]], now: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return `now` with everything that the contract does not say of a binding.
+    """Return `now` with the members of a binding that the contract does not have.
 
     Args:
         bindings: The bindings as they were kept.
@@ -65,11 +74,7 @@ def text(value: object) -> str:
 
     What UTF-8 cannot hold, lone halves of surrogate pairs, becomes U+FFFD.
     """
-    if not isinstance(value, str):
-        return ""
-    if value.isascii():
-        return value
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return valid_text(value) if isinstance(value, str) else ""
 
 
 def overlaid(stored: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +94,7 @@ def _binding(document: dict[str, Any]) -> pb.ToolBinding:
 
 
 def _modelled(document: dict[str, Any]) -> pb.ToolBinding:
-    """Return what the contract models of a binding."""
+    """Return the fields of the contract for a binding."""
     binding = pb.ToolBinding(
         id=text(document["id"]),
         tool=tool_name(text(document["type"])),
@@ -98,10 +103,11 @@ def _modelled(document: dict[str, Any]) -> pb.ToolBinding:
         slot=text(document.get("slot")),
         config=to_struct(_exact(tool_config(document["type"], document["config"]))),
     )
-    policy = document.get("on_failure")
-    if isinstance(policy, str) and policy in _POLICIES:
-        binding.on_failure = _POLICIES[policy]
-    if seconds := _seconds(document.get("timeout")):
+    for member, policies in _POLICIES.items():
+        policy = document.get(member)
+        if isinstance(policy, str) and policy in policies:
+            setattr(binding, member, policies[policy])
+    if is_tool_timeout(seconds := document.get("timeout")):
         binding.timeout.FromNanoseconds(math.ceil(seconds * 1e9))
     return binding
 
@@ -115,7 +121,7 @@ def _document(binding: pb.ToolBinding) -> dict[str, Any]:
     read = normal([{"type": binding.tool, **extra}]).bindings
     was = _members(_modelled(numbered(read)[0])) if read else {}
     if is_library_file(extra.get("type")) and not same(was.get("config"), now["config"]):
-        del extra["type"]  # it is another file now, which LAMB's processor cannot read
+        del extra["type"]  # it is another file now, which the old processor cannot read
     extra_members = {
         key: value
         for key, value in extra.items()
@@ -125,7 +131,7 @@ def _document(binding: pb.ToolBinding) -> dict[str, Any]:
 
 
 def _members(binding: pb.ToolBinding) -> dict[str, Any]:
-    """Return what the modelled fields tell."""
+    """Return the members that the typed fields hold."""
     config = from_struct(binding.config)
     document: dict[str, Any] = {
         "type": binding.tool,
@@ -137,19 +143,14 @@ def _members(binding: pb.ToolBinding) -> dict[str, Any]:
         document["id"] = binding.id
     if binding.slot:
         document["slot"] = binding.slot
-    if binding.on_failure in _POLICY_NAMES:
-        document["on_failure"] = _POLICY_NAMES[binding.on_failure]
+    for member, policies in _POLICIES.items():
+        for name, policy in policies.items():
+            if getattr(binding, member) == policy:
+                document[member] = name
     if binding.HasField("timeout"):
         seconds = binding.timeout.ToNanoseconds() / 1e9
         document["timeout"] = int(seconds) if seconds.is_integer() else seconds
     return document
-
-
-def _seconds(value: object) -> float:
-    """Return a limit that a tool can have; 0 if it has none."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value if 0 < value <= MAX_TOOL_SECONDS else 0
-    return 0
 
 
 def _exact(value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -1,9 +1,9 @@
-"""Identifiers, times and owners of rows, in LAMB's databases and in Heddle's."""
+"""Identifiers, times and owners of rows, in imported databases and in Heddle's."""
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 DELETED_OWNER = "deleted_assistant@owi.com"
-"""Who owns deleted assistants, in LAMB too."""
+"""The owner of deleted assistants, in imported databases too."""
 FILE_PREFIX = "file-"
 """Begins the identifiers of assistants that come from files. No row has such an identifier."""
 MAX_ROW_ID = 2**63 - 1

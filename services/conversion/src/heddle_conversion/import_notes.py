@@ -1,11 +1,9 @@
-"""How the notes of an import say whether an assistant answers."""
+"""The sentences in notes of an import that say whether an assistant answers."""
 
-import re
 from collections.abc import Sequence
 
 _UNUSABLE = "It will not answer: "
 _WITHOUT = "It may answer without a part: "
-_LEFT_NOTE = re.compile(r"(\d+) (?:row stays|rows stay) in LAMB: ")
 _WHOLE = ("model.", "connector", "llm", "prompt_processor", "orchestrator", "strategy")
 
 
@@ -14,7 +12,7 @@ def fault_note(field: str, problem: str) -> str:
 
     Args:
         field: The path in its metadata.
-        problem: What is wrong there, without a full stop.
+        problem: The fault, without a full stop.
     """
     whole = field.startswith(_WHOLE)
     return f"{_UNUSABLE if whole else _WITHOUT}{field}: {problem}."
@@ -28,17 +26,6 @@ def will_not_answer(reason: str) -> str:
 def answers_without(reason: str) -> str:
     """Return the note that an assistant may answer without one of its tools, or without data."""
     return f"{_WITHOUT}{reason}"
-
-
-def left_note(rows: int, meaning: str) -> str:
-    """Return the note about a table that stays in LAMB."""
-    return f"{rows} {'row stays' if rows == 1 else 'rows stay'} in LAMB: {meaning}"
-
-
-def left_rows(note: str) -> tuple[int, str] | None:
-    """Return the rows and the meaning of a note about a table that stays in LAMB, else None."""
-    match = _LEFT_NOTE.match(note)
-    return (int(match[1]), note[match.end() :]) if match else None
 
 
 def is_unusable(notes: Sequence[str]) -> bool:

@@ -1,6 +1,6 @@
-"""Processors of LAMB's newest format, and the tools that do the same.
+"""Processors of the newest format of version 1, and the tools that do the same.
 
-Documents store LAMB's names. Only the contract has the names of tools, so that LAMB's clients see
+Documents store these names. Only the contract has the names of tools, so that old clients see
 what they wrote.
 """
 
@@ -34,7 +34,7 @@ def tool_config(kind: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_library_file(kind: object) -> bool:
-    """Return whether the type of a stored binding is LAMB's processor for an item of a library."""
+    """Return whether the type of a stored binding is the processor for an item of a library."""
     return kind == _LIBRARY_FILE
 
 

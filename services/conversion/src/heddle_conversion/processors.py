@@ -1,4 +1,4 @@
-"""LAMB's one processor per assistant, and the binding that does the same."""
+"""The one processor of an assistant of version 1, and the binding that does the same."""
 
 import re
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ MEMBERS = {"rubric_id": "rubric_id", "format": "rubric_format", "file_path": "fi
 """The old key behind a member of a tool's configuration."""
 NO_PROCESSOR = "no_rag"
 CONTEXT = "context"
-"""Where LAMB put what the processor found, whichever it was: an old template has no other slot."""
+"""The slot of what the processor found, whichever it was: an old template has no other."""
 DOCUMENT = "document"
-"""The slot of a reference document, which LAMB put beside the template."""
+"""The slot of a reference document, which was beside the template."""
 KNOWLEDGE = frozenset(
     {
         *("simple_rag", "context_aware_rag", "hierarchical_rag"),
@@ -40,7 +40,7 @@ _CONNECTORS = {"openai_tools": "openai"}
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What became of the old keys."""
+    """The result of converting the old keys."""
 
     binding: dict[str, Any] | None
     """The binding without an id, or None if there is no processor."""
@@ -58,12 +58,12 @@ def tool_of(processor: str) -> str:
 
 
 def current_connector(name: str) -> str:
-    """Return the present name of a connector: LAMB's `openai_tools` is `openai`."""
+    """Return the present name of a connector: `openai_tools` is `openai`."""
     return _CONNECTORS.get(name, name)
 
 
 def processor_of(tool: str) -> str:
-    """Return the name that LAMB's clients know a tool by."""
+    """Return the name that clients of version 1 know a tool by."""
     return _OLD_NAMES.get(tool, tool)
 
 
@@ -92,7 +92,7 @@ def unsaid(old: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def document_binding(old: Mapping[str, Any]) -> tuple[dict[str, Any] | None, Notes]:
-    """Return the binding for the reference document that LAMB's library branch describes."""
+    """Return the binding for the reference document in a library."""
     processor = old.get("document_rag")
     if processor is not None and not isinstance(processor, str):
         return None, ("document_rag is not a text; no tool replaces it.",)
@@ -102,7 +102,7 @@ def document_binding(old: Mapping[str, Any]) -> tuple[dict[str, Any] | None, Not
     binding = bound(tool, DOCUMENT, _library_item(old))
     if tool != _LIBRARY_FILE:
         return binding, (f"No tool {tool[:100]!r} reads a reference document.",)
-    # As in LAMB: without the document, the assistant does not answer.
+    # As in version 1: without the document, the assistant does not answer.
     return {**binding, "on_failure": "fail"}, (_LIBRARY_NOTE,)
 
 
@@ -162,6 +162,6 @@ def _says(value: object, key: str, expected: object) -> bool:
 
 
 def _says_something(key: str, value: object) -> bool:
-    """Return whether a value is more than what LAMB's forms write for every assistant."""
+    """Return whether a value is more than what forms of version 1 write for every assistant."""
     plain = _plain(value)
     return plain not in (None, "") and not (key == "rubric_format" and plain == _FORMATS[0])

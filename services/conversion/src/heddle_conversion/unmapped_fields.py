@@ -1,4 +1,4 @@
-"""Values of the old format that have no place in the new one, kept where nobody acts on them."""
+"""Stores values of the old format that have no place in the new one. No code reads them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +18,6 @@ def set_aside(owner: dict[str, Any], fields: Mapping[str, Any]) -> None:
 
 
 def unmapped_fields(owner: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was set aside in `owner`."""
+    """Return the fields that were set aside in `owner`."""
     fields = owner.get(UNMAPPED_FIELDS)
     return dict(fields) if isinstance(fields, dict) else {}

@@ -16,8 +16,8 @@ from heddle_conversion.processors import (
 )
 from heddle_conversion.unmapped_fields import set_aside
 
-LAMB_SYNTAX = "lamb"
-"""What a template of LAMB is written in, as `heddle.assistant.v1.TemplateSyntax` names it."""
+SYNTAX = "lamb"
+"""The syntax of templates of version 1, as `heddle.assistant.v1.TemplateSyntax` names it."""
 
 
 def to_version_2(
@@ -34,7 +34,7 @@ def to_version_2(
         twin = _twin(processor.binding, tools.bindings)
         if twin is None:
             bindings = [processor.binding, *bindings]
-            # LAMB listed the sources below what the processor found.
+            # Version 1 listed the sources below what the processor found.
             converted.setdefault("cite_sources", True)
         else:
             # Written for older readers; it fills what the tool leaves open, and nothing else.
@@ -42,7 +42,7 @@ def to_version_2(
             unmapped = unsaid(metadata, twin["config"])
             notes = ("rag_processor repeats one of the tools; the tool counts.",)
     converted["tools"] = numbered(bindings)
-    converted.setdefault("template_syntax", LAMB_SYNTAX)
+    converted.setdefault("template_syntax", SYNTAX)
     set_aside(converted, {**unmapped, **tools.unmapped})
     return converted, tools.notes + notes + unread + _crowded(converted["tools"])
 

@@ -13,7 +13,7 @@ from heddle_conversion.version_1 import to_version_2
 VERSION_KEY = "_format_version"
 Step = Callable[[Mapping[str, Any], LegacyColumns], tuple[dict[str, Any], Notes]]
 STEPS: Mapping[int, Step] = MappingProxyType({1: to_version_2})
-"""For each version the way to the next one. A step changes none of its arguments; whoever runs it
+"""For each version, the conversion to the next one. It does not change its arguments; the caller
 writes the new version down."""
 
 
@@ -25,7 +25,7 @@ class Conversion:
     from_version: int
     to_version: int
     notes: Notes
-    """What a person should look at."""
+    """Notes for a person."""
 
     @property
     def changed(self) -> bool:
@@ -79,7 +79,7 @@ def convert(
 def convert_checked(
     metadata: dict[str, Any], columns: LegacyColumns, steps: Mapping[int, Step] = STEPS
 ) -> Conversion:
-    """Return what `convert` does of metadata that `parse` or `checked` returned.
+    """Convert metadata that `parse` or `checked` returned, as `convert` does.
 
     Raises:
         MalformedMetadataError: Its version is not a whole number.

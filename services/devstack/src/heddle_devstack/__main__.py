@@ -1,10 +1,10 @@
 """`python -m heddle_devstack`, or `make up`."""
 
 from heddle_gateway.http.server import serving
-from heddle_runtime import logs
-from heddle_runtime.metrics.endpoint import serving_metrics
-from heddle_runtime.server import start, stopped
+from heddle_runtime.serving.server import start, stopped
+from heddle_runtime.telemetry import logs
 from heddle_runtime.telemetry.export import exporting
+from heddle_runtime.telemetry.metrics.endpoint import serving_metrics
 
 from heddle_devstack import StackSettings, stack
 from heddle_devstack.examples import prepare
@@ -16,9 +16,9 @@ async def serve(settings: StackSettings) -> None:
     with serving_metrics(own, "devstack"), exporting("devstack", own):
         async with stack(settings) as running:
             if settings.devstack.examples:
-                await prepare(settings.tools.files_dir, running.knowledge)
+                await prepare(settings.tools, running.knowledge)
             async with serving(running.gateway, settings.gateway):
-                await stopped()
+                await stopped(settings.gateway)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from heddle_gateway.http.server import serving
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
-from heddle_runtime import logs
+from heddle_runtime.telemetry import logs
 from heddle_tools_service.app import ToolsSettings
 from rich.console import Console
 
@@ -55,7 +55,7 @@ async def main() -> int:
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. Ingest the manual of Mercurial[/] ({manual.name})")
-        if code := await ingest_manual(settings.tools.files_dir, running.knowledge, quiet=False):
+        if code := await ingest_manual(settings.tools, running.knowledge, quiet=False):
             return code
         console.print(f"\n[bold]2. Ask an assistant with three tools[/]\n{QUESTION}\n")
         return await print_answer(address)
@@ -92,9 +92,13 @@ async def print_answer(address: str) -> int:
                 console.print(text, end="", markup=False)
                 has_text = True
     console.print("\n\n[bold]3. Sources of the answer[/]")
-    for source in sources:
-        for metadata in source["metadata"]:
-            console.print(f"- {metadata.get('name', source['source']['name'])}", markup=False)
+    names = [
+        metadata.get("name", source["source"]["name"])
+        for source in sources
+        for metadata in source["metadata"]
+    ]
+    for name in dict.fromkeys(names):  # two passages may be of one document
+        console.print(f"- {name}", markup=False)
     console.print(
         "\n[dim]The embedded model is small and often wrong: it shows that the parts work together."
         " docs/guides/providers.md shows how to use another model. `make up` serves this "

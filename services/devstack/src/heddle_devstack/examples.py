@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
+from heddle_tools_service.app import ToolsSettings
 
 COLLECTION = "mercurial-help"
 DOCUMENTS = Path("examples/documents")
@@ -33,15 +35,16 @@ def manual_folder() -> Path | None:
     return Path(spec.submodule_search_locations[0]) / "helptext"
 
 
-async def prepare(files: Path, knowledge: str) -> None:
+async def prepare(tools: ToolsSettings, knowledge: str) -> None:
     """Fill all collections of the examples.
 
     Args:
-        files: The folder of the tool `single_file`.
+        tools: The settings of the tools service: the folder of the tool `single_file`, and the
+            secret of the services.
         knowledge: The address of the knowledge service.
     """
-    documents = [ingest_documents(collection, knowledge) for collection in _collections()]
-    await asyncio.gather(ingest_manual(files, knowledge), *documents)
+    ingestions = [ingest_documents(each, tools, knowledge) for each in _collections()]
+    await asyncio.gather(ingest_manual(tools, knowledge), *ingestions)
 
 
 def _collections() -> list[str]:
@@ -55,17 +58,17 @@ def _collections() -> list[str]:
     return sorted(collections)
 
 
-async def ingest_documents(collection: str, knowledge: str) -> int:
+async def ingest_documents(collection: str, tools: ToolsSettings, knowledge: str) -> int:
     """Fill a collection of `DOCUMENTS_OF_COLLECTIONS`; the exit code is that of `heddle ingest`."""
     path, *options = DOCUMENTS_OF_COLLECTIONS[collection]
-    return await _ingest([str(DOCUMENTS / path), *options], collection, knowledge)
+    return await _ingest([str(DOCUMENTS / path), *options], collection, tools, knowledge)
 
 
-async def ingest_manual(files: Path, knowledge: str, *, quiet: bool = True) -> int:
+async def ingest_manual(tools: ToolsSettings, knowledge: str, *, quiet: bool = True) -> int:
     """Put Mercurial's manual where the examples look for it.
 
     Args:
-        files: The folder of the tool `single_file`.
+        tools: As for `prepare`.
         knowledge: The address of the knowledge service.
         quiet: Whether the progress is not printed.
 
@@ -76,14 +79,19 @@ async def ingest_manual(files: Path, knowledge: str, *, quiet: bool = True) -> i
     if manual is None:
         log.warning("the examples have no manual", remedy="Install the package mercurial.")
         return 1
-    shutil.copytree(manual, files, dirs_exist_ok=True)
+    shutil.copytree(manual, tools.files_dir, dirs_exist_ok=True)
     pages = [page for page in manual.glob("*.txt") if page.stat().st_size <= _MAX_PAGE_BYTES]
     arguments = [*map(str, sorted(pages)), "--title", "Mercurial's help"]
-    return await _ingest(arguments, COLLECTION, knowledge, quiet=quiet)
+    return await _ingest(arguments, COLLECTION, tools, knowledge, quiet=quiet)
 
 
 async def _ingest(
-    arguments: Sequence[str], collection: str, knowledge: str, *, quiet: bool = True
+    arguments: Sequence[str],
+    collection: str,
+    tools: ToolsSettings,
+    knowledge: str,
+    *,
+    quiet: bool = True,
 ) -> int:
     """Run `heddle ingest`, which embeds nothing again without changes."""
     command = [
@@ -91,9 +99,17 @@ async def _ingest(
         *("--collection", collection, "--knowledge-address", knowledge),
     ]
     output = subprocess.PIPE if quiet else None
+    # A file of `make up` may hold another secret than that of this process.
+    secret = {"HEDDLE_IDENTITY_SECRET": tools.identity_secret.get_secret_value()}
     # uvloop forks to start a process, and gRPC's threads do not survive a fork.
     process = await asyncio.to_thread(
-        subprocess.run, command, check=False, stdout=output, stderr=output, text=True
+        subprocess.run,
+        command,
+        check=False,
+        stdout=output,
+        stderr=output,
+        text=True,
+        env=os.environ | secret,
     )
     if process.returncode and quiet:
         log.error("documents are not ingested", collection=collection, output=process.stderr)

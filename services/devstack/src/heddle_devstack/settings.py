@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from heddle_runtime.metrics.endpoint import MetricsSettings
-from heddle_runtime.settings import LogLevel
+from heddle_runtime.settings.service import LogLevel
 from heddle_runtime.telemetry.export import SpanSettings
+from heddle_runtime.telemetry.metrics.endpoint import MetricsSettings
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 

@@ -7,8 +7,8 @@ import typer
 from heddle.assistant.v1 import assistant_pb2
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 from heddle_conversion.assistant_file import AssistantFile, AssistantFileError, FileFault, read_file
-from heddle_runtime.addresses import ASSISTANTS
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import AssistantsAddress

@@ -10,7 +10,7 @@ import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
-from heddle_runtime.addresses import ASSISTANTS
+from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected
 from heddle_cli.options import AsJson, AssistantsAddress

@@ -6,8 +6,8 @@ import typer
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
-from heddle_runtime.addresses import ORCHESTRATOR
 from heddle_runtime.errors import ProviderGarbledError
+from heddle_runtime.settings.addresses import ORCHESTRATOR
 
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import OrchestratorAddress

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
-from heddle_runtime.addresses import KNOWLEDGE
+from heddle_runtime.settings.addresses import KNOWLEDGE
 
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import KnowledgeAddress

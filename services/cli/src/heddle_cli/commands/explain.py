@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import typer
-from heddle_runtime.error_guide import anchor, explanations
 from heddle_runtime.errors import NotFoundError
+from heddle_runtime.errors.guide import anchor, explanations
 
 from heddle_cli.terminal import out
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import typer
 from heddle.health.v1 import health_pb2
 from heddle.health.v1.health_pb2_grpc import HealthServiceStub
-from heddle_runtime.addresses import (
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.settings.addresses import (
     ASSISTANTS,
     CONNECTOR,
     KNOWLEDGE,
@@ -13,8 +14,7 @@ from heddle_runtime.addresses import (
     ORCHESTRATOR,
     TOOLS,
 )
-from heddle_runtime.errors import HeddleError
-from heddle_runtime.service_address import Location
+from heddle_runtime.settings.service_address import Location
 
 from heddle_cli.connections import connected, new_call_options, replicas
 from heddle_cli.failures import sentence

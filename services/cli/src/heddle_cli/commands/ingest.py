@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
-from heddle_runtime.addresses import KNOWLEDGE
+from heddle_runtime.settings.addresses import KNOWLEDGE
 
-from heddle_cli.belongings import entries, time_of
 from heddle_cli.connections import Connection, connected
+from heddle_cli.document_metadata import entries, time_of
 from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, ensure_collection, ingest_document
 from heddle_cli.options import CollectionName, KnowledgeAddress

@@ -9,7 +9,7 @@ import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
-from heddle_runtime.addresses import ASSISTANTS
+from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import Connection, connected, new_call_options
 from heddle_cli.options import AssistantsAddress

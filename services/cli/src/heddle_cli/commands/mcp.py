@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from heddle.tool.v1.tool_pb2 import InspectMcpServerRequest
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
-from heddle_runtime.addresses import TOOLS
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.settings.addresses import TOOLS
 
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import ToolsAddress

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from heddle.connector.v1 import connector_pb2
 from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceStub
-from heddle_runtime.addresses import CONNECTOR
+from heddle_runtime.settings.addresses import CONNECTOR
 
 from heddle_cli.connections import connected
 from heddle_cli.options import ConnectorAddress

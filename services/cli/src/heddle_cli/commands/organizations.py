@@ -7,15 +7,21 @@ import grpc
 import typer
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
-from heddle_runtime.addresses import ASSISTANTS
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
+from heddle_runtime.settings.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
 
+from heddle_cli.commands.people import erase_organization
 from heddle_cli.connections import Connection, connected, new_call_options
-from heddle_cli.options import AssistantsAddress
+from heddle_cli.options import (
+    AssistantsAddress,
+    ConnectorAddress,
+    KnowledgeAddress,
+    ToolsAddress,
+)
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
 
-app = typer.Typer(help="List, show and change organisations.", no_args_is_help=True)
+app = typer.Typer(help="List, show, change and delete organisations.", no_args_is_help=True)
 Slug = Annotated[str, typer.Argument(help="The organisation's short name.")]
 
 
@@ -71,6 +77,28 @@ def set_organization(
         request = pb.PutOrganizationRequest(organization=organization, etag=known)
         connection.stub.PutOrganization(request, **new_call_options())
     out.print(plain(f"{slug}: {'changed' if known else 'made'}"))
+
+
+@app.command("delete")
+def delete_organization(
+    slug: Slug,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    assistants_address: AssistantsAddress = ASSISTANTS,
+    knowledge_address: KnowledgeAddress = KNOWLEDGE,
+    connector_address: ConnectorAddress = CONNECTOR,
+    tools_address: ToolsAddress = TOOLS,
+) -> None:
+    """Delete an organisation with its users, assistants, collections, files, pictures and settings.
+
+    Only the operator may do this. The home organisation cannot be deleted. Repeat the command after
+    an error: the organisation is the last that is deleted.
+    """
+    if not yes:
+        typer.confirm(f"Delete the organisation {slug} with all that it has?", abort=True)
+    erase_organization(
+        slug, knowledge_address, connector_address, tools_address, assistants_address
+    )
 
 
 def _text(file: typer.FileText) -> str:

@@ -1,7 +1,6 @@
 """`heddle people`."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
@@ -10,8 +9,8 @@ from typing import Annotated
 import typer
 from heddle.person.v1 import person_pb2 as pb
 from heddle.person.v1.person_pb2_grpc import PersonServiceStub
-from heddle_runtime.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
-from heddle_runtime.people import TREATMENTS, access_only
+from heddle_runtime.identity.people import TREATMENTS, steps, summed
+from heddle_runtime.settings.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
 
 from heddle_cli.connections import Connection, connected, new_call_options
 from heddle_cli.options import (
@@ -118,26 +117,21 @@ def erase(  # noqa: PLR0913 - as above
     with _services(
         knowledge_address, connector_address, tools_address, assistants_address
     ) as services:
-        rows: list[Row] = []
-        for name, each in (
-            ("assistants", access_only(request)),
-            *((name, request) for name in services),
-        ):
-            options = new_call_options(_SECONDS)
-            response = services[name].stub.ErasePersonalData(each, **options)
-            rows += [(name, place) for place in response.places]
-        left = [
-            each
-            for each in _listed(
-                services, pb.ListPersonalDataRequest(email=email, organization=organization)
-            )
-            if each[1].count
-        ]
-    _print(_summed(rows), as_json=as_json)
+        rows = _erased(services, request)
+        listing = pb.ListPersonalDataRequest(email=email, organization=organization)
+        left = [each for each in _listed(services, listing) if each[1].count]
+    _print(rows, as_json=as_json)
     if left:
         places = ", ".join(f"{place.name} {place.count}" for _, place in left)
         notes.print(plain(f"Left: {places}. Run the command again."), style="red")
         raise typer.Exit(1)
+
+
+def erase_organization(slug: str, *addresses: str) -> None:
+    """Erase an organisation in the services at some addresses, and print what each place had."""
+    request = pb.ErasePersonalDataRequest(organization=slug, shared_things=pb.SHARED_THINGS_DELETE)
+    with _services(*addresses) as services:
+        _print(_erased(services, request), as_json=False)
 
 
 @contextmanager
@@ -151,21 +145,19 @@ def _services(*addresses: str) -> Iterator[Services]:
         }
 
 
+def _erased(services: Services, request: pb.ErasePersonalDataRequest) -> list[Row]:
+    """Erase in all services, and return what each place had."""
+    rows: list[Row] = []
+    for name, each in steps(request, services):
+        response = services[name].stub.ErasePersonalData(each, **new_call_options(_SECONDS))
+        rows += [(name, place) for place in response.places]
+    return summed(rows)
+
+
 def _listed(services: Services, request: pb.ListPersonalDataRequest) -> Iterator[Row]:
     for name, service in services.items():
         response = service.stub.ListPersonalData(request, **new_call_options(_SECONDS))
         yield from ((name, each) for each in response.places)
-
-
-def _summed(rows: list[Row]) -> list[Row]:
-    counts: Counter[tuple[str, str]] = Counter()
-    for service, place in rows:
-        counts[service, place.name] += place.count
-    last = {(service, place.name): place.treatment for service, place in rows}
-    return [
-        (service, pb.Place(name=name, count=counts[service, name], treatment=treatment))
-        for (service, name), treatment in last.items()
-    ]
 
 
 def _print(rows: list[Row], *, as_json: bool) -> None:

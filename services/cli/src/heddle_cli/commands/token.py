@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import typer
-from heddle_runtime.identity import OPERATOR, Identity
+from heddle_runtime.identity.callers import OPERATOR, Identity
 
 from heddle_cli.secret import service_named, services_secret, signer
 from heddle_cli.terminal import out

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from heddle.tool.v1 import tool_pb2
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
-from heddle_runtime.addresses import TOOLS
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.struct_codec import from_struct, to_struct
+from heddle_runtime.settings.addresses import TOOLS
 
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import ToolsAddress

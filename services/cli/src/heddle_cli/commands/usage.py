@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
-from heddle_runtime.addresses import ASSISTANTS
+from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import Connection, connected, new_call_options
 from heddle_cli.options import AssistantsAddress

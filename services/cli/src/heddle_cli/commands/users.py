@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
-from heddle_runtime.addresses import ASSISTANTS
+from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected, new_call_options
 from heddle_cli.options import AssistantsAddress
@@ -28,7 +28,7 @@ def set_user(
     name: Annotated[str, typer.Option(help="The display name.")] = "",
     role: Annotated[
         str, typer.Option(help="member, creator or admin of the organisation.")
-    ] = "creator",
+    ] = "member",
     disabled: Annotated[
         bool, typer.Option("--disabled", help="Reject the user's requests.")
     ] = False,

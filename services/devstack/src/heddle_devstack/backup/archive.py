@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import msgspec
-from heddle_runtime.durable_files import sync
 from heddle_runtime.errors import HeddleError, InvalidRequestError, NewerFormatError
+from heddle_runtime.storage.durable_files import sync
 
 FORMAT = 1
 _HEADER, _MANIFEST = "heddle-backup.json", "manifest.json"
@@ -27,27 +27,31 @@ _NAME = re.compile(r"[a-z_]+/[a-z_]+(/[0-9a-f]{32})?")
 _SUFFIX = ".jsonl"
 _MAX_JSON = 16 * 1024**2
 _BLOCK = 1024**2
+_MAX_RATIO = 100
+"""Unpacked bytes for each byte of an archive, beyond the first ones. Rows have identifiers and
+times, so real archives stay below 50."""
+_UNLIMITED_BYTES = 64 * 1024**2
 Row = Mapping[str, Any]
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What is known before the first part."""
+    """The header of an archive, which precedes the first part."""
 
     format: int
     id: str
-    """Tells one backup from another."""
+    """The identifier of the backup."""
     heddle: str
     """The version of Heddle that made it."""
     schema: str
     """The revision of the tables of the assistants service."""
     created_at: int
-    """When it was begun, in seconds since 1970."""
+    """The start of the backup, in seconds since 1970."""
     contents: list[str]
-    """What it holds besides: `secrets`, `workspaces`."""
+    """The optional contents: `secrets`, `workspaces`."""
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What a part must hold."""
+    """The expected content of a part."""
 
     name: str
     rows: int
@@ -91,7 +95,7 @@ class Digest:
         self._hash.update(data)
 
     def summary(self, name: str) -> Summary:
-        """Return what passed."""
+        """Return the summary of the data that passed."""
         return Summary(name, self.rows, self.size, self._hash.hexdigest())
 
 
@@ -198,8 +202,9 @@ def read_archive(stream: IO[bytes], folder: Path | None = None) -> Manifest:
     summaries: dict[str, Summary] = {}
     manifest: Manifest | None = None
     place = "its beginning"
+    packed = _Packed(stream)
     try:
-        with tarfile.open(fileobj=stream, mode="r|*") as tar:
+        with tarfile.open(fileobj=packed, mode="r|*") as tar:  # type: ignore[call-overload] # it only reads
             for member in tar:
                 place = f"{member.name[:100]!r}"
                 data = tar.extractfile(member) if member.isreg() else None
@@ -212,7 +217,7 @@ def read_archive(stream: IO[bytes], folder: Path | None = None) -> Manifest:
                     manifest = msgspec.json.decode(data.read(_MAX_JSON), type=Manifest)
                 else:
                     name = _name_of_part(member.name, summaries)
-                    summaries[name] = _unpacked(name, data, folder)
+                    summaries[name] = _unpacked(name, packed.limited(data), folder)
     except (tarfile.TarError, EOFError, OSError, msgspec.MsgspecError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # a disk, not the archive
             raise
@@ -223,8 +228,35 @@ def read_archive(stream: IO[bytes], folder: Path | None = None) -> Manifest:
     return manifest
 
 
+class _Packed:
+    """The stream of an archive, which limits what is unpacked from it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._read = 0
+        self._unpacked = 0
+
+    def read(self, size: int) -> bytes:
+        """Read bytes of the archive."""
+        data = self._stream.read(size)
+        self._read += len(data)
+        return data
+
+    def limited(self, member: IO[bytes]) -> Iterator[bytes]:
+        """Yield the blocks of a member.
+
+        Raises:
+            DamagedArchiveError: The archive unfolds as only a harmful one does.
+        """
+        while block := member.read(_BLOCK):
+            self._unpacked += len(block)
+            if self._unpacked > _UNLIMITED_BYTES + _MAX_RATIO * self._read:
+                raise _damaged(f"it unpacks to more than {_MAX_RATIO} times its size")
+            yield block
+
+
 def part_file(folder: Path, name: str) -> Path:
-    """Return where a part is unpacked."""
+    """Return the path of an unpacked part."""
     return folder / f"{name.replace('/', '.')}{_SUFFIX}"
 
 
@@ -253,7 +285,7 @@ def _name_of_part(member: str, summaries: Mapping[str, Summary]) -> str:
     return name
 
 
-def _unpacked(name: str, data: IO[bytes], folder: Path | None) -> Summary:
+def _unpacked(name: str, blocks: Iterator[bytes], folder: Path | None) -> Summary:
     counted = Digest()
     file = None
     if folder is not None:
@@ -261,7 +293,7 @@ def _unpacked(name: str, data: IO[bytes], folder: Path | None) -> Summary:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         file = os.fdopen(descriptor, "wb")
     try:
-        while block := data.read(_BLOCK):
+        for block in blocks:
             counted.add(block)
             if file is not None:
                 file.write(block)

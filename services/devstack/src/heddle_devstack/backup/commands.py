@@ -1,4 +1,4 @@
-"""What the commands do; see `heddle_cli.commands.backup`."""
+"""Implements the commands of `heddle_cli.commands.backup`."""
 
 import asyncio
 import shutil
@@ -10,11 +10,12 @@ from contextlib import aclosing, closing, contextmanager
 from pathlib import Path
 from typing import IO
 
-from heddle_assistants.database.upgrading import newest_revision
-from heddle_cli.terminal import columns, counted, notes, out
+from heddle_assistants.database.schema import SCHEMA
+from heddle_cli.terminal import columns, counted, notes, out, plain
 from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError
+from heddle_runtime.database.upgrading import newest_revision
 from heddle_runtime.errors import HeddleError, InvalidRequestError, StorageError
-from heddle_runtime.private_files import private_folder
+from heddle_runtime.storage.private_files import private_folder
 
 from heddle_devstack.backup import restoring, secret_rows
 from heddle_devstack.backup.archive import (
@@ -64,8 +65,10 @@ def restore(path: Path) -> None:
     """Bring an archive into the empty installation of the settings, and read it again."""
     stores = Stores.read()
     with _failures(), _unpacked(path, stores) as (manifest, folder):
-        asyncio.run(restoring.restore(stores, manifest, folder))
+        refused = asyncio.run(restoring.restore(stores, manifest, folder))
         differences = asyncio.run(_differences(stores, manifest))
+    for row in refused:
+        notes.print(plain(f"not restored: {row}"), style="red")
     _report(manifest, differences)
 
 
@@ -93,7 +96,7 @@ def write_secrets(path: Path, target: Path) -> None:
 async def _write(
     stores: Stores, stream: IO[bytes], folder: Path | None, contents: list[str]
 ) -> Manifest:
-    writer = ArchiveWriter(stream, folder, new_header(newest_revision(), contents))
+    writer = ArchiveWriter(stream, folder, new_header(newest_revision(SCHEMA), contents))
     with closing(writer):
         async with aclosing(parts(stores, contents)) as listed_parts:
             async for part in listed_parts:
@@ -187,7 +190,7 @@ def _unpacked(path: Path, stores: Stores) -> Iterator[tuple[Manifest, Path]]:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Say in one sentence what cannot be read or written."""
+    """Report in one sentence what cannot be read or written."""
     try:
         yield
     except KnowledgeError as error:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.storage.object_store import ObjectStore
 
 from heddle_devstack.backup.archive import Row
 

@@ -8,19 +8,20 @@ refers to and that is not deleted meanwhile.
 
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
-from heddle_assistants.database import table_rows
-from heddle_assistants.database.address import SqliteAddress, parse
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.upgrading import newest_revision
-from heddle_knowledge.backup import graph_rows, outbox_rows, page_rows
+from heddle_assistants.database.schema import SCHEMA
+from heddle_knowledge.backup import file_rows, graph_rows, page_rows
 from heddle_knowledge.backup.collection_rows import open_collection_rows, record
-from heddle_knowledge.backup.file_rows import open_file_rows
 from heddle_knowledge.pages.opening import open_pages
+from heddle_knowledge.uploads.stores import FileStores, open_file_stores
+from heddle_runtime.database import table_rows
+from heddle_runtime.database.address import SqliteAddress, parse
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import newest_revision
 from heddle_runtime.errors import InvalidRequestError
 from sqlalchemy import inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -43,14 +44,12 @@ async def parts(stores: Stores, contents: Collection[str]) -> AsyncGenerator[Par
         contents: What is wanted besides: `SECRETS`, `WORKSPACES`.
     """
     # Before the audit log: events that it gets meanwhile may be in both, and are recorded once.
-    place, path = str(stores.collections.place), stores.knowledge.data_dir / "audit.db"
-    yield Part("knowledge/outbox", outbox_rows.rows(place, path))
-    async with aclosing(_database(stores)) as listed_parts:
-        async for part in listed_parts:
-            yield part
-    async with aclosing(_knowledge(stores)) as listed_parts:
-        async for part in listed_parts:
-            yield part
+    async with open_files(stores) as files:
+        yield Part("knowledge/outbox", file_rows.rows(files, file_rows.OUTBOX))
+        for listing in (_database(stores), _knowledge(stores, files)):
+            async with aclosing(listing) as listed_parts:
+                async for part in listed_parts:
+                    yield part
     objects = stores.connector.object_store()
     images = (
         folder_rows.object_rows(objects, IMAGES)
@@ -76,9 +75,9 @@ async def _database(stores: Stores) -> AsyncGenerator[Part]:
                 # Who takes the archive from standard output may be slow.
                 await connection.execute(text(_PATIENT))
             await _check_revision(connection, database.name)
-            for table in table_rows.TABLES:
+            for table in SCHEMA.tables:
                 yield Part(f"database/{table.name}", table_rows.rows(connection, table))
-            yield Part("database/last_ids", table_rows.last_ids(connection))
+            yield Part("database/last_ids", table_rows.last_ids(connection, SCHEMA))
 
 
 async def _has_tables(connection: AsyncConnection) -> bool:
@@ -87,26 +86,31 @@ async def _has_tables(connection: AsyncConnection) -> bool:
 
 async def _check_revision(connection: AsyncConnection, name: str) -> None:
     revision = await table_rows.revision(connection)
-    if revision != newest_revision():
+    if revision != newest_revision(SCHEMA):
         raise InvalidRequestError(
             f"The database {name} is at revision {revision}, and this Heddle is at "
-            f"{newest_revision()}. Use the command of the Heddle whose services run."
+            f"{newest_revision(SCHEMA)}. Use the command of the Heddle whose services run."
         )
 
 
-async def _knowledge(stores: Stores) -> AsyncGenerator[Part]:
+def open_files(stores: Stores) -> AbstractAsyncContextManager[FileStores]:
+    """Open what keeps files in the knowledge service."""
+    place, knowledge = str(stores.collections.place), stores.knowledge
+    return open_file_stores(place, knowledge.data_dir, knowledge.object_store())
+
+
+async def _knowledge(stores: Stores, files: FileStores) -> AsyncGenerator[Part]:
     knowledge, place = stores.knowledge, str(stores.collections.place)
     folder, objects = knowledge.data_dir, knowledge.object_store()
     with tempfile.TemporaryFile() as attached:
-        async with open_file_rows(place, folder / "uploads", objects) as files:
-            known: set[str] = set()
-            if has_collections(place):
-                reading = _collections(stores, files.attached(), attached, known)
-                async with aclosing(reading) as listed_parts:
-                    async for part in listed_parts:
-                        yield part
-            yield Part("knowledge/attached", _attached(attached, known))
-            yield Part("knowledge/uploads", files.uploads())
+        known: set[str] = set()
+        if has_collections(place):
+            rows = file_rows.rows(files, file_rows.ATTACHED)
+            async with aclosing(_collections(stores, rows, attached, known)) as listed_parts:
+                async for part in listed_parts:
+                    yield part
+        yield Part("knowledge/attached", _attached(attached, known))
+        yield Part("knowledge/uploads", file_rows.uploaded(files))
     async with open_pages(place, folder / "pages", objects) as pages:
         yield Part("knowledge/pages", page_rows.rows(pages))
 

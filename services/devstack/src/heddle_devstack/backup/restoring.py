@@ -9,36 +9,45 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
-from heddle_assistants.database import table_rows
-from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.upgrading import newest_revision, upgrade
-from heddle_knowledge.backup import collection_rows, graph_rows, outbox_rows, page_rows
-from heddle_knowledge.backup.file_rows import open_file_rows
+from heddle_assistants.database.schema import SCHEMA
+from heddle_knowledge.backup import collection_rows, file_rows, graph_rows, page_rows
 from heddle_knowledge.pages.opening import open_pages
+from heddle_runtime.database import table_rows
+from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.database.upgrading import newest_revision, upgrade
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.private_files import private_folder
+from heddle_runtime.storage.private_files import private_folder
 from sqlalchemy import inspect, text
 
 from heddle_devstack.backup import folder_rows, secret_rows
 from heddle_devstack.backup.archive import Manifest, unpacked_rows
-from heddle_devstack.backup.installation import IMAGES, SECRETS, WORKSPACES, has_collections, parts
+from heddle_devstack.backup.installation import (
+    IMAGES,
+    SECRETS,
+    WORKSPACES,
+    has_collections,
+    open_files,
+    parts,
+)
 from heddle_devstack.backup.stores import Stores
 
 _MARK = "heddle_restore"
 
 
-async def restore(stores: Stores, manifest: Manifest, folder: Path) -> None:
+async def restore(stores: Stores, manifest: Manifest, folder: Path) -> list[str]:
     """Bring in the parts of an archive that are unpacked in a folder.
+
+    Return the rows that the database refuses, each with its key and the reason.
 
     Raises:
         InvalidRequestError: The installation is not empty, or is of another version.
     """
     header = manifest.header
-    if header.schema != newest_revision():
+    if header.schema != newest_revision(SCHEMA):
         raise InvalidRequestError(
             f"The backup was made by Heddle {header.heddle} with tables of revision "
-            f"{header.schema}; this Heddle has revision {newest_revision()}. Restore it with that "
-            "version, and upgrade then."
+            f"{header.schema}; this Heddle has revision {newest_revision(SCHEMA)}. Restore it with "
+            "that version, and upgrade then."
         )
     async with _opened(stores) as database:
         begun = await _begun(database)
@@ -52,18 +61,18 @@ async def restore(stores: Stores, manifest: Manifest, folder: Path) -> None:
             folder_rows.clear(stores.tools.workspace_dir)
         await _add_knowledge(stores, manifest, folder)
         await _add_files(stores, folder)
-        await _add_rows(database, folder)
+        return await _add_rows(database, folder)
 
 
 @asynccontextmanager
 async def _opened(stores: Stores) -> AsyncGenerator[Database]:
     async with open_database(stores.assistants.database) as database:
-        await upgrade(database)
+        await upgrade(database, SCHEMA)
         yield database
 
 
 async def _begun(database: Database) -> str:
-    """Return which restore has begun and not ended; empty for none."""
+    """Return the restore that has begun and not ended; empty for none."""
     async with database.reading() as connection:
         if await connection.run_sync(lambda it: inspect(it).has_table(_MARK)):
             return str(await connection.scalar(text(f"SELECT backup FROM {_MARK}")))  # noqa: S608 - a constant
@@ -100,11 +109,10 @@ async def _clear(stores: Stores) -> None:
     if has_collections(place):
         await collection_rows.clear(place, storage.options, folder / "graphs")
     objects = stores.knowledge.object_store()
-    async with open_file_rows(place, folder / "uploads", objects) as files:
-        await files.clear()
+    async with open_files(stores) as files:
+        await file_rows.clear(files)
     async with open_pages(place, folder / "pages", objects) as pages:
         await page_rows.clear(pages)
-    await outbox_rows.clear(place, folder / "audit.db")
     if images := stores.connector.object_store():
         await folder_rows.clear_objects(images, IMAGES)
     else:
@@ -128,13 +136,12 @@ async def _add_knowledge(stores: Stores, manifest: Manifest, folder: Path) -> No
             drawn = unpacked_rows(folder, "knowledge/graphs")
             await graph_rows.add(collections.graphs, await collections.all(), drawn)
     objects = stores.knowledge.object_store()
-    async with open_file_rows(place, data_dir / "uploads", objects) as files:
-        await files.add_uploads(unpacked_rows(folder, "knowledge/uploads"))
-        await files.add_attached(unpacked_rows(folder, "knowledge/attached"))
+    async with open_files(stores) as files:
+        await file_rows.add_uploads(files, unpacked_rows(folder, "knowledge/uploads"))
+        for name, tables in (("attached", file_rows.ATTACHED), ("outbox", file_rows.OUTBOX)):
+            await file_rows.add(files, tables, unpacked_rows(folder, f"knowledge/{name}"))
     async with open_pages(place, data_dir / "pages", objects) as pages:
         await page_rows.add(pages, unpacked_rows(folder, "knowledge/pages"))
-    events = unpacked_rows(folder, "knowledge/outbox")
-    await outbox_rows.add(place, data_dir / "audit.db", events)
 
 
 async def _add_files(stores: Stores, folder: Path) -> None:
@@ -147,11 +154,13 @@ async def _add_files(stores: Stores, folder: Path) -> None:
     await folder_rows.add(stores.tools.workspace_dir, workspaces)
 
 
-async def _add_rows(database: Database, folder: Path) -> None:
+async def _add_rows(database: Database, folder: Path) -> list[str]:
+    refused: list[str] = []
     async with database.writing() as connection:
-        for table in table_rows.TABLES:
+        for table in SCHEMA.tables:
             rows = unpacked_rows(folder, f"database/{table.name}")
-            await table_rows.add(connection, table, rows)
+            refused += await table_rows.add(connection, table, rows)
         last_ids = unpacked_rows(folder, "database/last_ids")
-        await table_rows.continue_ids(connection, last_ids)
+        await table_rows.continue_ids(connection, SCHEMA, last_ids)
         await connection.execute(text(f"DROP TABLE {_MARK}"))
+    return refused

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from heddle_assistants.accounts.bootstrap import ENCRYPTION_FILE, PEPPER_FILE
-from heddle_assistants.database.address import SqliteAddress, parse
-from heddle_runtime.durable_files import write
+from heddle_runtime.database.address import SqliteAddress, parse
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.local_secret import LocalSecret
-from heddle_runtime.secret_file import split_secrets
-from heddle_runtime.secret_settings import is_secret, secret_in_file, variables
+from heddle_runtime.identity.secrets import split_secrets
+from heddle_runtime.settings.local_secret import LocalSecret
+from heddle_runtime.settings.secret_files import is_secret, secret_in_file, variables
+from heddle_runtime.storage.durable_files import write
 
 from heddle_devstack import StackSettings
 from heddle_devstack.backup.archive import Row
@@ -111,7 +111,7 @@ def _configured() -> Iterator[tuple[str, str]]:
 
 
 def _holds(own: dict[str, str], variable: str, backed_up: str) -> bool:
-    """Say whether all secrets of the backup are among an installation's own."""
+    """Return whether all secrets of the backup are among an installation's own."""
     return set(split_secrets(backed_up)) <= set(split_secrets(own.get(variable, "")))
 
 

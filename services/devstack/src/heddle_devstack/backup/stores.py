@@ -1,4 +1,4 @@
-"""Where an installation stores what it stores."""
+"""The stores of an installation."""
 
 from dataclasses import dataclass
 from typing import Self, get_type_hints
@@ -42,5 +42,5 @@ class Stores:
 
     @property
     def collections(self) -> Storage:
-        """Where collections are."""
+        """The store of collections."""
         return get_vectordb(self.knowledge)
