@@ -19,15 +19,15 @@ from heddle.migration.v1 import (
     migration_pb2_grpc,
     record_pb2_grpc,
 )
-from heddle_runtime import addresses
-from heddle_runtime.background import in_background
-from heddle_runtime.client import channel
-from heddle_runtime.egress import Egress, EgressSettings, server_address
-from heddle_runtime.guarded_http import new_client
-from heddle_runtime.readiness import Check
-from heddle_runtime.server import Binding, bind
-from heddle_runtime.service_credentials import ServiceCredentials
-from pydantic import Field, SecretStr, field_validator
+from heddle_runtime.errors.conditions import Check
+from heddle_runtime.http.egress import Egress, EgressSettings, ServerAddress
+from heddle_runtime.http.guarded_http import new_client
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import service_channel
+from heddle_runtime.serving.background import in_background
+from heddle_runtime.serving.server import Binding, bind
+from heddle_runtime.settings import addresses
+from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from heddle_migration_service.batch_jobs.servicer import MigrationServicer
@@ -49,10 +49,7 @@ class MigrationSettings(EgressSettings):
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_MIGRATION_")
 
-    listen: str = Field(
-        default=addresses.MIGRATION,
-        description="Where the server listens: host:port, or unix:/path.",
-    )
+    listen: addresses.Listen = addresses.MIGRATION
     assistants_address: addresses.AssistantsAddress = addresses.ASSISTANTS
     knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
     lamb_database: Path | None = Field(
@@ -72,7 +69,7 @@ class MigrationSettings(EgressSettings):
         description="What the names of LAMB's tables begin with, its LAMB_DB_PREFIX. Not needed "
         "if there is only one set of tables.",
     )
-    lamb_kb_url: str = Field(
+    lamb_kb_url: ServerAddress = Field(
         default="",
         description="The address of LAMB's knowledge-base server, its LAMB_KB_SERVER, which "
         "`heddle import-lamb --knowledge` reads. Organisations of LAMB may name their own.",
@@ -81,11 +78,6 @@ class MigrationSettings(EgressSettings):
         default=SecretStr(""),
         description="The key of that server, LAMB's LAMB_KB_SERVER_TOKEN. Sent to no other.",
     )
-
-    @field_validator("lamb_kb_url")
-    @classmethod
-    def _check_address(cls, value: str) -> str:
-        return server_address(value) if value else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +96,13 @@ async def connect(settings: MigrationSettings) -> AsyncGenerator[Peers]:
         for contract in (rows_pb2, jobs_pb2, following_pb2)
         for service in contract.DESCRIPTOR.services_by_name.values()
     ]
-    secret, tls = settings.identity_secret, settings.tls
     knowledge_services = (
         knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
         files_pb2.DESCRIPTOR.services_by_name["FileService"],
     )
     async with (
-        channel(settings.assistants_address, *services, secret=secret, tls=tls) as assistants,
-        channel(
-            settings.knowledge_address, *knowledge_services, secret=secret, tls=tls
-        ) as knowledge,
+        service_channel(settings, settings.assistants_address, *services) as assistants,
+        service_channel(settings, settings.knowledge_address, *knowledge_services) as knowledge,
     ):
         yield Peers(assistants, knowledge)
 
@@ -131,9 +120,9 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
         importer = LambImport(lamb_database, settings.lamb_prefix, batches, operators)
     runner = JobRunner(jobs_pb2_grpc.JobServiceStub(assistants), credentials, batches, importer)
     async with AsyncExitStack() as exits:
-        http = await exits.enter_async_context(new_client(_KB_SECONDS))
+        http = await exits.enter_async_context(new_client(_KB_SECONDS, proxies=settings.proxies))
         guarded_http = await exits.enter_async_context(
-            new_client(_KB_SECONDS, Egress(settings.private_networks))
+            new_client(_KB_SECONDS, Egress(settings.private_networks), proxies=settings.proxies)
         )
         knowledge = KnowledgeCopy(peers.knowledge, LambReader(http, guarded_http))
         await exits.enter_async_context(in_background(runner.run()))

@@ -4,24 +4,21 @@ import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING
 
 import structlog
 from heddle.assistant.v1 import jobs_pb2 as pb
+from heddle.assistant.v1.jobs_pb2_grpc import JobServiceAsyncStub
 from heddle.migration.v1.migration_pb2 import Finding, LeftBehind, Progress
-from heddle_conversion.import_notes import left_note
-from heddle_runtime.background import in_background
 from heddle_runtime.errors import ConflictError, HeddleError, NotSetUpError, UnavailableError
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.serving.background import in_background
 
 from heddle_migration_service.batch_jobs.job import BatchJob
 from heddle_migration_service.batch_jobs.migrate import Migrate
 from heddle_migration_service.batch_jobs.rollback import Rollback
+from heddle_migration_service.import_report import left_note
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
-
-if TYPE_CHECKING:
-    from heddle.assistant.v1.jobs_pb2_grpc import JobServiceAsyncStub
 
 log = structlog.get_logger(__name__)
 _POLL_SECONDS = 10.0
@@ -55,7 +52,7 @@ class JobRunner:
 
     def __init__(
         self,
-        stub: "JobServiceAsyncStub",
+        stub: JobServiceAsyncStub,
         credentials: ServiceCredentials,
         batches: RowBatches,
         importer: LambImport | None,
@@ -131,7 +128,7 @@ class _Run:
         self,
         job: pb.Job,
         claimant: str,
-        stub: "JobServiceAsyncStub",
+        stub: JobServiceAsyncStub,
         credentials: ServiceCredentials,
     ) -> None:
         self._id = job.id

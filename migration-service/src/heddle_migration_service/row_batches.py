@@ -6,18 +6,17 @@ A batch job may take longer than the caller's token is valid, so the calls carry
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
-import grpc
 import structlog
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.errors import UnavailableError, from_rpc
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle.assistant.v1.rows_pb2_grpc import RowBatchServiceAsyncStub
+from heddle_runtime.errors import HeddleError, UnavailableError, to_status
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 
-if TYPE_CHECKING:
-    from heddle.assistant.v1.rows_pb2_grpc import RowBatchServiceAsyncStub
+from heddle_migration_service.row_faults import isolated
 
 log = structlog.get_logger(__name__)
 _TIMEOUT_SECONDS = 120.0
@@ -26,6 +25,7 @@ _PAUSE_SECONDS = 0.5
 ResponseT = TypeVar("ResponseT")
 
 
+@dataclass(eq=False, slots=True)
 class RowBatches:
     """Reads and writes batches of rows. Each method raises a `HeddleError` if the call fails.
 
@@ -34,51 +34,72 @@ class RowBatches:
     written before the connection broke count as unchanged.
     """
 
-    def __init__(
-        self,
-        stub: "RowBatchServiceAsyncStub",
-        credentials: ServiceCredentials,
-        patience_seconds: float = 60.0,
-    ) -> None:
-        self._stub = stub
-        self._credentials = credentials
-        self._patience_seconds = patience_seconds
+    stub: RowBatchServiceAsyncStub
+    credentials: ServiceCredentials
+    patience_seconds: float = 60.0
 
     async def read(self, request: pb.ReadRowsRequest) -> pb.ReadRowsResponse:
         """Return a batch of rows."""
-        return await self._call(self._stub.ReadRows, request)
+        return await self._call(self.stub.ReadRows, request)
 
     async def replace(self, replacements: Sequence[pb.Replacement]) -> Sequence[int]:
         """Replace metadata; return the ids of the rows that had not changed."""
         request = pb.ReplaceRowsRequest(replacements=replacements)
-        return (await self._call(self._stub.ReplaceRows, request)).ids
+        return (await self._call(self.stub.ReplaceRows, request)).ids
 
     async def restore(self, restorations: Sequence[pb.Restoration]) -> Sequence[int]:
         """Restore originals; return the ids of the rows that had not changed."""
         request = pb.RestoreOriginalsRequest(restorations=restorations)
-        return (await self._call(self._stub.RestoreOriginals, request)).ids
+        return (await self._call(self.stub.RestoreOriginals, request)).ids
 
     async def import_rows(
-        self, rows: pb.RowBatch, earlier: pb.RowBatch, *, dry_run: bool
+        self,
+        field: str,
+        rows: Sequence[Message],
+        earlier: Sequence[Message] = (),
+        *,
+        dry_run: bool,
     ) -> Sequence[pb.ImportedRow]:
-        """Insert rows; return what became of each."""
-        request = pb.ImportRowsRequest(rows=rows, earlier=earlier, dry_run=dry_run)
-        return (await self._call(self._stub.ImportRows, request)).rows
+        """Insert rows; return what became of each.
+
+        Args:
+            field: The field of `RowBatch` that they are sent in.
+            rows: As many as fit into a request.
+            earlier: Of a dry run, the keys of rows before them.
+            dry_run: Only say what would happen.
+        """
+
+        async def insert(rows: Sequence[Message]) -> Sequence[pb.ImportedRow]:
+            request = pb.ImportRowsRequest(
+                rows=row_batch(field, rows), earlier=row_batch(field, earlier), dry_run=dry_run
+            )
+            return (await self._call(self.stub.ImportRows, request)).rows
+
+        return await isolated(rows, insert, _refused)
 
     async def _call(
         self, method: Callable[..., Awaitable[ResponseT]], request: Message
     ) -> ResponseT:
-        until = time.monotonic() + self._patience_seconds
+        until = time.monotonic() + self.patience_seconds
         while True:
             try:
-                with self._credentials.as_service():
-                    return await method(request, **new_call_options(_TIMEOUT_SECONDS))
-            except grpc.aio.AioRpcError as rpc_error:
-                error = from_rpc(rpc_error)
-                if not isinstance(error, UnavailableError) or time.monotonic() > until:
-                    raise error from rpc_error
+                return await self.credentials.call(method, request, _TIMEOUT_SECONDS)
+            except UnavailableError as error:
+                if time.monotonic() > until:
+                    raise
                 log.warning("batch repeated", method=type(request).__name__, cause=error.message)
             await asyncio.sleep(_PAUSE_SECONDS)
+
+
+def row_batch(field: str, rows: Sequence[Message]) -> pb.RowBatch:
+    """Return what rows of one kind are sent in."""
+    batch = pb.RowBatch()
+    getattr(batch, field).extend(rows)
+    return batch
+
+
+def _refused(_: Message, error: HeddleError) -> pb.ImportedRow:
+    return pb.ImportedRow(outcome=pb.IMPORT_OUTCOME_REFUSED, error=to_status(error))
 
 
 def ranges(messages: Sequence[Message], max_rows: int | None = None) -> Iterator[tuple[int, int]]:

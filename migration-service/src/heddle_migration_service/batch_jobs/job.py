@@ -12,6 +12,7 @@ from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import HeddleError, NotFoundError, UnavailableError, to_status
 
 from heddle_migration_service.row_batches import RowBatches
+from heddle_migration_service.row_faults import isolated, row_error
 
 _BATCH = 500
 _MAX_TRIES = 10
@@ -115,9 +116,7 @@ class BatchJob:
         """Change a batch, including rows that others change at the same time."""
         for _ in range(_MAX_TRIES):
             changes = await asyncio.to_thread(self._changes, batch, report)
-            written = await self._write(changes)
-            _count([change for change in changes if change.id in written], report)
-            pending = [change.id for change in changes if change.id not in written]
+            pending = await self._write(changes, report)
             if not pending:
                 return
             batch = (await self._read(ids=pending)).rows
@@ -131,8 +130,8 @@ class BatchJob:
         for row in batch:
             try:
                 change = self._operation.change(row)
-            except HeddleError as error:
-                report.refuse(str(row.id), row.row.name, error)
+            except Exception as error:  # noqa: BLE001 - one row must not stop the others
+                report.refuse(str(row.id), row.row.name, row_error(error))
                 continue
             if change is None:
                 report.progress.unchanged += 1
@@ -140,10 +139,23 @@ class BatchJob:
                 changes.append(change)
         return changes
 
-    async def _write(self, changes: Sequence[Change]) -> set[int]:
+    async def _write(self, changes: Sequence[Change], report: Report) -> list[int]:
+        """Write changes and count them; return the ids of rows that changed meanwhile."""
+
+        async def write(changes: Sequence[Change]) -> Sequence[HeddleError | bool]:
+            written = set(await self._operation.write(self._batches, changes))
+            return [change.id in written for change in changes]
+
         if self._dry_run or not changes:
-            return {change.id for change in changes}
-        return set(await self._operation.write(self._batches, changes))
+            _count(changes, report)
+            return []
+        outcomes = await isolated(changes, write, lambda _, error: error)
+        pairs = list(zip(changes, outcomes, strict=True))
+        for change, outcome in pairs:
+            if isinstance(outcome, HeddleError):
+                report.refuse(str(change.id), change.name, outcome)
+        _count([change for change, outcome in pairs if outcome is True], report)
+        return [change.id for change, outcome in pairs if outcome is False]
 
 
 def _count(changes: Sequence[Change], report: Report) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from heddle.assistant.v1 import assistant_pb2, rows_pb2
+from heddle.assistant.v1.rows_pb2_grpc import RowServiceAsyncStub
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
 from heddle_conversion import (
@@ -18,9 +19,9 @@ from heddle_conversion import (
     parse,
     to_contract,
 )
-from heddle_runtime.call_metadata import Context, call_options, caller
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.permissions import require_administrator
+from heddle_runtime.identity.call_metadata import Context, call_options, caller
+from heddle_runtime.identity.permissions import require_administrator
 
 from heddle_migration_service.batch_jobs.job import BatchJob, Operation, Report
 from heddle_migration_service.batch_jobs.migrate import Migrate, legacy_columns
@@ -30,28 +31,18 @@ from heddle_migration_service.knowledge.copying import KnowledgeCopy
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
 
-if TYPE_CHECKING:
-    from heddle.assistant.v1.rows_pb2_grpc import RowServiceAsyncStub
-
 _MAX_IDS = 1000
 
 
+@dataclass(eq=False, slots=True)
 class MigrationServicer(pb_grpc.MigrationServiceServicer):
     """Starts batch jobs. Everything here is for administrators."""
 
-    def __init__(
-        self,
-        rows: "RowServiceAsyncStub",
-        batches: RowBatches,
-        importer: LambImport | None,
-        runner: JobRunner,
-        knowledge: KnowledgeCopy,
-    ) -> None:
-        self._rows = rows
-        self._batches = batches
-        self._importer = importer
-        self._runner = runner
-        self._knowledge = knowledge
+    rows: RowServiceAsyncStub
+    batches: RowBatches
+    importer: LambImport | None
+    runner: JobRunner
+    knowledge: KnowledgeCopy
 
     async def ConvertAssistant(
         self, request: pb.ConvertAssistantRequest, context: Context
@@ -104,10 +95,10 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
     ) -> AsyncGenerator[pb.ImportLambResponse]:
         """Copy the contents of a LAMB database."""
         require_administrator(caller().identity)
-        importer = required(self._importer)
+        importer = required(self.importer)
         copy = None
         if request.HasField("knowledge"):
-            copy = partial(self._knowledge.run, request.knowledge)
+            copy = partial(self.knowledge.run, request.knowledge)
         async with aclosing(importer.run(dry_run=request.dry_run, copy=copy)) as responses:
             async for response in responses:
                 yield response
@@ -115,7 +106,7 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
     async def RunJobs(self, request: pb.RunJobsRequest, context: Context) -> pb.RunJobsResponse:
         """Look for a job now."""
         require_administrator(caller().identity)
-        self._runner.wake()
+        self.runner.wake()
         return pb.RunJobsResponse()
 
     def _reports(
@@ -125,28 +116,18 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
     ) -> AsyncGenerator[Report]:
         require_administrator(caller().identity)
         _check_ids(request.ids)
-        job = BatchJob(self._batches, operation, dry_run=request.dry_run)
+        job = BatchJob(self.batches, operation, dry_run=request.dry_run)
         return job.run_some(request.ids) if request.ids else job.run_all()
 
     async def _convert_stored(
         self, identifier: str, context: Context
     ) -> tuple[Conversion, assistant_pb2.Assistant, str | None]:
         request = rows_pb2.GetRowRequest(id=identifier, as_stored=True)
-        row = (await self._rows.GetRow(request, **call_options(context))).row
+        row = (await self.rows.GetRow(request, **call_options(context))).row
         number = int(row.id) if row.id.isdecimal() else 0
         conversion = convert_row(number, row.metadata, legacy_columns(row))
-        columns = StoredColumns(
-            id=row.id,
-            name=row.name,
-            description=row.description,
-            owner=row.owner,
-            organization=row.organization,
-            system_prompt=row.system_prompt,
-            prompt_template=row.prompt_template,
-            created_at=row.created_at,
-        )
         before = row.metadata if row.HasField("metadata") else None
-        return conversion, to_contract(conversion.metadata, columns), before
+        return conversion, to_contract(conversion.metadata, StoredColumns.of(row)), before
 
 
 def _convert(columns: pb.Columns) -> Conversion:

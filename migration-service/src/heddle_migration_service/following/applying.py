@@ -1,30 +1,29 @@
 """Sends rows that changed to the assistants service."""
 
-import time
-from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator, Sequence
 
-import grpc
 import structlog
 from google.protobuf.message import Message
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle.assistant.v1 import rows_pb2
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.errors import from_rpc, from_status
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle.assistant.v1.following_pb2_grpc import FollowingServiceAsyncStub
+from heddle_runtime.errors import HeddleError, from_status
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 
 from heddle_migration_service.following.comparing import Batch
 from heddle_migration_service.following.rows import Changed, Known, Source
-from heddle_migration_service.lamb.organizations import unassigned
-from heddle_migration_service.row_batches import RowBatches, ranges
-
-if TYPE_CHECKING:
-    from heddle.assistant.v1.following_pb2_grpc import FollowingServiceAsyncStub
+from heddle_migration_service.lamb.organizations import make_unassigned
+from heddle_migration_service.row_batches import RowBatches, ranges, row_batch
+from heddle_migration_service.row_faults import isolated
 
 log = structlog.get_logger(__name__)
 _TIMEOUT_SECONDS = 120.0
+_ORIGIN = "LAMB"
 _MAX_ROWS = 250
-ResponseT = TypeVar("ResponseT")
+_BEFORE_ALL = -(2**63)
+_ChangedRow = tuple[Changed, Message]
+_Refused = dict[int, tuple[Changed, str]]
+"""By their ids, rows that cannot be followed, and why."""
 
 
 class Applying:
@@ -32,7 +31,7 @@ class Applying:
 
     def __init__(
         self,
-        stub: "FollowingServiceAsyncStub",
+        stub: FollowingServiceAsyncStub,
         credentials: ServiceCredentials,
         batches: RowBatches,
         claimant: str,
@@ -41,16 +40,17 @@ class Applying:
         self._credentials = credentials
         self._batches = batches
         self._claimant = claimant
-        self._has_unassigned = False
         self._logged: dict[tuple[str, int], str] = {}
 
     async def known(self, source: Source) -> Known:
         """Return which rows of a table are followed."""
         known = Known()
-        after = 0
+        after = _BEFORE_ALL
         while True:
             request = pb.ListFollowedRowsRequest(table=source.table, after_id=after)
-            rows = (await self._call(self._stub.ListFollowedRows, request)).rows
+            rows = (
+                await self._credentials.call(self._stub.ListFollowedRows, request, _TIMEOUT_SECONDS)
+            ).rows
             if not rows:
                 return known
             known.digests.update({row.id: row.digest for row in rows if not row.gone})
@@ -58,21 +58,22 @@ class Applying:
 
     async def apply(self, batch: Batch, known: Known) -> int:
         """Apply what changed in a table; return how many rows changed here."""
-        if batch.has_unassigned and not self._has_unassigned:
-            await self._import(rows_pb2.RowBatch(organizations=[unassigned(int(time.time()))]))
-            self._has_unassigned = True
-        refused = list(batch.refused)
+        await make_unassigned(self._batches, [message for _, message in batch.rows])
+        refused = {each.id: (each, reason) for each, reason in batch.refused}
         count = 0
         # A row that is followed was imported before.
         new = [each for each in batch.rows if not known.digests.get(each[0].id)]
         for part in _parts(new):
-            imported = await self._import(_row_batch(batch.source, part))
+            messages = [message for _, message in part]
+            imported = await self._batches.import_rows(
+                batch.source.kind.field, messages, dry_run=False
+            )
             for (each, _), row in zip(part, imported, strict=True):
                 count += row.outcome == rows_pb2.IMPORT_OUTCOME_INSERTED
                 if row.HasField("error"):
-                    refused.append((each, from_status(row.error).message))
-        count += await self._follow(batch, known, {each.id for each, _ in refused})
-        await self._refuse(batch.source, known, refused)
+                    refused[each.id] = each, from_status(row.error).message
+        count += await self._follow(batch, known, refused)
+        await self._refuse(batch.source, known, list(refused.values()))
         return count + await self._remove(batch.source, known, batch.gone)
 
     async def _remove(self, source: Source, known: Known, ids: Sequence[int]) -> int:
@@ -86,18 +87,27 @@ class Applying:
                 count += row.changed
         return count
 
-    async def _follow(self, batch: Batch, known: Known, refused: Container[int]) -> int:
-        count = 0
+    async def _follow(self, batch: Batch, known: Known, refused: _Refused) -> int:
+        """Apply the rows that are not refused; add those that cannot be applied to `refused`."""
         is_shared = batch.source.table == pb.FOLLOWED_TABLE_ASSISTANTS
-        for part in _parts([each for each in batch.rows if each[0].id not in refused]):
+
+        async def send(part: Sequence[_ChangedRow]) -> Sequence[pb.AppliedRow]:
             shares = [pb.FollowedShares(users=batch.shares.get(each.id)) for each, _ in part]
             response = await self._send(
                 batch.source,
-                rows=_row_batch(batch.source, part),
+                rows=row_batch(batch.source.kind.field, [message for _, message in part]),
                 digests=[each.digest for each, _ in part],
                 shares=shares if is_shared else (),
             )
-            for (each, _), row in zip(part, response.rows, strict=True):
+            return response.rows
+
+        def refuse(row: _ChangedRow, error: HeddleError) -> pb.AppliedRow:
+            refused[row[0].id] = row[0], error.message
+            return pb.AppliedRow(refusal=error.message)
+
+        count = 0
+        for part in _parts([each for each in batch.rows if each[0].id not in refused]):
+            for (each, _), row in zip(part, await isolated(part, send, refuse), strict=True):
                 (known.refuse if row.refusal else known.accept)(each)
                 count += row.changed
         return count
@@ -113,8 +123,13 @@ class Applying:
                 known.refuse(each)
 
     async def _send(self, source: Source, **members: object) -> pb.FollowRowsResponse:
-        request = pb.FollowRowsRequest(claimant=self._claimant, table=source.table, **members)  # type: ignore[arg-type] # members of the message
-        response = await self._call(self._stub.FollowRows, request)
+        request = pb.FollowRowsRequest(
+            claimant=self._claimant,
+            table=source.table,
+            origin=_ORIGIN,
+            **members,  # type: ignore[arg-type] # members of the message
+        )
+        response = await self._credentials.call(self._stub.FollowRows, request, _TIMEOUT_SECONDS)
         for row in response.rows:
             if row.note:
                 log.warning("changed in LAMB and in Heddle", table=source.name, row=row.id)
@@ -124,29 +139,8 @@ class Applying:
                 self._logged[key] = row.refusal
         return response
 
-    async def _import(self, batch: rows_pb2.RowBatch) -> Sequence[rows_pb2.ImportedRow]:
-        return await self._batches.import_rows(batch, rows_pb2.RowBatch(), dry_run=False)
 
-    async def _call(
-        self, method: Callable[..., Awaitable[ResponseT]], request: Message
-    ) -> ResponseT:
-        try:
-            with self._credentials.as_service():
-                return await method(request, **new_call_options(_TIMEOUT_SECONDS))
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc(error) from error
-
-
-def _parts(
-    rows: Sequence[tuple[Changed, Message]],
-) -> Iterator[Sequence[tuple[Changed, Message]]]:
+def _parts(rows: Sequence[_ChangedRow]) -> Iterator[Sequence[_ChangedRow]]:
     """Yield parts that fit a request each."""
     for start, end in ranges([message for _, message in rows], _MAX_ROWS):
         yield rows[start:end]
-
-
-def _row_batch(source: Source, rows: Sequence[tuple[Changed, Message]]) -> rows_pb2.RowBatch:
-    batch = rows_pb2.RowBatch()
-    field = source.kind.field if source.kind else "organizations"
-    getattr(batch, field).extend(message for _, message in rows)
-    return batch

@@ -19,11 +19,9 @@ from heddle_migration_service.following.rows import (
 )
 from heddle_migration_service.lamb import users
 from heddle_migration_service.lamb.errors import LambDatabaseError, explained
-from heddle_migration_service.lamb.organizations import (
-    UNASSIGNED,
-    OrganizationSlugs,
-    organization_row,
-)
+from heddle_migration_service.lamb.kinds import drafts_of
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs, organization_slugs
+from heddle_migration_service.lamb.organizations import ORGANIZATIONS
 from heddle_migration_service.lamb.prices import Prices, lamb_prices
 from heddle_migration_service.lamb.snapshot import opened
 from heddle_migration_service.lamb.tables import LambTables, lamb_tables
@@ -43,8 +41,6 @@ class Batch:
     refused: list[tuple[Changed, str]] = field(default_factory=list)
     """Rows that cannot be followed, and why."""
     gone: list[int] = field(default_factory=list)
-    has_unassigned: bool = False
-    """Whether a row belongs to no organisation."""
 
     @property
     def is_empty(self) -> bool:
@@ -72,9 +68,9 @@ class _Context:
 
     def of(self, source: Source) -> object:
         """Return what all rows of a table depend on, for comparisons."""
-        if source.kind is None:
+        if source.kind is ORGANIZATIONS:
             return dump(self.prices)
-        return tuple(sorted(self.slugs.by_lamb_id.items(), key=repr))
+        return tuple(sorted(self.slugs.by_lamb_id.items()))
 
 
 async def compare(path: Path, prefix: str | None, known: Mapping[Source, Known]) -> Comparison:
@@ -88,7 +84,7 @@ async def compare(path: Path, prefix: str | None, known: Mapping[Source, Known])
     with explained(path):
         async with opened(path) as connection:
             tables = await lamb_tables(connection, path, prefix)
-            slugs, prices = await _slugs(tables), await lamb_prices(tables)
+            slugs, prices = await organization_slugs(tables), await lamb_prices(tables)
             for source in SOURCES:
                 if not await tables.columns(source.name):
                     continue
@@ -139,18 +135,12 @@ async def _add(
     batch: Batch, tables: LambTables, context: _Context, changed: Sequence[Changed]
 ) -> None:
     kind = batch.source.kind
-    if kind is None:
-        batch.rows += [(each, organization_row(each.row, context.prices)) for each in changed]
-        return
-    drafts = await kind.drafts(tables, context.slugs, [each.row for each in changed])
+    drafts = await drafts_of(kind, tables, context.slugs, [each.row for each in changed])
     for each, draft in zip(changed, drafts, strict=True):
         if draft.error:
             batch.refused.append((each, draft.error.message))
-            continue
-        if draft.values.get("organization", "") is None:
-            draft.values["organization"] = UNASSIGNED
-            batch.has_unassigned = True
-        batch.rows.append((each, kind.message(**draft.values)))
+        else:
+            batch.rows.append((each, draft.message))
     if batch.source.table == pb.FOLLOWED_TABLE_ASSISTANTS:
         batch.shares |= await _shares(tables, [each.id for each in changed])
 
@@ -168,12 +158,3 @@ async def _shares(tables: LambTables, ids: Sequence[int]) -> dict[int, list[str]
         if email and assistant is not None:
             shares.setdefault(assistant, []).append(email)
     return shares
-
-
-async def _slugs(tables: LambTables) -> OrganizationSlugs:
-    slugs = OrganizationSlugs()
-    async with aclosing(tables.batches(SOURCES[0].name, ("slug",))) as batches:
-        async for rows in batches:
-            for row in rows:
-                slugs.by_lamb_id[row.whole("id")] = organization_row(row, {}).slug
-    return slugs

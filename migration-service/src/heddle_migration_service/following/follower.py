@@ -6,24 +6,21 @@ import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import following_pb2 as pb
-from heddle_runtime.background import in_background
+from heddle.assistant.v1.following_pb2_grpc import FollowingServiceAsyncStub
 from heddle_runtime.errors import ConflictError, HeddleError
-from heddle_runtime.readiness import Condition
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.errors.conditions import Condition
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.serving.background import in_background
 
 from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.following.comparing import compare
 from heddle_migration_service.following.file_state import FileState, file_state
 from heddle_migration_service.following.rows import SOURCES, Known, Source
 from heddle_migration_service.row_batches import RowBatches
-
-if TYPE_CHECKING:
-    from heddle.assistant.v1.following_pb2_grpc import FollowingServiceAsyncStub
 
 log = structlog.get_logger(__name__)
 _LOOK_SECONDS = 0.75
@@ -40,7 +37,7 @@ class Follower:
         self,
         path: Path,
         prefix: str | None,
-        stub: "FollowingServiceAsyncStub",
+        stub: FollowingServiceAsyncStub,
         credentials: ServiceCredentials,
         batches: RowBatches,
     ) -> None:

@@ -3,18 +3,19 @@
 import hashlib
 import marshal
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from heddle.assistant.v1 import following_pb2 as pb
 
-from heddle_migration_service.lamb import organizations, publications
+from heddle_migration_service.lamb import publications
 from heddle_migration_service.lamb.assistants import ASSISTANTS
 from heddle_migration_service.lamb.kinds import Kind
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
-from heddle_migration_service.lamb.knowledge_stores import KNOWLEDGE_STORES, store_number
+from heddle_migration_service.lamb.knowledge_stores import KNOWLEDGE_STORES
+from heddle_migration_service.lamb.organizations import ORGANIZATIONS
 from heddle_migration_service.lamb.rubrics import RUBRICS
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.usage import USAGE
@@ -28,40 +29,32 @@ _NOT_COMPARED = ("updated_at",)
 SHARES = "assistant_shares"
 
 
-def _own_number(identifier: Value) -> int | None:
-    return identifier if isinstance(identifier, int) and identifier > 0 else None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A table of LAMB that is followed."""
 
     table: "pb.FollowedTable.ValueType"
-    name: str
-    columns: Sequence[str]
-    kind: Kind | None = None
-    """None for the organisations."""
+    kind: Kind
     related: Sequence[tuple[str, str, Sequence[str]]] = ()
     """Other tables whose rows belong to these: name, column with the id, other columns."""
-    number: Callable[[Value], int | None] = _own_number
-    """Returns the number that a row is known by, for its `id`; None if it cannot be followed."""
     may_be_empty: bool = False
     """Whether all rows may go at once while LAMB goes on: an installation may have one of them."""
 
+    @property
+    def name(self) -> str:
+        """LAMB's name of the table, without its prefix."""
+        return self.kind.source
+
 
 SOURCES = (
-    Source(pb.FOLLOWED_TABLE_ORGANIZATIONS, organizations.TABLE, organizations.COLUMNS),
+    Source(pb.FOLLOWED_TABLE_ORGANIZATIONS, ORGANIZATIONS),
     Source(
         pb.FOLLOWED_TABLE_USERS,
-        USERS.source,
-        USERS.columns,
         USERS,
         [("organization_roles", "user_id", ("organization_id", "role"))],
     ),
     Source(
         pb.FOLLOWED_TABLE_ASSISTANTS,
-        ASSISTANTS.source,
-        ASSISTANTS.columns,
         ASSISTANTS,
         [
             (
@@ -72,23 +65,10 @@ SOURCES = (
             (SHARES, "assistant_id", ("shared_with_user_id",)),
         ],
     ),
-    Source(pb.FOLLOWED_TABLE_RUBRICS, RUBRICS.source, RUBRICS.columns, RUBRICS, may_be_empty=True),
-    Source(
-        pb.FOLLOWED_TABLE_KNOWLEDGE_BASES,
-        KNOWLEDGE_BASES.source,
-        KNOWLEDGE_BASES.columns,
-        KNOWLEDGE_BASES,
-        may_be_empty=True,
-    ),
-    Source(
-        pb.FOLLOWED_TABLE_KNOWLEDGE_STORES,
-        KNOWLEDGE_STORES.source,
-        KNOWLEDGE_STORES.columns,
-        KNOWLEDGE_STORES,
-        number=store_number,
-        may_be_empty=True,
-    ),
-    Source(pb.FOLLOWED_TABLE_USAGE, USAGE.source, USAGE.columns, USAGE),
+    Source(pb.FOLLOWED_TABLE_RUBRICS, RUBRICS, may_be_empty=True),
+    Source(pb.FOLLOWED_TABLE_KNOWLEDGE_BASES, KNOWLEDGE_BASES, may_be_empty=True),
+    Source(pb.FOLLOWED_TABLE_KNOWLEDGE_STORES, KNOWLEDGE_STORES, may_be_empty=True),
+    Source(pb.FOLLOWED_TABLE_USAGE, USAGE),
 )
 
 
@@ -142,7 +122,7 @@ async def changed_rows(
     related = [
         await _related(tables, table, column, columns) for table, column, columns in source.related
     ]
-    async with aclosing(tables.tuples(source.name, source.columns)) as batches:
+    async with aclosing(tables.tuples(source.name, source.kind.columns)) as batches:
         async for names, rows in batches:
             if changed := _changed(source, names, rows, related, known, context, ids):
                 yield changed
@@ -162,8 +142,8 @@ def _changed(
     form = hashlib.blake2b(repr((_FORM, names)).encode()).digest()
     changed = []
     for values in rows:
-        identifier = source.number(values[0])
-        if identifier is None:
+        identifier = source.kind.number(values[0]) or 0
+        if identifier in ids:  # of rows without an id, one is enough to be reported
             continue
         ids.add(identifier)
         content = tuple(values[i] for i in compared)

@@ -180,7 +180,7 @@ class _Run:
         collection = knowledge_pb2.Collection(
             name=f"{plain}-{digest[:_DIGITS]}",
             title=title,
-            settings={LAMB_ID: lamb.id, "shares": "lamb"},
+            settings={LAMB_ID: lamb.id, "shares": "registry"},
             metadata={key: value for key, value in metadata.items() if value},
             language=self._options.language,
             embedding_model=self._options.embedding_model,

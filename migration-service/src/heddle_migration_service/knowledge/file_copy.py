@@ -32,16 +32,14 @@ class CopiedFile:
     """What a person should know; empty for an exact copy."""
 
 
+@dataclass(eq=False, slots=True)
 class FileCopy:
     """Copies files of one collection."""
 
-    def __init__(
-        self, reader: LambReader, server: LambServer, files: OwnersFiles, collection: str
-    ) -> None:
-        self._reader = reader
-        self._server = server
-        self._files = files
-        self._collection = collection
+    reader: LambReader
+    server: LambServer
+    files: OwnersFiles
+    collection: str
 
     async def run(self, file: LambFile, former: pb.AttachedFile | None) -> CopiedFile:
         """Copy a file: as it was uploaded, or else the text that LAMB has read from it.
@@ -55,14 +53,14 @@ class FileCopy:
             HeddleError: It cannot be copied now.
         """
         if former is not None:
-            former = await self._files.settled(former)
+            former = await self.files.settled(former)
             if former.status == _COPIED:
-                return CopiedFile((await self._files.document(former)).passage_count)
-            await self._files.detach(former)
+                return CopiedFile((await self.files.document(former)).passage_count)
+            await self.files.detach(former)
         reason = await self._copy_original(file)
         if isinstance(reason, CopiedFile):
             return reason
-        text = await self._reader.text(self._server, file)
+        text = await self.reader.text(self.server, file)
         if not text or not text.strip():
             raise InvalidRequestError(f"{reason} LAMB has no text of it either.")
         attached = await self._attach(file, _text_name(file), "text/markdown", text.encode())
@@ -73,7 +71,7 @@ class FileCopy:
 
     async def _copy_original(self, file: LambFile) -> CopiedFile | str:
         """Return the copy, or why there is none."""
-        data = await self._reader.content(self._server, file)
+        data = await self.reader.content(self.server, file)
         if data is None:
             return "LAMB's server does not have the file."
         if file.file_size and len(data) != file.file_size:
@@ -92,7 +90,7 @@ class FileCopy:
             return CopiedFile(await self._verified(attached, data))
         if not attached.unreadable:
             raise HeddleError(f"The file is not ingested: {attached.error}")
-        await self._files.detach(attached)
+        await self.files.detach(attached)
         return f"Heddle cannot read the file: {attached.error}"
 
     async def _attach(
@@ -104,13 +102,13 @@ class FileCopy:
             purpose="assistants",
             media_type=media_type,
             data=data,
-            upload_key=f"lamb {self._collection} {file.id} {name} {digest}",
+            upload_key=f"lamb {self.collection} {file.id} {name} {digest}",
         )
-        return await self._files.attach(self._collection, upload, _attributes(file))
+        return await self.files.attach(self.collection, upload, _attributes(file))
 
     async def _verified(self, attached: pb.AttachedFile, data: bytes) -> int:
         """Return the number of passages of a file, after its size and digest were compared."""
-        document = await self._files.document(attached)
+        document = await self.files.document(attached)
         if document.size != len(data) or document.sha256 != hashlib.sha256(data).hexdigest():
             raise HeddleError("The copy differs from the file of LAMB. Import again.")
         return document.passage_count

@@ -3,21 +3,19 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
-from heddle_runtime.call_metadata import calling_as, new_call_options, on_behalf_of
+from heddle.knowledge.v1.files_pb2_grpc import FileServiceAsyncStub
+from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import NotFoundError, UnavailableError, from_rpc
-from heddle_runtime.identity import ADMIN, Identity
-from heddle_runtime.struct_codec import from_struct, to_struct
+from heddle_runtime.identity.call_metadata import calling_as, new_call_options, on_behalf_of
+from heddle_runtime.identity.callers import ADMIN, Identity
 
 from heddle_migration_service.lamb.knowledge_registry import LambUser
-
-if TYPE_CHECKING:
-    from heddle.knowledge.v1.files_pb2_grpc import FileServiceAsyncStub
-    from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 
 FILE = "lamb_file"
 """The attribute with LAMB's identifier of a file."""

@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 import httpx
 from heddle_runtime.errors import HeddleError, UnavailableError
-from heddle_runtime.redaction import register_values
-from heddle_runtime.remote_json import (
+from heddle_runtime.http.remote_json import (
     BusyServerError,
     RemoteError,
     RemoteUnavailableError,
     exchange,
 )
+from heddle_runtime.redaction import register_values
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from heddle_migration_service.lamb.knowledge_registry import LambServer

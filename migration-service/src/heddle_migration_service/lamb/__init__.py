@@ -7,6 +7,6 @@ row. `importing` sends them to the assistants service in batches.
 
 from heddle_migration_service.lamb.errors import LambDatabaseError
 from heddle_migration_service.lamb.importing import LambImport
-from heddle_migration_service.lamb.organizations import UNASSIGNED
+from heddle_migration_service.lamb.organization_slugs import UNASSIGNED
 
 __all__ = ["UNASSIGNED", "LambDatabaseError", "LambImport"]

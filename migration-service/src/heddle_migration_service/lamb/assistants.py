@@ -11,7 +11,7 @@ from heddle_conversion.identifiers import DELETED_OWNER
 
 from heddle_migration_service.lamb import publications, users
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationSlugs
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.references import (
     note_budgets,
     note_models,
@@ -63,7 +63,7 @@ async def _drafts(
     return drafts
 
 
-def _draft(row: LambRow, organization: str | None) -> Draft:
+def _draft(row: LambRow, organization: str) -> Draft:
     owner = row.text("owner") or ""
     name = row.text("name") or f"assistant_{row.whole('id')}"
     if not row.text("name"):

@@ -1,20 +1,20 @@
 """The import of a LAMB database, in batches."""
 
-import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_runtime.errors import to_status
+from heddle_runtime.errors import NotFoundError, to_status
 
 from heddle_migration_service.lamb.assistants import ASSISTANTS
 from heddle_migration_service.lamb.errors import explained
-from heddle_migration_service.lamb.kinds import Draft, Kind
+from heddle_migration_service.lamb.kinds import Draft, Kind, drafts_of
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
 from heddle_migration_service.lamb.knowledge_registry import (
     NO_SERVER,
@@ -24,15 +24,8 @@ from heddle_migration_service.lamb.knowledge_registry import (
 )
 from heddle_migration_service.lamb.knowledge_stores import KNOWLEDGE_STORES
 from heddle_migration_service.lamb.left_behind import left_behind
-from heddle_migration_service.lamb.organizations import (
-    COLUMNS,
-    TABLE,
-    UNASSIGNED,
-    OrganizationSlugs,
-    organization_row,
-    unassigned,
-)
-from heddle_migration_service.lamb.prices import lamb_prices
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs, organization_slugs
+from heddle_migration_service.lamb.organizations import ORGANIZATIONS, make_unassigned
 from heddle_migration_service.lamb.rubrics import RUBRICS
 from heddle_migration_service.lamb.snapshot import opened
 from heddle_migration_service.lamb.tables import LambTables, lamb_tables
@@ -40,7 +33,7 @@ from heddle_migration_service.lamb.usage import USAGE
 from heddle_migration_service.lamb.users import USERS
 from heddle_migration_service.row_batches import RowBatches, ranges
 
-_KINDS = (USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES, KNOWLEDGE_STORES, USAGE)
+_KINDS = (ORGANIZATIONS, USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES, KNOWLEDGE_STORES, USAGE)
 _MAX_NAME = 200
 _NEW = rows_pb2.IMPORT_OUTCOME_INSERTED
 _PRESENT = rows_pb2.IMPORT_OUTCOME_PRESENT
@@ -97,14 +90,14 @@ class LambImport:
         with explained(self._path):
             async with opened(self._path) as connection:
                 tables = await lamb_tables(connection, self._path, self._prefix)
-                run = _Run(tables, self._batches, dry_run=dry_run)
-                yield await run.organizations()
+                slugs = await organization_slugs(tables)
+                run = _Run(tables, slugs, self._batches, dry_run=dry_run)
                 for kind in _KINDS:
                     async with aclosing(run.rows(kind)) as responses:
                         async for response in responses:
                             yield response
                 left = await left_behind(tables)
-                registry = await run.registry(self._operators) if copy else None
+                registry = await lamb_registry(tables, slugs, self._operators) if copy else None
         if copy and registry:  # may take hours, in which LAMB writes its database
             async with aclosing(copy(registry, left, dry_run=dry_run)) as responses:
                 async for response in responses:
@@ -113,55 +106,31 @@ class LambImport:
             yield pb.ImportLambResponse(left_behind=left)
 
 
+@dataclass(eq=False, slots=True)
 class _Run:
     """One run of an import."""
 
-    def __init__(self, tables: LambTables, batches: RowBatches, *, dry_run: bool) -> None:
-        self._tables = tables
-        self._batches = batches
-        self._dry_run = dry_run
-        self._slugs = OrganizationSlugs()
-        self._has_unassigned = False
-
-    async def organizations(self) -> pb.ImportLambResponse:
-        """Import the organisations."""
-        async with aclosing(self._tables.batches(TABLE, COLUMNS)) as batches:
-            rows = [row async for batch in batches for row in batch]
-        prices = await lamb_prices(self._tables)
-        messages = [organization_row(row, prices) for row in rows]
-        self._slugs = OrganizationSlugs(
-            {row.whole("id"): message.slug for row, message in zip(rows, messages, strict=True)}
-        )
-        imported: list[rows_pb2.ImportedRow] = []
-        for start, end in ranges(messages):
-            batch = rows_pb2.RowBatch(organizations=messages[start:end])
-            imported += await self._import(batch, rows_pb2.RowBatch())
-        new = sum(each.outcome == _NEW for each in imported)
-        progress = pb.Progress(total=len(rows), changed=new, unchanged=len(rows) - new)
-        findings = [
-            pb.Finding(id=str(row.whole("id")), name=message.slug, notes=notes)
-            for row, message, each in zip(rows, messages, imported, strict=True)
-            if (notes := [*row.notes, *each.notes])
-        ]
-        return pb.ImportLambResponse(table=TABLE, progress=progress, findings=findings)
-
-    async def registry(self, operators: LambServer) -> LambRegistry:
-        """Return what LAMB's database says about collections."""
-        return await lamb_registry(self._tables, self._slugs, operators)
+    tables: LambTables
+    slugs: OrganizationSlugs
+    batches: RowBatches
+    _: KW_ONLY
+    dry_run: bool
+    refused: set[str] = field(default_factory=set)
+    """The slugs of the organisations that are refused."""
 
     async def rows(self, kind: Kind) -> Responses:
         """Import the rows of one table."""
-        if kind.is_recent and not await self._tables.columns(kind.source):
+        if kind.is_recent and not await self.tables.columns(kind.source):
             return
-        progress = pb.Progress(total=await self._tables.count(kind.source))
+        progress = pb.Progress(total=await self.tables.count(kind.source))
         yield pb.ImportLambResponse(table=kind.source, progress=progress)
         names: dict[str, list[Message]] = defaultdict(list)
-        async with aclosing(self._tables.batches(kind.source, kind.columns)) as batches:
+        async with aclosing(self.tables.batches(kind.source, kind.columns)) as batches:
             async for rows in batches:
-                drafts = await kind.drafts(self._tables, self._slugs, rows)
+                drafts = await drafts_of(kind, self.tables, self.slugs, rows)
                 findings = await self._import_drafts(kind, drafts, progress, names)
                 yield pb.ImportLambResponse(table=kind.source, progress=progress, findings=findings)
-        if kind.strays and (findings := await kind.strays(self._tables)):
+        if kind.strays and (findings := await kind.strays(self.tables)):
             yield pb.ImportLambResponse(table=kind.source, progress=progress, findings=findings)
 
     async def _import_drafts(
@@ -179,59 +148,47 @@ class _Run:
             progress: Is counted up.
             names: Of a dry run, the keys of the rows before them, by their names.
         """
-        await self._assign_organizations(drafts)
+        for draft in drafts if self.dry_run else ():  # as the service refuses them otherwise
+            if draft.error is None and draft.values.get("organization") in self.refused:
+                draft.error = NotFoundError("Its organisation was not imported.")
         sent = [draft for draft in drafts if draft.error is None]
-        messages = [kind.message(**draft.values) for draft in sent]
+        messages = [draft.message for draft in sent]
+        if not self.dry_run:
+            await make_unassigned(self.batches, messages)
         findings = [_refusal(draft) for draft in drafts if draft.error]
         progress.refused += len(findings)
+        self.refused.update(draft.values.get("slug", "") for draft in drafts if draft.error)
         for start, end in ranges(messages):
-            batch = kind.batch(messages[start:end])
             earlier = _earlier(kind, sent[start:end], names)
-            imported = await self._import(batch, earlier)
+            imported = await self.batches.import_rows(
+                kind.field, messages[start:end], earlier, dry_run=self.dry_run
+            )
             for draft, each in zip(sent[start:end], imported, strict=True):
+                notes = [*draft.notes, *each.notes]
                 if each.outcome == _PRESENT:
                     progress.unchanged += 1
-                    continue
-                if each.outcome == _NEW:
+                    notes = list(each.notes)
+                elif each.outcome == _NEW:
                     progress.changed += 1
-                    if self._dry_run:
+                    if self.dry_run:
                         name = each.renamed_to or draft.values[kind.key[0]]
                         names[name].append(kind.key_row(draft.values, name))
                 else:
+                    self.refused.add(draft.values.get("slug", ""))
                     progress.refused += 1
-                notes = [*draft.notes, *each.notes]
                 if notes or each.HasField("error"):
                     error = each.error if each.HasField("error") else None
                     findings.append(_finding(draft, notes=notes, error=error))
         return findings
 
-    async def _import(
-        self, batch: rows_pb2.RowBatch, earlier: rows_pb2.RowBatch
-    ) -> Sequence[rows_pb2.ImportedRow]:
-        return await self._batches.import_rows(batch, earlier, dry_run=self._dry_run)
 
-    async def _assign_organizations(self, drafts: Sequence[Draft]) -> None:
-        missing = [draft for draft in drafts if draft.values.get("organization", "") is None]
-        for draft in missing:
-            draft.values["organization"] = UNASSIGNED
-        if missing and not (self._has_unassigned or self._dry_run):
-            organization = rows_pb2.RowBatch(organizations=[unassigned(int(time.time()))])
-            await self._import(organization, rows_pb2.RowBatch())
-            self._has_unassigned = True
-
-
-def _earlier(
-    kind: Kind, drafts: Sequence[Draft], names: dict[str, list[Message]]
-) -> rows_pb2.RowBatch:
+def _earlier(kind: Kind, drafts: Sequence[Draft], names: dict[str, list[Message]]) -> list[Message]:
     """Return the rows before `drafts` that have one of their names, or of their new names."""
     if not names:
-        return rows_pb2.RowBatch()
+        return []
     plain = [draft.values[kind.key[0]] for draft in drafts]
     numbered = [f"{draft.values[kind.key[0]]}_{draft.id}" for draft in drafts]
-    conflicting = [
-        row for name in dict.fromkeys([*plain, *numbered]) for row in names.get(name, ())
-    ]
-    return kind.batch(conflicting)
+    return [row for name in dict.fromkeys([*plain, *numbered]) for row in names.get(name, ())]
 
 
 def _refusal(draft: Draft) -> pb.Finding:

@@ -7,12 +7,17 @@ from typing import Any
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_conversion.identifiers import MAX_ROW_ID
 from heddle_runtime.errors import HeddleError, InvalidRequestError
+from heddle_runtime.limits import MAX_MESSAGE_BYTES
 
-from heddle_migration_service.lamb.organizations import OrganizationSlugs
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
-from heddle_migration_service.lamb.values import LambRow
+from heddle_migration_service.lamb.values import LambRow, Value, whole_number
+from heddle_migration_service.row_faults import isolated
+
+_MAX_ID = 2**53
+"""Above LAMB's ids, and far enough below those that a database can give."""
+_MAX_ROW_BYTES = MAX_MESSAGE_BYTES // 2
 
 
 @dataclass(slots=True)
@@ -27,6 +32,8 @@ class Draft:
     """What a person should look at."""
     error: HeddleError | None = None
     """Why it is not imported."""
+    message: Message = field(default_factory=rows_pb2.RowBatch)
+    """What is sent of it."""
 
     def refuse(self, message: str) -> None:
         """Set why it is not imported."""
@@ -54,14 +61,10 @@ class Kind:
     """Returns what Heddle would store of some rows."""
     strays: Callable[[LambTables], Awaitable[list[pb.Finding]]] | None = None
     """Reports rows of other tables that belong to rows which do not exist."""
+    number: Callable[[Value], int | None] = whole_number
+    """Returns the number that a row is known by, for its first column."""
     is_recent: bool = False
     """Whether most versions of LAMB lack the table. Then the report does not mention it."""
-
-    def batch(self, rows: Sequence[Message]) -> rows_pb2.RowBatch:
-        """Return what rows are sent in."""
-        batch = rows_pb2.RowBatch()
-        getattr(batch, self.field).extend(rows)
-        return batch
 
     def key_row(self, values: Mapping[str, Any], name: str) -> Message:
         """Return a row that has only its key, with the name that it got."""
@@ -70,13 +73,45 @@ class Kind:
         )
 
 
-def drafted(row: LambRow, name: str | None, values: dict[str, Any]) -> Draft:
-    """Return the draft of a row; refused if it has no id that Heddle could store."""
-    identifier = row.whole("id")
-    if identifier is not None and 0 < identifier <= MAX_ROW_ID:
+async def drafts_of(
+    kind: Kind, tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
+) -> list[Draft]:
+    """Return the draft of each row. One that cannot be read is refused and stops no other."""
+
+    async def drafts(rows: Sequence[LambRow]) -> list[Draft]:
+        for row in rows:
+            row.notes.clear()  # of an attempt that failed
+        drafts = await kind.drafts(tables, organizations, rows)
+        for draft in drafts:
+            if draft.error is None:
+                draft.message = kind.message(**draft.values)
+                if draft.message.ByteSize() > _MAX_ROW_BYTES:
+                    draft.refuse(f"It has more than {_MAX_ROW_BYTES // 1024**2} MiB.")
+        return drafts
+
+    def refused(row: LambRow, error: HeddleError) -> Draft:
+        first = next(iter(row.values.values()), None)
+        return Draft(kind.number(first) or 0, "", {}, [], error)
+
+    return await isolated(rows, drafts, refused)
+
+
+def drafted(
+    row: LambRow, name: str | None, values: dict[str, Any], number: int | None = None
+) -> Draft:
+    """Return the draft of a row; refused if it has no id that Heddle could store.
+
+    Args:
+        row: The row.
+        name: What a person knows it by.
+        values: What is stored besides the id.
+        number: Stands for an id that is no number.
+    """
+    identifier = row.whole("id") if number is None else number
+    if identifier is not None and 0 < identifier <= _MAX_ID:
         return Draft(identifier, name or "", {"id": identifier, **values}, row.notes)
-    draft = Draft(0, name or "", values, row.notes)
-    draft.refuse("Its id is no positive whole number.")
+    draft = Draft(identifier or 0, name or "", values, row.notes)
+    draft.refuse(f"Its id is no whole number from 1 to {_MAX_ID:,}.")
     return draft
 
 

@@ -1,15 +1,15 @@
 """LAMB's registry of knowledge bases. The documents are at a server of their own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from heddle.assistant.v1 import rows_pb2
 from heddle_conversion import MalformedMetadataError, parse
 from heddle_conversion.contract_tools import text
 
-from heddle_migration_service.lamb import users
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationSlugs
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.users import owner_emails
 from heddle_migration_service.lamb.values import UNREADABLE, LambRow
 
 TABLE = "kb_registry"
@@ -22,18 +22,15 @@ _COLUMNS = (
 async def _drafts(
     tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
-    keys = {key for row in rows if (key := row.whole("owner_user_id")) is not None}
-    owner_rows = await tables.matching(users.TABLE, "id", keys, ("user_email",))
-    owners = {user.whole("id"): user.text("user_email") or "" for user in owner_rows}
-    return [_draft(row, organizations.of(row), owners) for row in rows]
+    owners = await owner_emails(tables, rows)
+    return [
+        _draft(row, organizations.of(row), owner) for row, owner in zip(rows, owners, strict=True)
+    ]
 
 
-def _draft(row: LambRow, organization: str | None, owners: Mapping[int | None, str]) -> Draft:
+def _draft(row: LambRow, organization: str, owner: str) -> Draft:
     kb_id = row.text("kb_id") or ""
     name = row.text("kb_name") or kb_id
-    owner = owners.get(row.whole("owner_user_id"), "")
-    if not owner:
-        row.notes.append("Its owner is no user.")
     values = {
         "organization": organization,
         "kb_id": kb_id,

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heddle_conversion import MalformedMetadataError, parse
-from heddle_runtime.egress import server_address
+from heddle_runtime.http.egress import server_address
 
-from heddle_migration_service.lamb import knowledge_bases, organizations, users
-from heddle_migration_service.lamb.organizations import UNASSIGNED, OrganizationSlugs
+from heddle_migration_service.lamb import knowledge_bases, organization_slugs, users
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
-from heddle_migration_service.lamb.values import LambRow
+from heddle_migration_service.lamb.values import LambRow, settings_member
 
 _URLS, _TOKENS = ("server_url", "url"), ("api_token", "api_key", "token")
 
@@ -74,16 +73,16 @@ async def lamb_registry(
         operators: The server of organisations that name none.
     """
     registry = LambRegistry()
-    async for rows in tables.batches(organizations.TABLE, ("is_system", "config")):
+    async for rows in tables.batches(organization_slugs.TABLE, ("is_system", "config")):
         for row in rows:
             server = _server(row, operators)
             if server.url:
-                registry.servers[slugs.by_lamb_id[row.whole("id")]] = server
+                registry.servers[slugs.by_lamb_id[row.whole("id") or 0]] = server
     async for rows in tables.batches(users.TABLE, ("organization_id", "user_email")):
         for row in rows:
             number, email = row.whole("id"), row.text("user_email") or ""
             if number is not None and email:
-                user = LambUser(number, email, slugs.of(row) or UNASSIGNED)
+                user = LambUser(number, email, slugs.of(row))
                 registry.users |= {str(number): user, email: user}
     columns = ("kb_id", "kb_name", "owner_user_id", "organization_id")
     async for rows in tables.batches(knowledge_bases.TABLE, columns):
@@ -91,7 +90,7 @@ async def lamb_registry(
             identifier = row.text("kb_id") or ""
             registry.collections[identifier] = RegisteredCollection(
                 row.text("kb_name") or identifier,
-                slugs.of(row) or UNASSIGNED,
+                slugs.of(row),
                 registry.users.get(str(row.whole("owner_user_id"))),
             )
     registry.collections.pop("", None)
@@ -100,15 +99,11 @@ async def lamb_registry(
 
 def _server(row: LambRow, operators: LambServer) -> LambServer:
     """Return the server of an organisation, as LAMB chooses it."""
-    try:
-        config = parse(row.text("config"))
-    except MalformedMetadataError:
-        return operators
-    setup = _member(_member(config, "setups"), "default")
     knowledge: dict[str, Any] = {}
     for name in ("knowledge_base", "kb_server"):
-        for place in (setup, config):
-            knowledge |= _member(place, name)
+        for place in (("setups", "default"), ()):
+            member = settings_member(row.text("config"), *place, name)
+            knowledge |= member if isinstance(member, Mapping) else {}
     url, token = _first(knowledge, _URLS), _first(knowledge, _TOKENS)
     if not url:
         return operators
@@ -119,11 +114,6 @@ def _server(row: LambRow, operators: LambServer) -> LambServer:
     if url == operators.url:
         return operators
     return LambServer(url, token, guarded=not row.flag("is_system"))
-
-
-def _member(place: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = place.get(name)
-    return value if isinstance(value, Mapping) else {}
 
 
 def _first(place: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -1,16 +1,15 @@
 """LAMB's registry of knowledge stores. Their contents are at a server of their own."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from heddle.assistant.v1 import rows_pb2
-from heddle_conversion import MalformedMetadataError, parse
 
-from heddle_migration_service.lamb import users
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationSlugs
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
-from heddle_migration_service.lamb.values import LambRow, Value
+from heddle_migration_service.lamb.users import owner_emails
+from heddle_migration_service.lamb.values import LambRow, Value, settings_member
 
 TABLE = "knowledge_stores"
 _COLUMNS = (
@@ -33,28 +32,21 @@ def store_number(identifier: Value) -> int | None:
 async def _drafts(
     tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
-    keys = {key for row in rows if (key := row.whole("owner_user_id")) is not None}
-    owner_rows = await tables.matching(users.TABLE, "id", keys, ("user_email",))
-    owners = {user.whole("id"): user.text("user_email") or "" for user in owner_rows}
+    owners = await owner_emails(tables, rows)
     homes = {key for row in rows if (key := row.whole("organization_id")) is not None}
     configs = {
         row.whole("id"): row.text("config")
         for row in await tables.matching("organizations", "id", homes, ("config",))
     }
     return [
-        _draft(row, organizations.of(row), owners, configs.get(row.whole("organization_id")))
-        for row in rows
+        _draft(row, organizations.of(row), owner, configs.get(row.whole("organization_id")))
+        for row, owner in zip(rows, owners, strict=True)
     ]
 
 
-def _draft(
-    row: LambRow, organization: str | None, owners: Mapping[int | None, str], config: str | None
-) -> Draft:
+def _draft(row: LambRow, organization: str, owner: str, config: str | None) -> Draft:
     store_id = row.text("id") or ""
     name = row.text("name") or store_id
-    owner = owners.get(row.whole("owner_user_id"), "")
-    if not owner:
-        row.notes.append("Its owner is no user.")
     vendor = row.text("embedding_vendor") or ""
     if vendor not in _KEYLESS and not _has_key(config, vendor):
         row.notes.append(
@@ -73,25 +65,16 @@ def _draft(
         "embedding_endpoint": row.text("embedding_endpoint") or "",
         **times(row),
     }
-    numbered = LambRow({**row.values, "id": store_number(row.values.get("id"))}, row.notes)
-    draft = drafted(numbered, f"{name} ({store_id})", values)
+    number = store_number(row.values.get("id"))
+    draft = drafted(row, f"{name} ({store_id})", values, number)
     if not store_id:
         draft.refuse("It has no id, by which assistants name it.")
     return draft
 
 
 def _has_key(config: str | None, vendor: str) -> bool:
-    try:
-        settings = parse(config)
-    except MalformedMetadataError:
-        return False
-    nested = _member(_member(settings, "setups"), "default")
-    places = (_member(_member(each, "providers"), vendor) for each in (settings, nested))
-    return any(_member(provider, "api_key") for provider in places)
-
-
-def _member(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, Mapping) else None
+    path = ("providers", vendor, "api_key")
+    return any(settings_member(config, *start, *path) for start in ((), ("setups", "default")))
 
 
 KNOWLEDGE_STORES = Kind(
@@ -101,5 +84,6 @@ KNOWLEDGE_STORES = Kind(
     rows_pb2.KnowledgeStoreRow,
     ("store_id",),
     _drafts,
+    number=store_number,
     is_recent=True,
 )

@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from heddle_conversion import LegacyColumns, convert, parse
+from heddle_conversion.bindings import normal
+from heddle_conversion.contract_tools import text
 from heddle_conversion.import_notes import answers_without
 from heddle_conversion.processors import CONTEXT, KNOWLEDGE, current_connector
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError
 
 from heddle_migration_service.lamb.kinds import Draft
 from heddle_migration_service.lamb.tables import LambTables
-from heddle_migration_service.lamb.values import LambRow
+from heddle_migration_service.lamb.values import LambRow, settings_member
 
 _BRACED = re.compile(r"\{([^{}\n]{1,40})\}")
 _NAMES_IN_NOTE = 5
@@ -22,6 +24,10 @@ _KINDS: Mapping[str, Sequence[tuple[str, str]]] = {
     "document": (("library_items", "id"),),
 }
 """The tables and columns of LAMB that list things of a kind."""
+_SLOTS = {"single_file": "file", "web_search": "web"}
+"""The slots of tools that fill none of their own name."""
+_MOODLE, _MOODLE_SLOT = "moodle_augment", "moodle_user"
+"""A prompt processor and the slot that it fills."""
 _Named = dict[str, list[str]]
 
 
@@ -65,13 +71,7 @@ async def note_models(tables: LambTables, rows: Sequence[LambRow], drafts: Seque
 
 def _providers(config: str | None) -> Mapping[str, Sequence[str]]:
     """Return the models that an organisation lists for each connector."""
-    try:
-        settings = parse(config)
-    except MalformedAssistantError:
-        return {}
-    providers: Any = settings
-    for name in ("setups", "default", "providers"):
-        providers = providers.get(name) if isinstance(providers, dict) else None
+    providers = settings_member(config, "setups", "default", "providers")
     if not isinstance(providers, dict):
         return {}
     return {
@@ -118,7 +118,7 @@ def _document(draft: Draft) -> dict[str, Any]:
 
 def _named(document: Mapping[str, Any]) -> _Named:
     named: _Named = {}
-    for binding in document["tools"]:
+    for binding in normal(document.get("tools")).bindings:
         for kind, name in _names_of(binding):
             named.setdefault(kind, []).append(name)
     return named
@@ -127,10 +127,10 @@ def _named(document: Mapping[str, Any]) -> _Named:
 def _names_of(binding: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     config = binding["config"]
     if binding["type"] in KNOWLEDGE and isinstance(config.get("collections"), list):
-        yield from (("collection", str(each)) for each in config["collections"])
+        yield from (("collection", text(str(each))) for each in config["collections"])
     for member, kind in (("rubric_id", "rubric"), ("item_id", "document")):
         if isinstance(config.get(member), str | int) and config[member]:
-            yield kind, str(config[member])
+            yield kind, text(str(config[member]))
 
 
 async def _missing(
@@ -148,7 +148,10 @@ async def _missing(
 
 def _braces(draft: Draft, document: Mapping[str, Any]) -> str:
     """Return a note about names in braces that are text in LAMB, and so in Heddle."""
-    slots = {each.get("slot") or each["type"] for each in document.get("tools", ())}
+    bindings = normal(document.get("tools")).bindings
+    slots = {each.get("slot") or _SLOTS.get(each["type"], each["type"]) for each in bindings}
+    if text(document.get("prompt_processor")).strip() == _MOODLE:
+        slots.add(_MOODLE_SLOT)
     names = dict.fromkeys(_BRACED.findall(draft.values["prompt_template"] or ""))
     others = [f"{{{each}}}" for each in names if each not in {"user_input", CONTEXT, *slots}]
     if not others:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from heddle.assistant.v1 import rows_pb2
 
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationSlugs
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 
@@ -22,7 +22,7 @@ async def _drafts(
     return [_draft(row, organizations.of(row)) for row in rows]
 
 
-def _draft(row: LambRow, organization: str | None) -> Draft:
+def _draft(row: LambRow, organization: str) -> Draft:
     rubric_id = row.text("rubric_id") or ""
     title = row.text("title") or rubric_id
     values = {

@@ -10,6 +10,8 @@ from heddle_migration_service.lamb.values import LambRow, Value
 
 BATCH = 500
 """Rows that are read and written together."""
+_MAX_KEYS = 10_000
+"""In one query: SQLite can be built with a limit of 32,766."""
 _ASSISTANTS = "assistants"
 _ITS_OWN = "api_callback"  # which other tables of that ending do not have
 
@@ -76,15 +78,19 @@ class LambTables:
     async def matching(
         self, table: str, column: str, keys: Collection[int | str], columns: Collection[str]
     ) -> list[LambRow]:
-        """Return the rows whose `column` is one of `keys`, the oldest first."""
+        """Return the rows whose `column` is one of `keys`; those of one key, the oldest first."""
         names = await self._present(table, (column, *columns))
         if column not in names:
             return []
-        marks = ", ".join("?" * len(keys))
-        where = f"WHERE {_list([column])} IN ({marks}) ORDER BY rowid"
-        query = f"{self._select(table, names)} {where}"
-        rows = await self._connection.execute_fetchall(query, tuple(keys))
-        return [LambRow(dict(zip(names, row, strict=True))) for row in rows]
+        values, rows = tuple(keys), list[LambRow]()
+        for start in range(0, len(values), _MAX_KEYS):
+            part = values[start : start + _MAX_KEYS]
+            marks = ", ".join("?" * len(part))
+            where = f"WHERE {_list([column])} IN ({marks}) ORDER BY rowid"
+            query = f"{self._select(table, names)} {where}"
+            records = await self._connection.execute_fetchall(query, part)
+            rows += [LambRow(dict(zip(names, row, strict=True))) for row in records]
+        return rows
 
     async def counts(self, table: str, column: str, keys: Collection[int]) -> dict[int, int]:
         """Return the number of rows for each value of `column` that is one of `keys`."""

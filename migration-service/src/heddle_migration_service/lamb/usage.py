@@ -7,7 +7,7 @@ from heddle.assistant.v1 import rows_pb2
 
 from heddle_migration_service.lamb import assistants
 from heddle_migration_service.lamb.kinds import Draft, Kind
-from heddle_migration_service.lamb.organizations import OrganizationSlugs
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from heddle.assistant.v1 import rows_pb2
 
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
-from heddle_migration_service.lamb.organizations import OrganizationSlugs
+from heddle_migration_service.lamb.organization_slugs import UNASSIGNED, OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 
@@ -37,7 +37,8 @@ def _draft(row: LambRow, organizations: OrganizationSlugs, administrators: _Role
     organization = organizations.of(row)
     role = "member" if row.text("user_type") == "end_user" else "creator"
     # Nobody administers what others have lost their organisation with.
-    if organization and (row.whole("id"), row.whole("organization_id")) in administrators:
+    key = (row.whole("id"), row.whole("organization_id"))
+    if organization != UNASSIGNED and key in administrators:
         role = "admin"
     values = {
         "organization": organization,
@@ -51,6 +52,18 @@ def _draft(row: LambRow, organizations: OrganizationSlugs, administrators: _Role
     if not email.strip():
         draft.refuse("It has no e-mail address, by which Heddle knows a user.")
     return draft
+
+
+async def owner_emails(tables: LambTables, rows: Sequence[LambRow]) -> list[str]:
+    """Return the e-mail address of the owner of each row; empty, with a note, if it is no user."""
+    keys = {key for row in rows if (key := row.whole("owner_user_id")) is not None}
+    records = await tables.matching(TABLE, "id", keys, ("user_email",))
+    emails = {user.whole("id"): user.text("user_email") or "" for user in records}
+    owners = [emails.get(row.whole("owner_user_id"), "") for row in rows]
+    for row, owner in zip(rows, owners, strict=True):
+        if not owner:
+            row.notes.append("Its owner is no user.")
+    return owners
 
 
 USERS = Kind(TABLE, _COLUMNS, "users", rows_pb2.UserRow, ("email",), _drafts)

@@ -1,9 +1,11 @@
 """One row of a LAMB database, whose columns may hold anything."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from heddle_conversion import MalformedMetadataError, parse
 from heddle_conversion.identifiers import LAST_SECOND
 
 _LARGEST = 2**63
@@ -34,15 +36,7 @@ class LambRow:
 
     def whole(self, name: str) -> int | None:
         """Return a whole number of 64 bits; None for anything else."""
-        match self.values.get(name):
-            case int() as value:
-                return value
-            case float() as value if value.is_integer() and abs(value) < _LARGEST:
-                return int(value)
-            case bytes() as value if value.isdigit() and len(value) < len(str(_LARGEST)):
-                return int(value)
-            case _:
-                return None
+        return whole_number(self.values.get(name))
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return a truth value, also of databases that write it as a word."""
@@ -66,8 +60,10 @@ class LambRow:
         return number if number is not None and 0 <= number <= LAST_SECOND else None
 
     def untyped(self, name: str) -> str | int | float | None:
-        """Return a number as a number and a text as a text."""
+        """Return a number that JSON can write as a number, and anything else as a text."""
         value = self.values.get(name)
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)
         return self.text(name) if isinstance(value, bytes) else value
 
     def _decoded(self, name: str, value: bytes) -> str:
@@ -77,9 +73,33 @@ class LambRow:
         return text
 
 
+def whole_number(value: Value) -> int | None:
+    """Return a whole number of 64 bits; None for anything else."""
+    match value:
+        case int():
+            return value
+        case float() if value.is_integer() and abs(value) < _LARGEST:
+            return int(value)
+        case bytes() if value.isdigit() and len(value) < len(str(_LARGEST)):
+            return int(value)
+        case _:
+            return None
+
+
+def settings_member(config: str | None, *path: str) -> object:
+    """Return a member of the settings of an organisation, at any depth; None if it is missing."""
+    try:
+        value: object = parse(config)
+    except MalformedMetadataError:
+        return None
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
 def _date(value: bytes) -> int | None:
     try:
         date = datetime.fromisoformat(value.decode())
-    except ValueError:  # and bytes that are no text
+        return int(date.replace(tzinfo=date.tzinfo or UTC).timestamp())
+    except (ValueError, OverflowError):  # and bytes that are no text
         return None
-    return int(date.replace(tzinfo=date.tzinfo or UTC).timestamp())

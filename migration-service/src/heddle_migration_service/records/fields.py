@@ -7,9 +7,10 @@ from typing import Any
 import grpc
 from google.rpc.error_details_pb2 import BadRequest
 from heddle_conversion.bindings import normal, numbered
-from heddle_conversion.legacy_view import legacy_binding
 from heddle_conversion.processors import MEMBERS
 from heddle_runtime.errors import HeddleError, Violation, from_rpc
+
+from heddle_migration_service.metadata.legacy_view import legacy_binding
 
 _METADATA = "row.metadata"
 _COLUMNS = {"config.top_k": "rag_top_k", "config.collections": "rag_collections"}

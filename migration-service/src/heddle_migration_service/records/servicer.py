@@ -3,22 +3,24 @@
 import asyncio
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 from heddle.assistant.v1 import rows_pb2
+from heddle.assistant.v1.rows_pb2_grpc import RowServiceAsyncStub
 from heddle.migration.v1 import record_pb2 as pb
 from heddle.migration.v1 import record_pb2_grpc as pb_grpc
-from heddle_conversion import dump, legacy_edit, legacy_new, parse
-from heddle_runtime.call_metadata import Context, call_options
+from heddle_conversion import dump, parse
 from heddle_runtime.errors import (
     ConflictError,
     InvalidRequestError,
     MalformedAssistantError,
     from_rpc,
 )
+from heddle_runtime.identity.call_metadata import Context, call_options
 
 from heddle_migration_service.batch_jobs.migrate import legacy_columns
+from heddle_migration_service.metadata.legacy_edit import legacy_edit, legacy_new
 from heddle_migration_service.records.fields import RecordFields, errors_about_records
 from heddle_migration_service.records.view import (
     changed_columns,
@@ -28,9 +30,6 @@ from heddle_migration_service.records.view import (
     wrong_metadata,
 )
 
-if TYPE_CHECKING:
-    from heddle.assistant.v1.rows_pb2_grpc import RowServiceAsyncStub
-
 _MAX_TRIES = 50
 _MAX_PAUSE_SECONDS = 0.02
 
@@ -38,7 +37,7 @@ _MAX_PAUSE_SECONDS = 0.02
 class RecordServicer(pb_grpc.RecordServiceServicer):
     """Translates between LAMB's form of an assistant and the rows of the assistants service."""
 
-    def __init__(self, rows: "RowServiceAsyncStub") -> None:
+    def __init__(self, rows: RowServiceAsyncStub) -> None:
         self._rows = rows
 
     async def GetRecord(

@@ -7,14 +7,7 @@ from typing import Any
 
 from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import record_pb2 as pb
-from heddle_conversion import (
-    dump,
-    legacy_columns,
-    legacy_view,
-    newest,
-    parse,
-    version_of,
-)
+from heddle_conversion import dump, newest, parse, version_of
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import (
     InvalidRequestError,
@@ -24,6 +17,7 @@ from heddle_runtime.errors import (
 )
 
 from heddle_migration_service.batch_jobs.migrate import legacy_columns as columns_of_row
+from heddle_migration_service.metadata.legacy_view import legacy_columns, legacy_view
 
 _COLUMNS = (
     *("name", "description", "system_prompt", "prompt_template", "rag_collections"),

@@ -1,0 +1,1 @@
+"""The interface of LAMB's knowledge-base server."""

@@ -1,0 +1,1 @@
+"""Metadata of assistants as LAMB's clients and LAMB's database have them."""

@@ -1,0 +1,1 @@
+"""The reverse proxy: sends to LAMB what Heddle does not serve."""

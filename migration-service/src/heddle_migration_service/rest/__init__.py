@@ -1,0 +1,1 @@
+"""The interfaces of LAMB's frontend and command."""

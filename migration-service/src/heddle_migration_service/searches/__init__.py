@@ -1,0 +1,1 @@
+"""Searches of collections at LAMB's servers, for the knowledge service."""
