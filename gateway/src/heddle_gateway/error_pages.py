@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from html import escape
 
-from heddle_runtime.error_guide import Explanation, anchor, explanations
+from heddle_runtime.errors.guide import Explanation, anchor, explanations
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from heddle_gateway.http.error_responses import ERRORS_PATH

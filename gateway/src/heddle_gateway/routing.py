@@ -14,6 +14,7 @@ function returns the model of the response. Its docstring, and the models, are t
 `/openapi.json`.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,6 +37,7 @@ from heddle_gateway.services import ServiceClients
 from heddle_gateway.state import State
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Awaitable[Any]])
+_PART_BYTES = 1024 * 1024
 ChatHandler = Callable[[State, RawRequest], Awaitable[None]]
 ETAG = {"ETag": "Changes whenever the object does."}
 LOCATION = {"Location": "The path of the new object."}
@@ -69,6 +71,11 @@ class Call:
             return ""
         value = self.raw.header("if-match").strip()
         return "" if value == "*" else value.removeprefix("W/").strip('"') or '""'
+
+    def must_be_new(self) -> bool:
+        """Return whether the object of a `PUT` must be new."""
+        none_match = b"if-none-match" in self.raw.headers
+        return none_match and self.raw.header("if-none-match").strip() == "*"
 
     def set_etag(self, etag: str) -> None:
         """Set the version of the response."""
@@ -176,14 +183,24 @@ async def _arguments(operation: Operation, call: Call) -> dict[str, Any]:
 
 
 def _replay(body: bytes) -> Receive:
+    """Return a body in parts. Other requests have their turn between them."""
+    starts = iter(range(0, len(body), _PART_BYTES))
+
     async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+        await asyncio.sleep(0)
+        start = next(starts, len(body))
+        more = start + _PART_BYTES < len(body)
+        return {
+            "type": "http.request",
+            "body": body[start : start + _PART_BYTES],
+            "more_body": more,
+        }
 
     return receive
 
 
 def _response(content: object, call: Call) -> Response | None:
-    """Return what a function returned as a response; None if it has sent its own."""
+    """Return the result of a function as a response; None if it has sent its own."""
     if content is None:
         return None
     if isinstance(content, Response):

@@ -39,16 +39,16 @@ from heddle.person.v1 import person_pb2, person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel, to_each_replica
 from heddle_runtime.errors import (
     HeddleError,
     ResourceExhaustedError,
     UnauthenticatedError,
     from_rpc,
 )
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.limits import MAX_PAGE_SIZE
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import service_channel, to_each_replica
 
 from heddle_gateway.settings import GatewaySettings
 
@@ -136,14 +136,14 @@ class ServiceClients:
             "tools": person_pb2_grpc.PersonServiceStub(tools),
             "assistants": person_pb2_grpc.PersonServiceStub(assistants),
         }
-        """By service name, what it stores of people, in the order in which that is erased."""
+        """The clients for personal data by service name, in the order of an erasure."""
         self.health = {
             name: health_pb2_grpc.HealthServiceStub(each)
             for name, each in zip(SERVICES, channels, strict=True)
         }
-        """By service name, the client of its health."""
+        """The clients of health by service name."""
         self.channels = dict(zip(SERVICES, channels, strict=True))
-        """By service name, the way to it."""
+        """The channels by service name."""
 
 
 @asynccontextmanager
@@ -153,12 +153,7 @@ async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
         yield ServiceClients(
             *[
                 await open_channels.enter_async_context(
-                    channel(
-                        getattr(settings, f"{name}_address"),
-                        *services,
-                        secret=settings.identity_secret,
-                        tls=settings.tls,
-                    )
+                    service_channel(settings, getattr(settings, f"{name}_address"), *services)
                 )
                 for name, services in SERVICES.items()
             ]

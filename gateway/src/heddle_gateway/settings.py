@@ -1,19 +1,17 @@
 """Settings of the gateway."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from heddle_runtime import addresses
-from heddle_runtime.egress import EgressSettings, Network
-from heddle_runtime.settings import is_local
+from heddle_runtime.http.egress import EgressSettings, Networks
+from heddle_runtime.settings import addresses
+from heddle_runtime.settings.addresses import is_local
 from heddle_runtime.telemetry.export import TracesSettings
-from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import NoDecode, SettingsConfigDict
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
 
 MIN_KEY_CHARACTERS = 16
 EventView = Literal["auto", "openwebui", "reasoning", "none"]
-_PUBLIC_KEY = "0p3n-w3bu!"  # the key in LAMB's documentation
-_PUBLIC_JWT_SECRET = "t0p-s3cr3t"  # noqa: S105 - what LAMB uses if nothing is set
 
 
 class GatewaySettings(EgressSettings, TracesSettings):
@@ -33,18 +31,14 @@ class GatewaySettings(EgressSettings, TracesSettings):
     api_key: SecretStr | None = Field(
         default=None,
         min_length=MIN_KEY_CHARACTERS,
-        validation_alias=AliasChoices(
-            "HEDDLE_GATEWAY_API_KEY", "LAMB_BEARER_TOKEN", "PIPELINES_BEARER_TOKEN"
-        ),
         description="One API key that may do everything, of 16 characters or more. For several "
-        "keys use `heddle keys`, or the file. LAMB's names LAMB_BEARER_TOKEN and "
-        "PIPELINES_BEARER_TOKEN work, too.",
+        "keys use `heddle keys`, or the file.",
     )
     trusted_api_key: SecretStr | None = Field(
         default=None,
         min_length=MIN_KEY_CHARACTERS,
         description="One API key for Open WebUI, of 16 characters or more: its requests act on "
-        "behalf of the user in X-OpenWebUI-User-Email, a plain member of the operator's "
+        "behalf of the user in X-OpenWebUI-User-Email, a member of the operator's "
         "organisation. Without that header they may use published assistants and nothing else.",
     )
     api_keys: Path | None = Field(
@@ -150,7 +144,7 @@ class GatewaySettings(EgressSettings, TracesSettings):
         description="A YAML or JSON file with a list of identity providers (OpenID Connect), with "
         "which users sign in. docs/sign-in.md shows its form.",
     )
-    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = Field(
+    trusted_proxies: Networks = Field(
         default=(),
         description="Networks of reverse proxies, separated by commas, whose X-Forwarded-For is "
         "true. It limits the failures of a client to sign in; without this setting, all clients "
@@ -159,121 +153,16 @@ class GatewaySettings(EgressSettings, TracesSettings):
     studio: bool = Field(
         default=True, description="Whether the gateway serves the web application at /studio."
     )
-    lamb_url: str = Field(
-        default="",
-        pattern=r"^$|^https?://[A-Za-z0-9._\-\[\]:]+/?$",
-        validation_alias="HEDDLE_LAMB_URL",
-        description="The address of LAMB's backend, as http://lamb:9099, if the gateway runs in "
-        "front of it: LAMB answers all that Heddle does not serve, and /creator. By default there "
-        "is no LAMB.",
-    )
-    lamb_jwt_secret: SecretStr | None = Field(
-        default=None,
-        validation_alias=AliasChoices(
-            *("HEDDLE_GATEWAY_LAMB_JWT_SECRET", "LAMB_JWT_SECRET"),
-            *("WEBUI_SECRET_KEY", "WEBUI_JWT_SECRET_KEY"),
-        ),
-        description="The secret with which LAMB signs the tokens of its users. With it, a token "
-        "identifies the user of its e-mail address in Heddle, too. LAMB's names LAMB_JWT_SECRET, "
-        "WEBUI_SECRET_KEY and WEBUI_JWT_SECRET_KEY work, too, in LAMB's order. Used only with "
-        "HEDDLE_LAMB_URL.",
-    )
-    lamb_chats: Literal["lamb", "heddle"] = Field(
-        default="lamb",
-        description="Who answers trials on LAMB's pages. lamb: LAMB, which stores them as chats "
-        "and knows no tools of Heddle. heddle: Heddle, with its tools, for users whom the token of "
-        "LAMB identifies; LAMB does not store these chats.",
-    )
-    lamb_timeout_seconds: float = Field(
-        default=300.0,
-        gt=0,
-        description="Seconds for which LAMB may send nothing before its response ends. A WebSocket "
-        "ends if both sides send nothing for that time.",
-    )
-    lamb_max_body_bytes: int = Field(
-        default=2 * 1024**3,
-        gt=0,
-        description="The maximum size of a request's body for LAMB. It is never held in memory as "
-        "a whole.",
-    )
-    lamb_max_connections: int = Field(
-        default=500,
-        gt=0,
-        description="Concurrent requests for LAMB, including WebSockets. Further ones are refused, "
-        "so that a slow LAMB leaves room for Heddle's own requests.",
-    )
     cors_origins: tuple[str, ...] = Field(
         default=(), description="Web origins whose pages may call the gateway, as a JSON array."
     )
 
-    @field_validator("trusted_proxies", mode="before")
-    @classmethod
-    def _split_networks(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        return tuple(text.strip() for text in value.split(",") if text.strip())
-
-    @field_validator("api_key", mode="before")
-    @classmethod
-    def _reject_public_key(cls, value: object) -> object:
-        text = value.get_secret_value() if isinstance(value, SecretStr) else value
-        if text == _PUBLIC_KEY:
-            raise ValueError(
-                "is the key in LAMB's public documentation. Set another in "
-                "HEDDLE_GATEWAY_API_KEY or LAMB_BEARER_TOKEN, and in Open WebUI"
-            )
-        return value
-
     @model_validator(mode="after")
-    def _refuse_the_public_secret(self) -> Self:
-        secret = self.lamb_jwt_secret
-        if self.lamb_url and secret and secret.get_secret_value() == _PUBLIC_JWT_SECRET:
-            message = (
-                "HEDDLE_GATEWAY_LAMB_JWT_SECRET, or LAMB's variable, is the secret in LAMB's "
-                "published source, with which everybody can sign a token for every user. Set "
-                "another in LAMB and here, or remove it here: then tokens of LAMB are valid in "
-                "LAMB only"
-            )
-            raise ValueError(message)
-        return self
-
-    @model_validator(mode="after")
-    def _require_tokens_for_chats(self) -> Self:
-        if self.lamb_url and self.lamb_chats == "heddle" and not self.lamb_jwt_secret:
-            message = (
-                "HEDDLE_GATEWAY_LAMB_CHATS=heddle needs HEDDLE_GATEWAY_LAMB_JWT_SECRET: without "
-                "it, the users of LAMB's pages are not known here"
-            )
-            raise ValueError(message)
-        return self
-
-    @model_validator(mode="after")
-    def _require_keys(self) -> Self:
+    def _refuse_open_doors(self) -> Self:
         if self.development and not is_local(self.listen):
             message = (
                 f"development requires no API key, but {self.listen} can be reached from other "
                 "machines: listen on 127.0.0.1, or set HEDDLE_GATEWAY_API_KEY instead"
-            )
-            raise ValueError(message)
-        if self.trusted_api_key and self.trusted_api_key == self.api_key:
-            message = (
-                "HEDDLE_GATEWAY_TRUSTED_API_KEY must not be HEDDLE_GATEWAY_API_KEY, which may do "
-                "everything: generate another key"
-            )
-            raise ValueError(message)
-        keys = (self.api_key, self.trusted_api_key, self.api_keys, self.issued_keys_only)
-        if not (self.development or any(keys)):
-            message = (
-                "set HEDDLE_GATEWAY_API_KEY or HEDDLE_GATEWAY_API_KEYS, or "
-                "HEDDLE_GATEWAY_ISSUED_KEYS_ONLY=true to accept only keys of `heddle keys create`, "
-                "or HEDDLE_GATEWAY_DEVELOPMENT=true to try Heddle on this machine without "
-                "a key"
-            )
-            raise ValueError(message)
-        if self.allow_anonymous and not (self.development or self.identity_secret):
-            message = (
-                "API keys need identities: remove HEDDLE_ALLOW_ANONYMOUS, with which every key may "
-                "do everything, or set HEDDLE_IDENTITY_SECRET for all services"
             )
             raise ValueError(message)
         if self.listen.startswith("unix:"):

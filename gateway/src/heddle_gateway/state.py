@@ -1,17 +1,17 @@
 """State that all requests of a gateway share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heddle_runtime.organization_settings import OrganizationSettings
-from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.organization_settings import OrganizationSettings
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_gateway.auth.authenticator import Authenticator
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
-from heddle_gateway.auth.other_system import OtherSystem
+from heddle_gateway.extensions import Extension, OtherSystem
 from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.http.static_files import StaticFiles
 from heddle_gateway.services import ServiceClients, ServiceHealth
@@ -36,11 +36,12 @@ class State:
     browsers: Browsers
     """The cookies of users."""
     flows: FlowCookies
-    """Of users who are at an identity provider."""
+    """The cookies of users who are at an identity provider."""
     providers: Mapping[str, IdentityProvider]
     """Identity providers by their ids."""
-    lamb: OtherSystem | None = None
-    """LAMB, if the gateway is in front of it."""
+    extensions: Sequence[Extension] = ()
+    other_system: OtherSystem | None = None
+    """The system that the gateway is in front of."""
     studio: StaticFiles | None = None
     """The web application; None if it is not served."""
     health_reports: TTLCache[str, dict[str, ServiceHealth]] = field(

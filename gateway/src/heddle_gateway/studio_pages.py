@@ -40,7 +40,7 @@ FilePath = Annotated[
     str,
     Field(description="A screen, or a file of the web application.", examples=["assistants"]),
 ]
-_WELCOME = "Heddle answers as assistants, and is a knowledge-base server of LAMB."
+_WELCOME = "Heddle answers as assistants."
 routes = Routes("studio", Access.OPEN)
 
 
@@ -58,7 +58,7 @@ def built_files(folder: Path = FOLDER) -> StaticFiles:
 
 @routes.get("/", status=303, errors=(404,), responses={200: Welcome})
 async def redirect(call: Call) -> Response:
-    """Send browsers to the web application, and greet programs as LAMB's server does."""
+    """Send browsers to the web application, and greet programs."""
     if "text/html" not in call.raw.header("accept"):
         welcome = Welcome(message=_WELCOME, version=version("heddle-gateway"))
         return Response(welcome.model_dump_json(), media_type="application/json")

@@ -1,10 +1,11 @@
 """Reads assistants from bodies, with all their faults."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
 from heddle_conversion.assistant_json import (
     PUBLISHED_MEMBER,
     FieldError,
@@ -23,9 +24,6 @@ from heddle_gateway.http.error_responses import request_field
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.services import call
 
-if TYPE_CHECKING:  # the generated asynchronous stubs exist only in the type files
-    from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
-
 
 def read_body(body: dict[str, Any], place: Place) -> tuple[pb.Assistant, list[FieldError]]:
     """Return the assistant that a body describes, and the members that cannot be read.
@@ -39,7 +37,7 @@ def read_body(body: dict[str, Any], place: Place) -> tuple[pb.Assistant, list[Fi
 
 
 async def checked(
-    service: "AssistantServiceAsyncStub", assistant: pb.Assistant
+    service: AssistantServiceAsyncStub, assistant: pb.Assistant
 ) -> pb.CreateAssistantResponse | pb.UpdateAssistantResponse:
     """Return the violations and the warnings of an assistant. Nothing is stored.
 

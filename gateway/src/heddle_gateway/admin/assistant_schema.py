@@ -4,7 +4,13 @@ from typing import Annotated, Any, Literal
 
 from google.protobuf.descriptor import FieldDescriptor
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.limits import MAX_TOOL_ROUNDS, MAX_TOOLS
+from heddle_runtime.limits import (
+    MAX_OWNER_CHARACTERS,
+    MAX_TOOL_ROUNDS,
+    MAX_TOOL_SECONDS,
+    MAX_TOOLS,
+    MIN_TOOL_SECONDS,
+)
 from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.models import (
@@ -77,7 +83,14 @@ class ToolBinding(StrictModel):
     on_failure: Literal["note", "omit", "fail"] | None = Field(
         default=None, description="The content of the slot if the tool fails; `note` by default."
     )
-    timeout: Annotated[float, Field(ge=0.001, le=86_400)] | None = Field(
+    on_change: Literal["run", "ask", "never"] | None = Field(
+        default=None,
+        description="What happens when the model calls the tool and the call changes something: it "
+        "runs, the user must confirm it, or it does not run. By default, calls that can destroy "
+        "something must be confirmed. The `on_change` of the organisation counts if it is "
+        "stricter.",
+    )
+    timeout: Annotated[float, Field(ge=MIN_TOOL_SECONDS, le=MAX_TOOL_SECONDS)] | None = Field(
         default=None, description="Seconds."
     )
     extra: dict[str, Any] | None = Field(default=None, description="Unknown members, preserved.")
@@ -111,7 +124,7 @@ class AssistantBody(StrictModel):
     name: AssistantName
     title: Text | None = None
     description: Text | None = None
-    owner: Annotated[Text, Field(max_length=320)] | None = Field(
+    owner: Annotated[Text, Field(max_length=MAX_OWNER_CHARACTERS)] | None = Field(
         default=None,
         description="An e-mail address, by default the caller's. Another one needs an "
         "administrator.",
@@ -128,7 +141,7 @@ class AssistantBody(StrictModel):
     template_syntax: Literal["heddle", "lamb"] | None = Field(
         default=None,
         description="`heddle`, the default: every name in braces is a slot, and `{{name}}` is the "
-        "text `{name}`. `lamb`, of assistants that come from LAMB: only `{user_input}`, "
+        "text `{name}`. `lamb`, of imported assistants: only `{user_input}`, "
         "`{context}` and the slots of the tools are replaced, and all else is text.",
     )
     model: ModelReference
@@ -185,7 +198,7 @@ class StoredAssistant(AssistantBody):
     )
     malformed_metadata: str | None = Field(
         default=None,
-        description="The stored text of an assistant of LAMB, if it cannot be understood. `PUT` "
+        description="The stored text of an imported assistant, if it cannot be understood. `PUT` "
         "repairs the assistant.",
     )
     read_only: bool = Field(

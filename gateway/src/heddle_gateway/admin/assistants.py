@@ -17,28 +17,28 @@ from heddle_conversion.assistant_json import (
     MALFORMED_MEMBER,
     PUBLISHED_MEMBER,
     READ_ONLY_MEMBER,
+    VERSION_MEMBER,
     WARNINGS_MEMBER,
     write_assistant,
 )
 from pydantic import Field
 from starlette.responses import Response as NotModifiedResponse
 
-from heddle_gateway.admin.assistant_bodies import checked, merged, read_body, refuse
+from heddle_gateway.admin.assistant_bodies import checked, merged, read_body, refuse, unread
 from heddle_gateway.admin.assistant_schema import AssistantBody, StoredAssistant
 from heddle_gateway.admin.exports import exported, exported_malformed
 from heddle_gateway.admin.template_findings import TemplateFinding, findings_about_template
 from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.error_responses import faults, invalid
 from heddle_gateway.http.models import (
+    AssistantId,
     Deleted,
     DocumentedAs,
     Fault,
+    ListQuery,
     Model,
-    PageSize,
-    PageToken,
     Timestamp,
 )
-from heddle_gateway.openai.chat.completions import AssistantId
 from heddle_gateway.openai.models import PREFIX, Capabilities
 from heddle_gateway.routing import ETAG, LOCATION, Call, Routes
 from heddle_gateway.services import call
@@ -81,7 +81,7 @@ class AssistantSummary(Model):
     organization: str
     published: bool
     format_version: int = Field(
-        description="The stored format: 1 is LAMB's, 2 that of `/assistants/{id}`, 0 unreadable."
+        description="The stored format: 1 is imported, 2 that of `/assistants/{id}`, 0 unreadable."
     )
 
 
@@ -92,11 +92,9 @@ class AssistantPage(Model):
     next_page_token: str = Field(description="Empty on the last page.")
 
 
-class AssistantQuery(Model):
+class AssistantQuery(ListQuery):
     """The query of the list of assistants."""
 
-    page_size: PageSize
-    page_token: PageToken
     selection: Literal["usable", "own", "managed", "shared"] = Field(
         default="usable",
         description="The published assistants that the caller may use (the default), the caller's "
@@ -104,6 +102,16 @@ class AssistantQuery(Model):
     )
     text: str = Field(
         default="", description="Only assistants whose name or title contains it, in any case."
+    )
+
+
+class ImportQuery(Model):
+    """The query of an import."""
+
+    name: str = Field(
+        default="",
+        description="The name of the new assistant, by default the one in the file.",
+        json_schema_extra={"pattern": "^([A-Za-z0-9][A-Za-z0-9_-]{0,127})?$"},
     )
 
 
@@ -145,7 +153,7 @@ async def list_assistants(api: Call, query: AssistantQuery) -> AssistantPage:
 async def get(
     api: Call, id_: AssistantId
 ) -> dict[str, Any] | AssistantSummary | NotModifiedResponse:
-    """Get an assistant. One in LAMB's format is migrated first.
+    """Get an assistant. One in an older format is migrated first.
 
     A caller who may use but not read it gets its description only, as in the list. With the ETag of
     the assistant in `If-None-Match`, the response is 304.
@@ -167,12 +175,7 @@ async def get(
     )
 
 
-@routes.post(
-    "/assistants",
-    status=201,
-    errors=(404, 409),
-    headers={**ETAG, **LOCATION},
-)
+@routes.post("/assistants", status=201, errors=(404, 409), headers={**ETAG, **LOCATION})
 async def create(api: Call, body: AssistantJson) -> StoredJson:
     """Create an assistant. `id` and `organization` are ignored.
 
@@ -186,6 +189,23 @@ async def create(api: Call, body: AssistantJson) -> StoredJson:
     response = await call(api.services.assistants.CreateAssistant, request)
     refuse(errors, response.violations)
     return created(api, response, published=published)
+
+
+@routes.post("/assistants/import", status=201, errors=(409, 422), headers={**ETAG, **LOCATION})
+async def import_assistant(api: Call, query: ImportQuery, body: AssistantJson) -> StoredJson:
+    """Create an assistant of the caller from an export.
+
+    Faults are warnings, unless `model` is missing.
+    """
+    if "model" not in body:
+        raise (api.json / "model").invalid("is required: without it this is no export of Heddle")
+    new, errors = read_body(body, api.json)
+    refuse([error for error in errors if error.path == (VERSION_MEMBER,)], ())
+    new.owner = ""
+    new.name = query.name or new.name
+    request = pb.CreateAssistantRequest(assistant=new, imported=True)
+    response = await call(api.services.assistants.CreateAssistant, request)
+    return created(api, response, published=False, warnings=unread(errors))
 
 
 @routes.post("/assistants/validate")
@@ -208,12 +228,7 @@ async def validate(api: Call, body: AssistantJson) -> ValidationReport:
     )
 
 
-@routes.put(
-    "/assistants/{id}",
-    errors=(404, 409, 422),
-    headers=ETAG,
-    if_match=True,
-)
+@routes.put("/assistants/{id}", errors=(404, 409, 422), headers=ETAG, if_match=True)
 async def update(api: Call, id_: AssistantId, body: AssistantJson) -> StoredJson:
     """Replace an assistant. Members that the body lacks become empty.
 
@@ -269,7 +284,7 @@ async def publish(api: Call, id_: AssistantId, body: Publication) -> PublishedAs
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     """Get an assistant that the caller may read as a file, without its owner and secrets.
 
-    An assistant whose stored text cannot be understood has LAMB's form.
+    The file of an assistant whose stored text cannot be understood has that text in `metadata`.
     """
     reference = f"{PREFIX}{id_}"
     request = pb.GetAssistantRequest(reference=reference)

@@ -5,10 +5,11 @@ from typing import Any, Literal
 
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.enums import enum_names
-from heddle_runtime.json_text import members
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.contract.enums import enum_names
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.permissions import may_administer
+from heddle_runtime.limits import MAX_PAGE_SIZE
+from heddle_runtime.text.json_text import members
 from pydantic import Field
 
 from heddle_gateway.http.models import Model
@@ -142,7 +143,7 @@ async def _models(api: Call) -> tuple[dict[str, list[ConnectorModel]], dict[str,
     problems: dict[str, str] = {}
     token = ""
     while True:
-        request = connector_pb2.ListModelsRequest(page_size=1000, page_token=token)
+        request = connector_pb2.ListModelsRequest(page_size=MAX_PAGE_SIZE, page_token=token)
         page = await call(method, request, LIST_SECONDS)
         for each in page.models:
             reads = [_KINDS[kind] for kind in each.input_kinds if kind in _KINDS]

@@ -26,7 +26,7 @@ def exported(assistant: pb.Assistant) -> dict[str, Any]:
 
 
 def exported_malformed(response: pb.GetAssistantResponse) -> dict[str, Any]:
-    """Return an assistant with malformed metadata in LAMB's form, without owner and secrets."""
+    """Return an assistant with malformed metadata as it is stored, without owner and secrets."""
     assistant = response.assistant
     texts = {name: without_owner(getattr(assistant, name), assistant.owner) for name in _TEXTS}
     metadata = without_owner(response.malformed_metadata, assistant.owner)

@@ -5,20 +5,23 @@ from functools import partial
 from importlib.metadata import version
 from typing import Literal
 
-from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.permissions import may_administer
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.permissions import may_administer
 from pydantic import Field
 
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.operations import Access
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.services import ServiceHealth, component_health, replica_health
+from heddle_gateway.services import (
+    SERVICES,
+    ServiceHealth,
+    component_health,
+    replica_health,
+)
 
 routes = Routes("service", Access.OPEN)
-LAMB = "lamb"
-"""The name of LAMB among the services, if the gateway is in front of it."""
-_UNUSED_BY_CHATS = {"migration", LAMB}
+_UNUSED_BY_CHATS = {"migration"}
 
 
 class Alive(Model):
@@ -83,7 +86,7 @@ class ServiceDetails(Model):
     version: str = Field(description="The version of Heddle that it has; empty if unknown.")
     replicas: list[ReplicaDetails] = Field(
         description="The replicas that the gateway knows; the other members are of one of them. "
-        "Empty until the name of the service has been looked up, and for LAMB."
+        "Empty until the name of the service has been looked up, and for other systems."
     )
 
 
@@ -97,7 +100,7 @@ class HealthDetails(Model):
 
 @routes.get("/v1", "/status")
 async def alive(_: Call) -> Alive:
-    """Report that the gateway is running, as LAMB does."""
+    """Report that the gateway is running."""
     return Alive()
 
 
@@ -110,7 +113,8 @@ async def health(api: Call) -> Health:
 def _summary(api: Call, reports: dict[str, ServiceHealth]) -> Health:
     state = api.state
     missing = {name for name, report in reports.items() if not report.ready}
-    api.status = 503 if state.stopping or missing - _UNUSED_BY_CHATS else 200
+    needed = SERVICES.keys() - _UNUSED_BY_CHATS
+    api.status = 503 if state.stopping or missing & needed else 200
     status: Literal["ok", "degraded"] = "degraded" if missing else "ok"
     return Health(
         status="stopping" if state.stopping else status,
@@ -168,8 +172,8 @@ async def service_reports(api: Call) -> dict[str, ServiceHealth]:
             *(component_health(client, state.credentials) for client in clients.values())
         )
         by_name = dict(zip(clients, reports, strict=True))
-        if state.lamb is not None:
-            by_name[LAMB] = ServiceHealth(await state.lamb.problem())
+        if (system := state.other_system) is not None:
+            by_name[system.name] = ServiceHealth(await system.problem())
         return by_name
 
     return await state.health_reports.get("", ask)

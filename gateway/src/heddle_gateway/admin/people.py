@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import grpc
 from heddle.person.v1 import person_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.people import TREATMENTS, access_only
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.identity.people import TREATMENTS, steps, summed
 from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
@@ -104,12 +104,13 @@ async def erase(api: Call, slug: Slug, email: Email, body: Erasure) -> PersonalD
         email=email, organization=slug, shared_things=chosen, new_owner=body.new_owner
     )
     stubs = api.services.persons
-    ended = await call(stubs["assistants"].ErasePersonalData, access_only(request), _SECONDS)
-    places = [_place("assistants", each) for each in ended.places]
-    for service, stub in stubs.items():
-        erased = await call(stub.ErasePersonalData, request, _SECONDS)
-        places += [_place(service, each) for each in erased.places]
-    return PersonalData(email=email, organization=slug, places=_summed(places))
+    rows = [
+        (service, each)
+        for service, step in steps(request, stubs)
+        for each in (await call(stubs[service].ErasePersonalData, step, _SECONDS)).places
+    ]
+    places = [_place(*each) for each in summed(rows)]
+    return PersonalData(email=email, organization=slug, places=places)
 
 
 def _place(service: str, each: pb.Place) -> PersonalDataPlace:
@@ -121,15 +122,6 @@ def _place(service: str, each: pb.Place) -> PersonalDataPlace:
             "treatment": TREATMENTS[each.treatment],
         }
     )
-
-
-def _summed(places: list[PersonalDataPlace]) -> list[PersonalDataPlace]:
-    summed: dict[tuple[str, str], PersonalDataPlace] = {}
-    for each in places:
-        known = summed.setdefault((each.service, each.place), each)
-        if known is not each:
-            known.count += each.count
-    return [*summed.values()]
 
 
 async def _write(

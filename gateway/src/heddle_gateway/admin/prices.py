@@ -1,19 +1,18 @@
 """`/organizations/{slug}/prices`: what models cost."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 from heddle.account.v1 import account_pb2
-from heddle.assistant.v1.assistant_pb2 import Price as PriceMessage
-from heddle.usage.v1 import usage_pb2 as pb
+from heddle.usage.v1 import usage_pb2
 from pydantic import Field
 
 from heddle_gateway.admin.organizations import read
-from heddle_gateway.admin.usage import MICROS
-from heddle_gateway.http.models import Model, StrictModel
+from heddle_gateway.http.models import StrictModel
 from heddle_gateway.login.passwords import Organization as Slug
 from heddle_gateway.routing import ETAG, Call, Routes
 from heddle_gateway.services import call
+from heddle_gateway.transcoding.operations import operation
 
 _MAX_DOLLARS = 1_000_000
 Dollars = Annotated[
@@ -26,6 +25,7 @@ Pattern = Annotated[
         description="`connector/model`; a name that ends in `*` stands for all that begin so.",
     ),
 ]
+_LIST_PRICES = operation("usage", usage_pb2.DESCRIPTOR, "ListPrices")
 routes = Routes("usage")
 
 
@@ -37,26 +37,6 @@ class PriceBody(StrictModel):
     output: Dollars
 
 
-class Price(Model):
-    """The price of the models of a name."""
-
-    name: str = Field(
-        description="`connector/model`; a name that ends in `*` stands for all that begin so."
-    )
-    input: Dollars
-    cached_input: Dollars
-    output: Dollars
-    own: bool = Field(
-        description="Whether the organisation has set it. Otherwise it is from the operator's file."
-    )
-
-
-class PriceList(Model):
-    """The prices that count for the assistants of an organisation."""
-
-    prices: list[Price]
-
-
 class PricesBody(StrictModel):
     """The own prices of an organisation."""
 
@@ -66,16 +46,14 @@ class PricesBody(StrictModel):
     )
 
 
-@routes.get("/organizations/{slug}/prices", errors=(404,), headers=ETAG)
-async def get(api: Call, slug: Slug) -> PriceList:
-    """List the prices that count for an organisation. Only for its administrators."""
-    organization = await read(api, slug)
-    api.set_etag(organization.etag)
-    return await _listed(api, slug)
-
-
-@routes.put("/organizations/{slug}/prices", errors=(404, 409), headers=ETAG, if_match=True)
-async def put(api: Call, slug: Slug, body: PricesBody) -> PriceList:
+@routes.put(
+    "/organizations/{slug}/prices",
+    errors=(404, 409),
+    headers=ETAG,
+    if_match=True,
+    returns=_LIST_PRICES,
+)
+async def put(api: Call, slug: Slug, body: PricesBody) -> Any:  # noqa: ANN401 - as `ListPrices`
     """Replace the own prices of an organisation. Only for its administrators.
 
     They count for usage from then on, after at most five seconds. The ETag is that of the
@@ -91,31 +69,13 @@ async def put(api: Call, slug: Slug, body: PricesBody) -> PriceList:
     request = account_pb2.PutOrganizationRequest(
         organization=organization, etag=api.expected_etag() or stored.etag
     )
-    response = await call(api.services.accounts.PutOrganization, request)
-    api.set_etag(response.etag)
-    return await _listed(api, slug)
+    await call(api.services.accounts.PutOrganization, request)
+    return await _LIST_PRICES.function(api, slug=slug)
 
 
 def _forget_inner(settings: dict[str, object]) -> None:
-    """Delete the prices at the other place where LAMB has settings, which would be merged."""
+    """Delete the prices at the other place of settings, which would be merged."""
     setups = settings.get("setups")
     default = setups.get("default") if isinstance(setups, dict) else None
     if isinstance(default, dict):
         default.pop("prices", None)
-
-
-async def _listed(api: Call, slug: str) -> PriceList:
-    request = pb.ListPricesRequest(organization=slug)
-    response = await call(api.services.usage.ListPrices, request)
-    prices = [_price(each.name, each.price, own=each.own) for each in response.prices]
-    return PriceList(prices=prices)
-
-
-def _price(name: str, price: PriceMessage, *, own: bool) -> Price:
-    return Price(
-        name=name,
-        input=price.input_micros / MICROS,
-        cached_input=price.cached_input_micros / MICROS,
-        output=price.output_micros / MICROS,
-        own=own,
-    )

@@ -1,22 +1,22 @@
-"""`/assistants/{id}/quota`, and the usage of many assistants with their quotas."""
+"""`/assistants/{id}/quota`: the budget of an assistant."""
 
 import json
 from typing import Annotated, Any
 
 from heddle.assistant.v1 import assistant_pb2
-from heddle.usage.v1 import usage_pb2 as pb
+from heddle.usage.v1 import usage_pb2
 from heddle_runtime.errors import MalformedAssistantError
 from pydantic import Field
 
-from heddle_gateway.admin.usage import Usage, get, usage_members
 from heddle_gateway.auth.permissions import check_readable
-from heddle_gateway.http.models import Model, PageSize, PageToken, StrictModel, Text
-from heddle_gateway.openai.chat.completions import AssistantId
+from heddle_gateway.http.models import AssistantId, StrictModel
 from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
+from heddle_gateway.transcoding.operations import operation
 
 _MAX_DOLLARS = 1_000_000_000
+_GET_USAGE = operation("usage", usage_pb2.DESCRIPTOR, "GetUsage")
 routes = Routes("assistants")
 
 
@@ -28,51 +28,10 @@ class QuotaBody(StrictModel):
     )
 
 
-class AssistantUsage(Usage):
-    """The usage of an assistant, with whose it is."""
-
-    name: str
-    owner: str
-    organization: str
-
-
-class AssistantUsagePage(Model):
-    """A page of the usage of assistants."""
-
-    assistants: list[AssistantUsage]
-    next_page_token: str = Field(description="Empty on the last page.")
-
-
-class AssistantUsageQuery(Model):
-    """The query of the usage of assistants."""
-
-    page_size: PageSize
-    page_token: PageToken
-    organization: Text = Field(default="", description="Only assistants of this organisation.")
-
-
-@routes.get("/usage/assistants", errors=(400,))
-async def list_usage(api: Call, query: AssistantUsageQuery) -> AssistantUsagePage:
-    """List what assistants used since they were created or reset, and their budgets, by id.
-
-    Those that the caller may change, without those that used nothing.
-    """
-    request = pb.ListUsageRequest(**query.model_dump())
-    page = await call(api.services.usage.ListUsage, request)
-    assistants = [
-        AssistantUsage(
-            **usage_members(each),
-            name=each.name,
-            owner=each.owner,
-            organization=each.organization,
-        )
-        for each in page.assistants
-    ]
-    return AssistantUsagePage(assistants=assistants, next_page_token=page.next_page_token)
-
-
-@routes.put("/assistants/{id}/quota", errors=(403, 404, 409, 422), if_match=True)
-async def put(api: Call, id_: AssistantId, body: QuotaBody) -> Usage:
+@routes.put(
+    "/assistants/{id}/quota", errors=(403, 404, 409, 422), if_match=True, returns=_GET_USAGE
+)
+async def put(api: Call, id_: AssistantId, body: QuotaBody) -> Any:  # noqa: ANN401 - as `GetUsage`
     """Set the budget of an assistant; what it spent so far counts.
 
     Owners can set a budget where none is. Only administrators change or remove one.
@@ -90,7 +49,7 @@ async def put(api: Call, id_: AssistantId, body: QuotaBody) -> Usage:
         assistant=changed, etag=api.expected_etag() or stored.etag
     )
     await call(api.services.assistants.UpdateAssistant, request)
-    return await get(api, id_)
+    return await _GET_USAGE.function(api, id=id_)
 
 
 def _with_limit(extra_json: str, limit: float | None) -> str:

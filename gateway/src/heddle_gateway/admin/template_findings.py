@@ -4,7 +4,7 @@ from typing import Literal
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.enums import enum_names
+from heddle_runtime.contract.enums import enum_names
 from heddle_runtime.errors import DeadlineError, UnavailableError
 from pydantic import Field
 

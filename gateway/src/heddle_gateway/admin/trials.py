@@ -4,16 +4,18 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.permissions import require
 from pydantic import Field
 
 from heddle_gateway.admin.assistant_bodies import checked, merged, read_body
 from heddle_gateway.admin.assistant_schema import AssistantBody
-from heddle_gateway.auth.permissions import check_may_create, check_readable
+from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.chat.request import ChatRequest, parse_request
-from heddle_gateway.openai.chat.schema import LambChatBody
+from heddle_gateway.openai.chat.schema import ConversationBody
 from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.routing import Routes
 from heddle_gateway.services import call
@@ -32,7 +34,7 @@ class TriedAssistant(AssistantBody):
     )
 
 
-class TrialBody(LambChatBody):
+class TrialBody(ConversationBody):
     """An assistant, a conversation with it, and options of chat completions."""
 
     model: Any = Field(default=None, description="Ignored.")
@@ -53,8 +55,8 @@ async def try_assistant(state: State, request: RawRequest) -> None:
     An invalid assistant is refused before anything runs; the error names all its faults, for
     example `assistant.tools[0].config.top_k`.
 
-    The tools run with the rights of the caller, not with those of the owner. Only callers who
-    may create assistants may try them.
+    The tools run with the rights of the caller, not with those of the owner. The caller needs the
+    right `manage_assistants`.
     """
     await completions.respond(state, request, "", read=_trial)
 
@@ -65,7 +67,7 @@ async def _trial(state: State, body: bytes) -> ChatRequest:
     Raises:
         HeddleError: The body or the assistant is invalid, or the caller may not try it.
     """
-    check_may_create()
+    require(caller().identity, "manage_assistants")
     members, place = parse(body)
     document = members.pop("assistant", None)
     if not isinstance(document, dict):

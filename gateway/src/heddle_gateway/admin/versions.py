@@ -9,20 +9,19 @@ from heddle_conversion.assistant_json import (
     PUBLISHED_MEMBER,
     write_assistant,
 )
-from heddle_runtime.enums import enum_names
+from heddle_runtime.contract.enums import enum_names
 from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 
 from heddle_gateway.admin.assistant_schema import AssistantBody
 from heddle_gateway.admin.assistants import StoredJson, stored
 from heddle_gateway.http.models import (
+    AssistantId,
     DocumentedAs,
+    ListQuery,
     Model,
-    PageSize,
-    PageToken,
     Timestamp,
 )
-from heddle_gateway.openai.chat.completions import AssistantId
 from heddle_gateway.routing import ETAG, Call, Routes
 from heddle_gateway.services import call
 
@@ -58,8 +57,8 @@ class Version(Model):
     )
     restored_number: int | None = Field(description="The version that this one restored.")
     note: str = Field(
-        description="What the author should look at, else empty: the fields that changed in LAMB "
-        "and in Heddle."
+        description="What the author should look at, else empty: the fields that changed here and "
+        "in the followed installation."
     )
 
 
@@ -68,13 +67,6 @@ class VersionPage(Model):
 
     versions: list[Version]
     next_page_token: str = Field(description="Empty on the last page.")
-
-
-class VersionQuery(Model):
-    """The query of the list of versions."""
-
-    page_size: PageSize
-    page_token: PageToken
 
 
 class WholeVersion(Version):
@@ -126,7 +118,7 @@ class ComparisonQuery(Model):
 
 
 @routes.get("/assistants/{id}/versions", errors=(400, 404))
-async def list_versions(api: Call, id_: AssistantId, query: VersionQuery) -> VersionPage:
+async def list_versions(api: Call, id_: AssistantId, query: ListQuery) -> VersionPage:
     """List the versions of an assistant, the newest first.
 
     Only those who may change the assistant may read them.

@@ -1,16 +1,16 @@
 """The gateway as an ASGI application: raw chat completions, and all other routes with Starlette."""
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import cast
 
 import structlog
-from heddle_runtime import log_fields, logs
-from heddle_runtime.call_metadata import CALLER, Caller, Stopwatch
 from heddle_runtime.errors import HeddleError, ResourceExhaustedError
-from heddle_runtime.metrics import table
-from heddle_runtime.metrics.children import OTHER
-from heddle_runtime.telemetry import spans
+from heddle_runtime.identity.call_metadata import CALLER, Caller, Stopwatch
+from heddle_runtime.telemetry import log_fields, logs, spans
 from heddle_runtime.telemetry.export import draw
+from heddle_runtime.telemetry.metrics import table
+from heddle_runtime.telemetry.metrics.children import OTHER
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -19,8 +19,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from heddle_gateway.app.operations import OPERATIONS
+from heddle_gateway.app.operations import operations
 from heddle_gateway.auth.trace_flag import flag_counts
+from heddle_gateway.extensions import Forwarder
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.error_responses import (
     ErrorResponse,
@@ -31,18 +32,10 @@ from heddle_gateway.http.error_responses import (
 from heddle_gateway.http.operations import Operation
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
-from heddle_gateway.lamb.proxy.forward import LambProxy
-from heddle_gateway.openai.chat.completions import LAMB_PATH
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
 
 log = structlog.get_logger(__name__)
-LAMB_PATHS = (
-    *("/creator/assistant", f"{LAMB_PATH}/"),
-    *("/collections", "/organizations", "/query", "/ingestion"),
-    *("/api/collections", "/config", "/database"),
-)
-"""Paths whose errors repeat the message under `detail`, where LAMB's clients read it."""
 _UNEXPECTED = from_exception(Exception()).response()
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CLIENT_GONE = 499  # nginx logs this status for a client that disconnected
@@ -57,24 +50,30 @@ class Gateway:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        served = operations(state.extensions)
         self._chat: dict[str, Operation] = {
             operation.path: operation
-            for operation in OPERATIONS
+            for operation in served
             if operation.raw and "{" not in operation.path
         }
         settings = state.settings
-        self._lamb = (
-            LambProxy(settings, state.running, {each.path for each in OPERATIONS})
-            if settings.lamb_url
-            else None
+        self._forwarder: Forwarder | None = None
+        self._forwarder_name = ""
+        if (system := state.other_system) is not None:
+            self._forwarder_name = system.title
+            paths = {each.path for each in served}
+            is_own_key = state.authenticator.is_own_key
+            self._forwarder = system.forwarder(state.running, paths, is_own_key)
+        self._paths_with_detail = tuple(
+            path for each in state.extensions for path in each.paths_with_detail
         )
         self._rest = Starlette(
-            routes=_routes(state),
+            routes=_routes(state, served),
             exception_handlers={
-                HeddleError: _error,
-                RejectedRequestError: _error,
-                HTTPException: _http_error,
-                Exception: _error,
+                HeddleError: self._error,
+                RejectedRequestError: self._error,
+                HTTPException: self._http_error,
+                Exception: self._error,
             },
         )
         self._rest.router.redirect_slashes = False
@@ -146,9 +145,9 @@ class Gateway:
         path = scope["path"].rstrip("/") or "/"
         chat = self._chat.get(path)
         raw_path = scope["raw_path"]
-        if self._lamb is not None and self._lamb.includes(scope):
-            request.name = request.route = "LAMB"
-            await self._lamb.serve(request)
+        if self._forwarder is not None and self._forwarder.includes(scope):
+            request.name = request.route = self._forwarder_name
+            await self._forwarder.serve(request)
         elif b"%2F" in raw_path or b"%2f" in raw_path:
             # A proxy in front that permits paths sees one segment where the server decodes two.
             await request.respond(_nothing_at(raw_path.decode("latin-1")).response())
@@ -165,26 +164,46 @@ class Gateway:
                 scope["state"].pop("raw", None)
 
     async def _by_owner(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; LAMB has rules of its own for web pages of other origins."""
-        is_lambs = self._lamb is not None and self._lamb.includes(scope)
-        application = self if is_lambs or self._with_cors is None else self._with_cors
+        """Answer one request; another system has rules of its own for pages of other origins."""
+        forwards = self._forwarder is not None and self._forwarder.includes(scope)
+        application = self if forwards or self._with_cors is None else self._with_cors
         await application(scope, receive, send)
+
+    async def _error(self, request: Request, error: Exception) -> Response:
+        add_failure(error)
+        return self._to_starlette(from_exception(error), request)
+
+    async def _http_error(self, request: Request, error: Exception) -> Response:
+        """Return the response for a path or a method that does not exist."""
+        assert isinstance(error, HTTPException)  # noqa: S101 - registered for these
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            return self._to_starlette(_nothing_at(request.scope["path"]), request)
+        allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
+        message = f"{request.method[:20]} is not allowed here, only {allowed}."
+        refusal = ErrorResponse(405, message, code="method_not_allowed")
+        response = self._to_starlette(refusal, request)
+        response.headers["allow"] = allowed
+        return response
+
+    def _to_starlette(self, error: ErrorResponse, request: Request) -> Response:
+        detail = request.scope["path"].startswith(self._paths_with_detail)
+        raw = error.response(detail=detail)
+        headers = {name.decode(): value.decode() for name, value in raw.headers}
+        return Response(raw.body, raw.status, headers)
 
     def drain(self) -> None:
         """Report on `/health` that new requests should go to another gateway."""
         self._state.stopping = True
-        if self._lamb is not None:
-            self._lamb.close()
 
     def end_streams(self) -> None:
         """End the running responses with an error that gives the reason."""
         self._state.running.stop_all()
 
 
-def _routes(state: State) -> list[Route]:
+def _routes(state: State, operations: Iterable[Operation]) -> list[Route]:
     """Return the routes; those without parameters first."""
     by_path: dict[str, dict[str, Operation]] = {}
-    for operation in OPERATIONS:
+    for operation in operations:
         by_path.setdefault(operation.path, {})[operation.method] = operation
     return [
         Route(path, PathEndpoint(state, methods), methods=list(methods))
@@ -196,7 +215,7 @@ def _measure(request: RawRequest, code: int, seconds: float) -> None:
     method = request.scope["method"]
     if method not in _METHODS:
         method = OTHER
-    table.HTTP_REQUEST.record(seconds, (request.route, method, code))
+    table.HTTP_REQUEST.observe(seconds, request.route, method, code)
     if request.client_gone:
         table.CANCELLED_STREAMS.add(1, "client_gone")
 
@@ -213,28 +232,5 @@ def _code(request: RawRequest) -> int:
     return 500 if log_fields.current().error == "INTERNAL" else request.status
 
 
-async def _error(request: Request, error: Exception) -> Response:
-    add_failure(error)
-    return _to_starlette(from_exception(error), request)
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    """Return the response for a path or a method that does not exist."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - the application registers it for these
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        return _to_starlette(_nothing_at(request.scope["path"]), request)
-    allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
-    message = f"{request.method[:20]} is not allowed here, only {allowed}."
-    response = _to_starlette(ErrorResponse(405, message, code="method_not_allowed"), request)
-    response.headers["allow"] = allowed
-    return response
-
-
 def _nothing_at(path: str) -> ErrorResponse:
     return ErrorResponse(404, f"There is nothing at {path[:200]!r}.", code="unknown_url")
-
-
-def _to_starlette(error: ErrorResponse, request: Request) -> Response:
-    detail = request.scope["path"].startswith(LAMB_PATHS)
-    raw = error.response(detail=detail)
-    return Response(raw.body, raw.status, {name.decode(): it.decode() for name, it in raw.headers})

@@ -1,50 +1,36 @@
 """All operations of the gateway, and the OpenAPI document that describes them."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 import msgspec
+from heddle.account.v1 import account_pb2
+from heddle.assistant.v1 import questions_pb2, sharing_pb2
+from heddle.audit.v1 import audit_pb2
+from heddle.rubric.v1 import rubric_pb2
+from heddle.usage.v1 import usage_pb2
 from starlette.responses import Response
 
 from heddle_gateway import error_pages, studio_pages
 from heddle_gateway.admin import (
     assistants,
-    audit,
     components,
-    daily_usage,
-    following,
     health,
-    keys,
     mcp_servers,
-    migration,
     organizations,
     people,
     prices,
-    questions,
     quotas,
-    rubrics,
     sharing,
+    tool_runs,
+    tools,
     trials,
-    usage,
-    users,
     versions,
 )
+from heddle_gateway.extensions import Extension
 from heddle_gateway.http import openapi
 from heddle_gateway.http.operations import Access, Operation
-from heddle_gateway.lamb import (
-    added_documents,
-    catalog,
-    creator_defaults,
-    imports,
-    ingestion,
-    ingestion_jobs,
-    ingestion_plugins,
-    kb_settings,
-    knowledge_base_files,
-    knowledge_bases,
-    tool_runs,
-)
-from heddle_gateway.lamb import assistants as lamb_assistants
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
@@ -60,35 +46,53 @@ from heddle_gateway.openai import (
 )
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.routing import Call, Routes
+from heddle_gateway.transcoding.operations import operations as transcoded_operations
 
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, versions, sharing, questions, trials, rubrics, usage, daily_usage, audit),
-    *(organizations, users, people, keys, prices, quotas, mcp_servers, migration, following),
-    *(components, tool_runs, catalog, lamb_assistants, imports, creator_defaults),
-    *(files, vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
-    vector_store_documents,
-    *(knowledge_bases, knowledge_base_files, ingestion, ingestion_jobs, ingestion_plugins),
-    *(added_documents, kb_settings, endpoint, health, studio_pages, error_pages),
+    *(assistants, versions, sharing, trials),
+    *(organizations, people, prices, quotas, mcp_servers),
+    *(components, tools, tool_runs, files),
+    *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
+    *(vector_store_documents, endpoint, health, studio_pages, error_pages),
     *(me, passwords, sign_in, identity_providers),
 )
+# By the name of the client in `ServiceClients`.
+_CONTRACTS = {
+    "accounts": account_pb2,
+    "audit": audit_pb2,
+    "questions": questions_pb2,
+    "rubrics": rubric_pb2,
+    "sharing": sharing_pb2,
+    "usage": usage_pb2,
+}
 _service = Routes("service", Access.OPEN)
 
 
 @_service.get("/openapi.json", content=("application/json",))
-async def _openapi(_: Call) -> Response:
+async def _openapi(api: Call) -> Response:
     """Return this document."""
-    return Response(msgspec.json.encode(document()), media_type="application/json")
+    content = msgspec.json.encode(document(tuple(api.state.extensions)))
+    return Response(content, media_type="application/json")
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    *(operation for module in _MODULES for operation in module.routes.operations),
-    *_service.operations,
-)
-"""All routes. A path without parameters comes before one that also matches it."""
+def operations(extensions: Iterable[Extension]) -> list[Operation]:
+    """Return all routes, those of extensions in place of others at the same path."""
+    served = (
+        *(operation for module in _MODULES for operation in module.routes.operations),
+        *(
+            operation
+            for client, contract in _CONTRACTS.items()
+            for operation in transcoded_operations(client, contract.DESCRIPTOR)
+        ),
+        *_service.operations,
+        *(operation for each in extensions for operation in each.operations),
+    )
+    return list({(each.method, each.path): each for each in served}.values())
 
 
 @cache
-def document() -> dict[str, Any]:
-    """Return the OpenAPI document. Callers must not change it."""
-    return openapi.document(OPERATIONS)
+def document(extensions: tuple[Extension, ...]) -> dict[str, Any]:
+    """Return the OpenAPI document of a gateway with `extensions`. Callers must not change it."""
+    tags = {name: text for each in extensions for name, text in each.tags.items()}
+    return openapi.document(operations(extensions), tags)

@@ -1,24 +1,24 @@
 """Authenticates requests: a key, or the cookie of a session, becomes the identity of the caller."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
-from heddle_runtime.call_metadata import AUTHORIZATION, CALLER, Caller
 from heddle_runtime.errors import UnauthenticatedError
-from heddle_runtime.identity import DEVELOPER, Identity, home
+from heddle_runtime.identity.call_metadata import AUTHORIZATION, CALLER, Caller
+from heddle_runtime.identity.callers import DEVELOPER, Identity, home
 
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.credentials import AnyCredential, KeyCredential, SessionCredential
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
-from heddle_gateway.auth.keys_file import Keyring, Principal
+from heddle_gateway.auth.issued_keys import PREFIX
+from heddle_gateway.auth.keys_file import SETTINGS_KEY, Keyring, Principal
 from heddle_gateway.auth.rate_limits import RateLimits
 from heddle_gateway.http.raw import RawRequest
 
-FRONT_END = Identity("key:trusted", key_id="settings:trusted")
-"""The owner of the trusted key in the settings, for requests that name no user."""
 NOBODY = Identity("nobody")
-"""The caller without a key where none is needed."""
+"""The caller of a request without a key, where none is needed."""
 DEVELOPMENT_KEY = "development"
 """The key that clients may send in development mode if they cannot send none."""
 _DEVELOPMENT_PRINCIPAL = Principal(DEVELOPER)
@@ -26,44 +26,31 @@ _AUTHORIZATION = AUTHORIZATION.encode()
 
 
 class Issuer(Protocol):
-    """Who issues keys: the account service, or LAMB."""
+    """An issuer of keys: the account service, or an extension."""
 
     async def principal(self, key: str) -> Principal | None:
         """Return the owner of a key; None if the key is invalid or another issuer's."""
 
 
+@dataclass(eq=False, slots=True)
 class Authenticator:
     """Authenticates requests, and sets the caller of the calls that they cause."""
 
-    def __init__(
-        self,
-        keyring: Keyring,
-        issuers: Sequence[Issuer],
-        impersonation: Impersonation,
-        browsers: Browsers,
-        *,
-        development: bool = False,
-        limits: RateLimits | None = None,
-        turns: FairTurns | None = None,
-    ) -> None:
-        """Prepare.
-
-        Args:
-            keyring: The keys of the settings.
-            issuers: Of the other keys.
-            impersonation: The users of trusted keys.
-            browsers: The cookies of browsers.
-            development: Whether no key is needed.
-            limits: Of keys and organisations; None: there are none.
-            turns: Of organisations; None: requests start at once.
-        """
-        self._keyring = keyring
-        self._issuers = issuers
-        self._impersonation = impersonation
-        self._browsers = browsers
-        self._development = development
-        self._limits = limits
-        self._turns = turns
+    keyring: Keyring
+    """The keys of the settings."""
+    issuers: Sequence[Issuer]
+    """The issuers of all other keys."""
+    impersonation: Impersonation
+    """The users of trusted keys."""
+    browsers: Browsers
+    """The cookies of browsers."""
+    _: KW_ONLY
+    development: bool = False
+    """Whether no key is needed."""
+    limits: RateLimits | None = None
+    """The rate limits of keys and organisations; None if there are none."""
+    turns: FairTurns | None = None
+    """The turns of organisations; None: requests start at once."""
 
     async def admit(self, request: RawRequest, *, required: bool) -> None:
         """Authenticate a request, and set the caller of the calls that it causes.
@@ -80,14 +67,14 @@ class Authenticator:
                 the key is unknown in development mode.
             UnavailableError: The key, or the user, cannot be checked now.
         """
-        self._browsers.check_development(request)
-        token = "" if _AUTHORIZATION in request.headers else self._browsers.token(request)
-        if token and (session := await self._browsers.session(request, token)) is not None:
+        self.browsers.check_development(request)
+        token = "" if _AUTHORIZATION in request.headers else self.browsers.token(request)
+        if token and (session := await self.browsers.session(request, token)) is not None:
             await self._let_in(request, session.message.id, SessionCredential(session))
             return
         key = _bearer(request)
         principal = await self._principal(key)
-        if principal is None and self._development:
+        if principal is None and self.development:
             if key not in ("", DEVELOPMENT_KEY):
                 raise UnauthenticatedError(
                     "The API key is not valid. In development mode, send no key or the key "
@@ -101,7 +88,7 @@ class Authenticator:
             return
         identity = principal.identity
         if principal.trusted:
-            identity = await self._impersonation.identity(principal, request)
+            identity = await self.impersonation.identity(principal, request)
         is_development = principal is _DEVELOPMENT_PRINCIPAL
         credential = KeyCredential(
             identity,
@@ -121,22 +108,32 @@ class Authenticator:
         principal = await self._principal(_bearer(request))
         return principal is not None and principal.trusted
 
+    def is_own_key(self, authorization: str) -> bool:
+        """Return whether the value of an `Authorization` header holds a key of Heddle alone.
+
+        The key in the settings is not: another system may have the same one.
+        """
+        key = _key(authorization)
+        principal = self.keyring.principal(key)
+        configured = principal is not None and principal.identity.key_id != SETTINGS_KEY
+        return configured or key.startswith(PREFIX)
+
     async def _principal(self, key: str) -> Principal | None:
-        principal = self._keyring.principal(key)
-        for issuer in self._issuers:
+        principal = self.keyring.principal(key)
+        for issuer in self.issuers:
             if principal is None:
                 principal = await issuer.principal(key)
         return principal
 
     async def _let_in(self, request: RawRequest, key: str, credential: AnyCredential) -> None:
         """Count a request, wait for its turn, and set its caller."""
-        if self._limits is not None:
-            request.admissions = (self._limits.admit(key, home(credential.identity)),)
+        if self.limits is not None:
+            request.admissions = (self.limits.admit(key, home(credential.identity)),)
         request.credential = credential
         await self._take_turn(request, credential.identity)
 
     async def _take_turn(self, request: RawRequest, identity: Identity) -> None:
-        if self._turns is not None and (turn := await self._turns.enter(identity)) is not None:
+        if self.turns is not None and (turn := await self.turns.enter(identity)) is not None:
             request.admissions += (turn,)
         self.enter(request, identity)
 
@@ -165,6 +162,10 @@ def _bearer(request: RawRequest) -> str:
         sent = [value for name, value in headers if name == _AUTHORIZATION]
         if len(sent) > 1:  # neither takes precedence
             raise UnauthenticatedError("The request has two Authorization headers.")
-    credentials = request.headers[_AUTHORIZATION].decode("latin-1").strip()
+    return _key(request.headers[_AUTHORIZATION].decode("latin-1"))
+
+
+def _key(authorization: str) -> str:
+    credentials = authorization.strip()
     scheme, _, key = credentials.partition(" ")
     return key.strip() if scheme.lower() == "bearer" else credentials

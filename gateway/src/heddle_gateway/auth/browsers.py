@@ -1,4 +1,6 @@
-"""What the gateway knows of the browsers of users: their cookies, and the pages that they show."""
+"""The browsers of users: their cookies, and the web pages that may call the gateway."""
+
+from dataclasses import KW_ONLY, dataclass
 
 from heddle_runtime.errors import PermissionDeniedError
 
@@ -10,35 +12,25 @@ from heddle_gateway.http.headers import SESSION_COOKIE
 from heddle_gateway.http.raw import RawRequest
 
 
+@dataclass(eq=False, slots=True)
 class Browsers:
     """Checks the cookies of browsers, and which page sends a request."""
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        public_url: str = "",
-        *,
-        development: bool = False,
-        origins: tuple[str, ...] = (),
-    ) -> None:
-        """Prepare.
-
-        Args:
-            sessions: The sessions of users.
-            public_url: The address of the gateway for clients.
-            development: Whether requests need no key.
-            origins: Of web pages that may call a gateway in development mode.
-        """
-        self.sessions = sessions
-        self._public_url = public_url
-        self._development = development
-        self._origins = origins
+    sessions: Sessions
+    """The sessions of users."""
+    public_url: str = ""
+    """The address of the gateway for clients."""
+    _: KW_ONLY
+    development: bool = False
+    """Whether requests need no key."""
+    origins: tuple[str, ...] = ()
+    """The origins of web pages that may call a gateway in development mode."""
 
     def token(self, request: RawRequest) -> str:
         """Return the token of the session of a request; empty if there is none that counts."""
         if not may_use_cookie(request):
             return ""
-        return cookie_value(request, SESSION_COOKIE, self._public_url)
+        return cookie_value(request, SESSION_COOKIE, self.public_url)
 
     async def session(self, request: RawRequest, token: str) -> Session | None:
         """Return the session of a token that a request has; None if it is invalid or has ended.
@@ -49,12 +41,12 @@ class Browsers:
         """
         session = await self.sessions.session(token)
         if session is not None:
-            check_token(request, session, self._public_url)
+            check_token(request, session, self.public_url)
         return session
 
     def set_cookie(self, token: str, seconds: int) -> str:
         """Return the value of `Set-Cookie` that stores a token, or removes it with 0 seconds."""
-        return set_cookie(SESSION_COOKIE, token, seconds, "Strict", self._public_url)
+        return set_cookie(SESSION_COOKIE, token, seconds, "Strict", self.public_url)
 
     def check_page(self, request: RawRequest) -> None:
         """Check that no page of another web site sends a request to sign in.
@@ -63,7 +55,7 @@ class Browsers:
             PermissionDeniedError: One does.
         """
         self.check_development(request)
-        check_page(request, self._public_url)
+        check_page(request, self.public_url)
 
     def check_development(self, request: RawRequest) -> None:
         """Reject requests of other web sites in development mode, which has no key to stop them.
@@ -71,10 +63,10 @@ class Browsers:
         Raises:
             PermissionDeniedError: A web page, or another machine, sends the request.
         """
-        if not self._development:
+        if not self.development:
             return
         origin = origin_of(request)
-        own = not origin or origin in self._origins or is_own_page(request)
+        own = not origin or origin in self.origins or is_own_page(request)
         if not (own and calls_this_machine(request)):
             raise PermissionDeniedError(
                 "In development mode the gateway answers programs of its own machine that call it "

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from heddle_runtime.egress import Network
+from heddle_runtime.http.egress import Network
 
 from heddle_gateway.http.raw import RawRequest
 

@@ -1,8 +1,8 @@
-"""What authenticates a request."""
+"""The credentials that authenticate a request."""
 
 from dataclasses import dataclass
 
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 from heddle_gateway.auth.sessions import Session
 

@@ -10,15 +10,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from heddle_runtime.errors import ResourceExhaustedError
-from heddle_runtime.fair_slots import FairSlots, QueueFullError, Tenant
-from heddle_runtime.identity import Identity, home
+from heddle_runtime.identity.callers import Identity, home
+from heddle_runtime.serving.fair_slots import FairSlots, QueueFullError, Tenant
 
 _SHORTEST_SECONDS = 0.1
-"""How long a request counts at least. It limits the requests that are started in a second."""
+"""The shortest time for which a request counts. It limits the requests that start in a second."""
 _LONGEST_SECONDS = 0.25
-"""How long a request counts at most. An answer that waits for its model needs no processor."""
+"""The longest time for which a request counts. An answer that waits for its model needs no CPU."""
 _ACTIVE_SECONDS = 60.0
-"""How long an organisation counts as active after a request."""
+"""The time for which an organisation counts as active after a request."""
 _MAX_WAITING = 1_000
 _MAX_WAITING_SECONDS = 30.0
 _RETRY_SECONDS = 5.0

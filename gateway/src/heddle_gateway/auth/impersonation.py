@@ -3,18 +3,20 @@
 The headers are ignored on requests with any other key.
 
 Most users of Open WebUI have no account in Heddle. An unknown user, or one of another organisation,
-counts as a plain member of the key's organisation: it may use what is published there, and owns
-what it creates under its name. A disabled user of the organisation is rejected; with a key of the
+is a member of the key's organisation: it may use what is published there, and creates nothing. A
+user of the organisation has its role there, at most that of a creator: the key of a client
+administers nothing. A disabled user of the organisation is rejected; with a key of the
 operator's organisation, a user who is disabled in the home organisation.
 """
 
 import re
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
-from heddle_runtime.identity import Identity, home
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.identity.callers import CREATOR, Identity, home
+from heddle_runtime.identity.permissions import scopes_of
+from heddle_runtime.rpc.ttl_cache import TTLCache
+from heddle_runtime.text.email_address import canonical_email
 from msgspec.structs import replace
 
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient
@@ -34,13 +36,12 @@ class Impersonation:
 
     def __init__(self, accounts: AccountClient) -> None:
         self._accounts = accounts
-        self._standings: TTLCache[Identity, pb.Standing.ValueType] = TTLCache(CACHE_SECONDS)
+        self._users: TTLCache[Identity, pb.ResolveUserResponse] = TTLCache(CACHE_SECONDS)
 
     async def identity(self, principal: Principal, request: RawRequest) -> Identity:
         """Return the user on whose behalf a request with a trusted key is made.
 
-        It is a plain member of the key's organisation: it has neither the role of the headers nor
-        the scopes of the key.
+        It has neither the role of the headers nor the scopes of the key.
 
         Raises:
             InvalidRequestError: A header is invalid.
@@ -51,15 +52,15 @@ class Impersonation:
         if not email:
             return replace(principal.identity, client_user=_client_user(request))
         identity = Identity(email, principal.identity.organization)
-        standing = await self._standings.get(identity, lambda: self._standing(identity))
-        if standing == pb.STANDING_DISABLED:
+        user = await self._users.get(identity, lambda: self._user(identity))
+        if user.standing == pb.STANDING_DISABLED:
             raise PermissionDeniedError("The user on whose behalf the request is made is disabled.")
-        return replace(identity, key_id=principal.identity.key_id)
+        scopes = (CREATOR,) if CREATOR in scopes_of(user.role) else ()
+        return replace(identity, scopes=scopes, key_id=principal.identity.key_id)
 
-    async def _standing(self, identity: Identity) -> pb.Standing.ValueType:
+    async def _user(self, identity: Identity) -> pb.ResolveUserResponse:
         request = pb.ResolveUserRequest(email=identity.subject, organization=home(identity))
-        method = self._accounts.stub.ResolveUser
-        return (await self._accounts.resolve(method, request, "Users")).standing
+        return await self._accounts.resolve(self._accounts.stub.ResolveUser, request, "Users")
 
 
 def _email(request: RawRequest) -> str:

@@ -3,21 +3,18 @@
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import structlog
 from google.protobuf.message import Message
 from heddle.account.v1.account_pb2 import ResolveKeyRequest
+from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
 from heddle_runtime.errors import HeddleError, UnauthenticatedError, UnavailableError
-from heddle_runtime.identity import Identity
-from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_gateway.auth.keys_file import Principal
 from heddle_gateway.services import ResponseT, call
-
-if TYPE_CHECKING:
-    from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
 
 log = structlog.get_logger(__name__)
 PREFIX = "hk_"
@@ -31,7 +28,7 @@ _TIMEOUT = 5.0
 class AccountClient:
     """Asks the account service on behalf of the gateway."""
 
-    stub: "AccountServiceAsyncStub"
+    stub: AccountServiceAsyncStub
     credentials: ServiceCredentials
 
     async def resolve(

@@ -1,21 +1,35 @@
-"""API keys of the settings: one key, or several in a file."""
+"""API keys of the settings: one key for everything, one for Open WebUI, or several in a file."""
 
 import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import yaml
-from heddle_runtime.email_address import canonical_email
-from heddle_runtime.identity import ANONYMOUS, SERVICE, Identity
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from heddle_runtime.identity.callers import OPERATOR, SERVICE, Identity
+from heddle_runtime.text.email_address import canonical_email
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
-from heddle_gateway.settings import MIN_KEY_CHARACTERS
+from heddle_gateway.settings import MIN_KEY_CHARACTERS, GatewaySettings
 
 _HASHED = "sha256:"
+FRONT_END = Identity("key:trusted", key_id="settings:trusted")
+"""The owner of the trusted key in the settings, for requests that name no user."""
+SETTINGS_KEY = "settings"
+"""The id of the operator's key in the settings."""
+_NO_KEY = (
+    "set HEDDLE_GATEWAY_API_KEY or HEDDLE_GATEWAY_API_KEYS, or "
+    "HEDDLE_GATEWAY_ISSUED_KEYS_ONLY=true to accept only keys of `heddle keys create`, or "
+    "HEDDLE_GATEWAY_DEVELOPMENT=true to try Heddle on this machine without a key"
+)
+_SAME_KEY = (
+    "HEDDLE_GATEWAY_TRUSTED_API_KEY must not be the operator's key, which may do everything: "
+    "generate another key"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +40,7 @@ class Principal:
     trusted: bool = False
     """Whether requests with the key may act on behalf of other users."""
     expires_at: int | None = None
-    """When the key expires, in seconds since 1970; None: never."""
+    """The time at which the key expires, in seconds since 1970; None: never."""
 
 
 class KeyOwner(BaseModel):
@@ -41,9 +55,7 @@ class KeyOwner(BaseModel):
 
     @field_validator("subject")
     @classmethod
-    def _refuse_everybody(cls, subject: str) -> str:
-        if subject == ANONYMOUS.subject:
-            raise ValueError("is reserved for requests without a key")
+    def _unify_emails(cls, subject: str) -> str:
         return canonical_email(subject)
 
     @field_validator("scopes")
@@ -79,6 +91,28 @@ class Keyring:
 
     def _digest(self, key_hash: str) -> bytes:
         return hmac.digest(self._pepper, key_hash.encode(), "sha256")
+
+
+def configured_keys(
+    settings: GatewaySettings, more: Iterable[SecretStr] = ()
+) -> dict[str, Principal]:
+    """Return the keys of the settings and their owners; `more` keys are the operator's.
+
+    Raises:
+        ValueError: There is no key and one is needed, the trusted key is the operator's, or the
+            file of keys is invalid.
+    """
+    principals = read_keys(settings.api_keys) if settings.api_keys else {}
+    operator = Principal(msgspec.structs.replace(OPERATOR, key_id=SETTINGS_KEY))
+    operators = [each for each in (settings.api_key, *more) if each]
+    principals |= {each.get_secret_value(): operator for each in operators}
+    if settings.trusted_api_key in operators:
+        raise ValueError(_SAME_KEY)
+    if settings.trusted_api_key:
+        principals[settings.trusted_api_key.get_secret_value()] = Principal(FRONT_END, trusted=True)
+    if not (principals or settings.development or settings.issued_keys_only):
+        raise ValueError(_NO_KEY)
+    return principals
 
 
 def hashed(key: str) -> str:

@@ -1,8 +1,6 @@
 """Permissions that the gateway itself checks. Services check their own."""
 
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.errors import NotFoundError, PermissionDeniedError
-from heddle_runtime.permissions import may_own
+from heddle_runtime.errors import NotFoundError
 
 
 def check_readable(reference: str, *, readable: bool) -> None:
@@ -13,13 +11,3 @@ def check_readable(reference: str, *, readable: bool) -> None:
     """
     if not readable:
         raise NotFoundError(f"No assistant is named {reference!r}.", assistant=reference)
-
-
-def check_may_create() -> None:
-    """Check that the caller may create assistants.
-
-    Raises:
-        PermissionDeniedError: The caller may not.
-    """
-    if not may_own(caller().identity):
-        raise PermissionDeniedError("The key of an organisation owns nothing. Use a user's key.")

@@ -19,7 +19,7 @@ _BUSY_RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one key, or one organisation, may do; 0: without a limit."""
+    """The limits of one key or organisation; 0: without a limit."""
 
     requests_per_minute: int = 0
     concurrent_requests: int = 0

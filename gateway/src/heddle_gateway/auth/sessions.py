@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import UnauthenticatedError
-from heddle_runtime.identity import Identity
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient
 
@@ -21,14 +21,14 @@ class Session:
 
     identity: Identity
     message: pb.Session
-    """What the account service says of it. It must not be changed."""
+    """The account service's message about the session. It must not be changed."""
     token: str = field(repr=False)
 
     @property
     def csrf_token(self) -> str:
-        """What a page that reads the responses of the gateway can send, and no other page can.
+        """A token that only a page which can read the gateway's responses can send.
 
-        It is computed of the token, so it changes with it and tells nothing of it.
+        It is a digest of the session's token, so it changes with the token and does not reveal it.
         """
         return hmac.digest(self.token.encode(), _CSRF, "sha256").hex()
 
@@ -57,7 +57,7 @@ class Sessions:
         return await self._sessions.get(_digest(token), lambda: self._resolve(token))
 
     def forget(self, token: str) -> None:
-        """Resolve a token anew when it is next used. Other gateways do so after two seconds."""
+        """Drop a cached token: its next use resolves it again. Other gateways do so after 2 s."""
         self._sessions.discard(_digest(token))
 
     async def _resolve(self, token: str) -> Session | None:

@@ -1,4 +1,4 @@
-"""Whether a client may have its request traced, by the flag of its `traceparent`.
+"""Decides whether a client may have its request traced, by the flag of its `traceparent`.
 
 Each traced request costs, so only trusted keys and programs on this machine may ask for it.
 """

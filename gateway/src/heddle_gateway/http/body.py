@@ -31,8 +31,10 @@ async def read_body(request: RawRequest, settings: GatewaySettings) -> bytes:
         body = request.connection.take_body()
     else:
         length = request.header("content-length")
-        if request.header("expect") and length.isdecimal() and int(length) > max_bytes:
-            raise _too_large(max_bytes)  # the client waits for permission to send the body
+        if length.isdecimal() and int(length) > max_bytes:
+            # A client that waits for permission to send the body sends it elsewhere. Another one
+            # may read the response after the body, which uvicorn drops.
+            raise _too_large(max_bytes, close=bool(request.header("expect")))
         body = await _read_parts(request, max_bytes, settings.body_timeout_seconds)
     if len(body) > max_bytes:
         raise _too_large(max_bytes)
@@ -68,6 +70,6 @@ async def _receive(request: RawRequest) -> Message:
     return message
 
 
-def _too_large(max_bytes: int) -> RejectedRequestError:
+def _too_large(max_bytes: int, *, close: bool = True) -> RejectedRequestError:
     message = f"The request's body is larger than {max_bytes} bytes."
-    return RejectedRequestError(ErrorResponse(413, message, code="request_too_large", close=True))
+    return RejectedRequestError(ErrorResponse(413, message, code="request_too_large", close=close))

@@ -8,14 +8,10 @@ messages.
 import asyncio
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from heddle_gateway.http.headers import Headers, check_headers
-
-if TYPE_CHECKING:
-    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 _CLOSE = (b"connection", b"close")
 
@@ -29,7 +25,7 @@ class Connection:
 
     __slots__ = ("_cycle", "_head", "_leave", "_on_disconnect", "_transport")
 
-    def __init__(self, cycle: "RequestResponseCycle", leave: Callable[[], bool]) -> None:
+    def __init__(self, cycle: RequestResponseCycle, leave: Callable[[], bool]) -> None:
         """Set up the connection of one request.
 
         Args:
@@ -47,11 +43,6 @@ class Connection:
     def request_complete(self) -> bool:
         """Whether the whole request has arrived and the client is connected."""
         return not (self._cycle.more_body or self._cycle.disconnected)
-
-    @property
-    def transport(self) -> asyncio.Transport:
-        """The transport of the connection."""
-        return self._transport
 
     @property
     def response_started(self) -> bool:

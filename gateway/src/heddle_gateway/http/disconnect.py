@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from heddle_runtime.errors import ResourceExhaustedError, UnavailableError
-from heddle_runtime.metrics import gauges
+from heddle_runtime.telemetry.metrics import gauges
 
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.raw import RawRequest

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 from heddle_conversion.assistant_json import parse_path, path_text
-from heddle_runtime import log_fields
-from heddle_runtime.error_guide import anchor
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation
+from heddle_runtime.errors.guide import anchor
+from heddle_runtime.telemetry import log_fields
 
 from heddle_gateway.http.headers import JSON
 from heddle_gateway.http.raw import RawResponse
@@ -41,6 +41,7 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "MALFORMED_ASSISTANT": (422, INVALID, "malformed_assistant"),
     "NEWER_FORMAT": (422, INVALID, "newer_format"),
     "NOT_SET_UP": (501, SERVER, "not_set_up"),
+    "UNIMPLEMENTED": (501, SERVER, "not_implemented"),
     "RESOURCE_EXHAUSTED": (429, "rate_limit_exceeded", "rate_limit_exceeded"),
     "QUOTA_EXCEEDED": (429, "quota_exceeded", "assistant_quota_exceeded"),
     "PROVIDER_GARBLED": (502, SERVER, "provider_garbled"),
@@ -118,7 +119,7 @@ class ErrorResponse:
     def json(self, *, detail: bool = False) -> bytes:
         """Return OpenAI's error object, with all four keys and the address of its documentation.
 
-        `detail` repeats the message where LAMB's clients read it.
+        `detail` repeats the message where some clients read it.
         """
         members = ("message", "type", "param", "code", "documentation_url")
         error = {name: getattr(self, name) for name in members}
@@ -202,8 +203,6 @@ def from_error(error: HeddleError, *, model: bool = False) -> ErrorResponse:
         )
     metadata = error.metadata
     status, kind, default = _KINDS.get(error.reason, (500, SERVER, "internal_error"))
-    if metadata.get("grpc_code") == "UNIMPLEMENTED":
-        status, kind, default = 501, SERVER, "not_implemented"
     if error.reason == "UNAUTHENTICATED":
         default = _SUBJECTS.get(metadata.get("subject", ""), default)
     code = metadata.get("provider_code", default)

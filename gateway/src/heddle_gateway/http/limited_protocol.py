@@ -12,16 +12,12 @@ pinned for them.
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from heddle_gateway.http.connection import Connection
-
-if TYPE_CHECKING:
-    from uvicorn._types import ASGI3Application
-    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 MAX_HEAD_BYTES = 64 * 1024
 """Approximate limit for bytes that neither complete a head nor belong to a body."""
@@ -99,7 +95,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._connection = None
         super().on_response_complete()
 
-    def _start_asgi_task(self, cycle: "RequestResponseCycle", app: "ASGI3Application") -> None:
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._connection = Connection(cycle, partial(self._leave, cycle))
         cycle.transport = self._connection  # type: ignore[assignment] # has all that the cycle uses
         cycle.scope["state"]["connection"] = self._connection
@@ -159,7 +155,7 @@ class LimitedProtocol(HttpToolsProtocol):
         start = b"%b %b HTTP/%b\r\n" % (method, self.url, version.encode())
         return b"".join((start, *fields, b"\r\n"))
 
-    def _leave(self, cycle: "RequestResponseCycle") -> bool:
+    def _leave(self, cycle: RequestResponseCycle) -> bool:
         """Stop everything that concerns the connection, which another protocol gets.
 
         Return False, and do nothing, if bytes have arrived after the request.

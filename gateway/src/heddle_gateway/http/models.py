@@ -101,10 +101,31 @@ PageSize = Annotated[
 ]
 
 
+class ListQuery(Model):
+    """The query of a list, one page of it."""
+
+    page_size: PageSize
+    page_token: PageToken
+
+
 def identifier(description: str, *examples: str, pattern: str = "^[A-Za-z0-9_-]+$") -> Any:  # noqa: ANN401 - as pydantic's `Field`
     """Return the field of an identifier in a path."""
     options: dict[str, Any] = {"examples": list(examples)} if examples else {}
     return Field(description=description, min_length=1, pattern=pattern, **options)
+
+
+AssistantId = Annotated[str, identifier("The assistant's identifier.", "1")]
+
+
+class IfNoneMatch(BaseModel):
+    """The header of a `PUT` that creates."""
+
+    if_none_match: Literal["*"] | None = Field(
+        default=None,
+        alias="If-None-Match",
+        description="With `*` the object must be new: if it exists, nothing is changed and the "
+        "status is 409.",
+    )
 
 
 class Fault(Model):
@@ -123,7 +144,7 @@ class Deleted(Model):
 
 @cache
 def adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
-    """Return what validates and describes a type."""
+    """Return the adapter that validates and describes a type."""
     return TypeAdapter(annotation)
 
 

@@ -27,8 +27,7 @@ _SECURITY: Mapping[Access, list[dict[str, list[str]]]] = {
     Access.OPTIONAL: [{}, {"key": []}, {"session": []}],
 }
 _DESCRIPTION = """\
-OpenAI's clients use `/v1`. LAMB's frontend and command use `/creator/assistant` and
-`/lamb/v1/completions`. Other programs use `/assistants` and `/rubrics`.
+OpenAI's clients use `/v1`. Other programs use `/assistants` and `/rubrics`.
 
 Every failure is an object `error` in OpenAI's form. An object that the caller may not see gets the
 same response as one that does not exist.
@@ -39,8 +38,6 @@ _TAGS = {
     "rubrics": "Assessment rubrics, which the tool `rubric` reads for their owners' assistants.",
     "files": "Uploaded files, in OpenAI's form.",
     "vector stores": "Collections of the knowledge service, in OpenAI's form.",
-    "LAMB's knowledge bases": "Collections, in the form of LAMB's knowledge-base server.",
-    "creator": "Assistants in the form of LAMB's frontend and command.",
     "catalog": "The parts of assistants.",
     "mcp": "Heddle's tools for clients of the Model Context Protocol, and the MCP servers of "
     "organisations.",
@@ -48,7 +45,6 @@ _TAGS = {
     "organizations": "Organisations, their settings and their users.",
     "keys": "API keys for programs.",
     "usage": "What models cost.",
-    "migration": "The way from LAMB, as jobs in the background.",
     "studio": "The web application, a client of the other routes.",
     "service": "The gateway itself.",
 }
@@ -88,8 +84,9 @@ class Error(Model):
     detail: str = ""
 
 
-def document(operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the OpenAPI document."""
+def document(operations: Iterable[Operation], more_tags: Mapping[str, str]) -> dict[str, Any]:
+    """Return the OpenAPI document; `more_tags` are the descriptions of tags of extensions."""
+    tags = {**_TAGS, **more_tags}
     operations = list(operations)
     schemas, components = _schemas(operations)
     paths: dict[str, dict[str, Any]] = {}
@@ -100,12 +97,12 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Heddle",
-            "summary": "Assistants with tools, with OpenAI's and LAMB's interfaces.",
+            "summary": "Assistants with tools, with OpenAI's interfaces.",
             "description": _DESCRIPTION,
             "version": version("heddle-gateway"),
         },
         "security": [{"key": []}, {"session": []}],
-        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "tags": [{"name": name, "description": text} for name, text in tags.items()],
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -248,7 +245,7 @@ def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - any JSON value
     match schema:
         case dict():
             return {
-                key: _without_titles(value)
+                key: value if key == "examples" else _without_titles(value)
                 for key, value in schema.items()
                 if key != "title" or not isinstance(value, str)
             }

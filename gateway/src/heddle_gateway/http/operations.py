@@ -1,4 +1,4 @@
-"""What a route is: its path, its function, and the models of its requests and responses."""
+"""The description of a route: its path, its function, and the models of requests and responses."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ _PARTS = ("query", "body", "form", "return")
 
 
 class Access(Enum):
-    """Whose requests a route answers."""
+    """The callers whose requests a route answers."""
 
     OPEN = auto()
     """All requests, without authentication."""
@@ -44,7 +44,7 @@ class Operation:
     if_match: bool = False
     """Whether the header `If-Match` protects concurrent changes."""
     returns: Any = None
-    """The type of the response, if the function's annotation is not it."""
+    """The type of the response, if the function's annotation is not it; or another operation."""
     content: Sequence[str] = ()
     """Media types of the response other than JSON."""
     responses: Mapping[int, Any] = field(default_factory=dict)
@@ -92,6 +92,8 @@ class Operation:
     @property
     def response(self) -> Any:  # noqa: ANN401 - any type
         """The type of the response, None if it is not JSON."""
+        if isinstance(self.returns, Operation):
+            return self.returns.response
         kind = self.returns or self._hints.get("return")
         return None if kind in (None, NoneType, Response) else kind
 

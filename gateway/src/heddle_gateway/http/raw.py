@@ -1,4 +1,4 @@
-"""One raw HTTP request and its response, without Starlette's request objects."""
+"""A raw HTTP request and its response, without Starlette's request objects."""
 
 import random
 import re
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs
 
 import msgspec
-from heddle_runtime.call_metadata import REQUEST_ID, TRACE, new_request_id
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.call_metadata import REQUEST_ID, TRACE, new_request_id
+from heddle_runtime.identity.callers import Identity
 from starlette.types import Message, Receive, Scope, Send
 
 from heddle_gateway.http.headers import JSON, Headers, check_headers
@@ -36,7 +36,7 @@ class Admission(Protocol):
 
 
 class Credential(Protocol):
-    """What has authenticated a request."""
+    """The credential that authenticated a request."""
 
     @property
     def identity(self) -> Identity:
@@ -84,11 +84,11 @@ class RawRequest:
         self.connection: Connection = scope["state"].pop("connection")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.admissions: tuple[Admission, ...] = ()
-        """What must end with the request: it counts for limits, and organisations take turns."""
+        """The admissions that end with the request: its place in limits, and in turns."""
         self.credential: Credential | None = None
-        """What has authenticated the request; None before, and without a credential."""
+        """The credential that authenticated the request; None before, and without a credential."""
         self.name = self.route = "unknown"
-        """What answers the request, in log lines and metrics."""
+        """The name of the route that answers the request, in log lines and metrics."""
         self.client_gone = False
         """Whether the client closed the connection before it had its response."""
         self.status = 0

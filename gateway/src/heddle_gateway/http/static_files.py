@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _ENCODINGS = {"br": ".br", "gzip": ".gz"}
-"""By content coding, the ending of precompressed files; the preferred one first."""
+"""The endings of precompressed files by content coding, the preferred one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class StaticFile:
     media_type: str
     etag: str
     contents: dict[str, bytes]
-    """By content coding, the content; `identity` is always there."""
+    """The contents by content coding; `identity` is always there."""
 
     def encoded(self, accepted: str) -> tuple[str, bytes]:
         """Return the preferred coding of those in `Accept-Encoding`, and the content in it."""

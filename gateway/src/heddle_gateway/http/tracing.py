@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
-from heddle_runtime import log_fields
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.identity import Identity, home
-from heddle_runtime.telemetry import spans
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity, home
+from heddle_runtime.telemetry import log_fields, spans
 
 from heddle_gateway.http.raw import RawRequest
 
@@ -68,6 +67,6 @@ def describe_request(request: RawRequest, code: int, *, with_user: bool) -> None
 
 
 def _tags(identity: Identity) -> list[str]:
-    """Return what Langfuse sorts traces by: the organisation and the assistant."""
+    """Return the tags by which Langfuse sorts traces: the organisation and the assistant."""
     known = {"organization": home(identity), "assistant": log_fields.current().assistant}
     return [f"{name}:{value}" for name, value in known.items() if value]

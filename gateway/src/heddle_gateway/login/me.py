@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.call_metadata import caller
-from heddle_runtime.identity import Identity, home
-from heddle_runtime.permissions import may_administer, may_administer_in, may_own
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.callers import Identity, home
+from heddle_runtime.identity.permissions import LEAST_ROLES, Right, has, may_own
 from pydantic import Field
 
 from heddle_gateway.auth.credentials import KeyCredential, SessionCredential
@@ -18,21 +18,6 @@ from heddle_gateway.services import call
 
 routes = Routes("sign-in")
 Role = Literal["member", "creator", "admin"]
-Right = Literal[
-    "manage_assistants",
-    "manage_own_keys",
-    "manage_organization",
-    "manage_users",
-    "manage_keys",
-    "read_audit",
-    "manage_installation",
-]
-_OWNERS: tuple[Right, ...] = ("manage_assistants",)
-_USERS: tuple[Right, ...] = ("manage_own_keys",)
-_ADMINISTRATORS: tuple[Right, ...] = (
-    *("manage_organization", "manage_users", "manage_keys", "read_audit"),
-)
-_OPERATORS: tuple[Right, ...] = ("manage_installation",)
 
 
 class OwnOrganization(Model):
@@ -47,6 +32,7 @@ class Features(Model):
     """What this gateway offers."""
 
     login: SignInWays
+    extensions: list[str] = Field(description="The names of what installed packages add.")
 
 
 class Me(Model):
@@ -62,9 +48,11 @@ class Me(Model):
     )
     role: Role | None = Field(description="What the user is in `organization`.")
     rights: list[Right] = Field(
-        description="What the caller may do: `manage_assistants` (create them and change its own), "
-        "`manage_own_keys`, `manage_organization`, `manage_users`, `manage_keys` and `read_audit` "
-        "(in its organisation), `manage_installation` (everything, in all organisations)."
+        description="What the caller may do. `use_assistants`: ask those that are published or "
+        "shared. `manage_assistants`, `manage_rubrics`, `manage_collections` and "
+        "`manage_own_keys`: create them and change its own. `run_tools`: without an assistant. "
+        "`manage_organization`, `manage_users`, `manage_keys` and `read_audit`: in its "
+        "organisation. `manage_installation`: everything, in all organisations."
     )
     authentication: Literal["session", "key", "development"]
     expires_at: Seconds | None = Field(
@@ -103,7 +91,7 @@ async def read_me(api: Call) -> Me:
         authentication="development" if is_development else "key",
         expires_at=credential.expires_at if isinstance(credential, KeyCredential) else None,
         csrf_token=None,
-        features=Features(login=sign_in_ways(api.state)),
+        features=_features(api),
     )
 
 
@@ -127,22 +115,16 @@ async def me_of_session(api: Call, session: Session) -> Me:
         authentication="session",
         expires_at=message.expire_time.seconds,
         csrf_token=session.csrf_token,
-        features=Features(login=sign_in_ways(api.state)),
+        features=_features(api),
     )
 
 
 def rights_of(identity: Identity) -> list[Right]:
-    """Return what a caller may do, by the rules that the services enforce."""
-    rights: list[Right] = []
-    if may_own(identity):
-        rights += _OWNERS
-    if _email(identity) is not None:
-        rights += _USERS
-    if may_administer_in(identity, home(identity)):
-        rights += _ADMINISTRATORS
-    if may_administer(identity):
-        rights += _OPERATORS
-    return rights
+    """Return the rights of a caller, by the rules that the services enforce."""
+    withheld: set[Right] = set() if _email(identity) else {"manage_own_keys"}
+    if not may_own(identity):
+        withheld = {right for right, least in LEAST_ROLES.items() if least == "creator"}
+    return [each for each in LEAST_ROLES if has(identity, each) and each not in withheld]
 
 
 def _organization(membership: pb.Membership) -> OwnOrganization:
@@ -155,6 +137,11 @@ def _organization(membership: pb.Membership) -> OwnOrganization:
 
 def _role(text: str) -> Role | None:
     return cast("Role", text) if text else None
+
+
+def _features(api: Call) -> Features:
+    names = [each.name for each in api.state.extensions]
+    return Features(login=sign_in_ways(api.state), extensions=names)
 
 
 def _email(identity: Identity) -> str | None:

@@ -30,8 +30,6 @@ routes = Routes("sign-in", Access.OPEN)
 MAX_EMAIL_CHARACTERS = 255
 MAX_PASSWORD_CHARACTERS = 256
 _SLUG_CHARACTERS = 63
-LAMB = "lamb"
-"""The provider of sessions of users whose passwords LAMB has accepted."""
 _WRONG = "The e-mail address or the password is not correct."
 COOKIE = {"Set-Cookie": "The token of the session: HttpOnly, SameSite=Strict."}
 
@@ -76,26 +74,26 @@ async def read_ways(api: Call) -> SignInWays:
 async def sign_in(api: Call, body: Credentials) -> Me:
     """Sign in with an e-mail address and a password.
 
-    In front of LAMB, the password may be that of the user in LAMB. The response sets the cookie of
-    the session. The status is 401, with one message, if the user is unknown or disabled or the
-    password is wrong, and 429 after repeated failures.
+    In front of another system, the password may be that of the user there. The response sets the
+    cookie of the session. The status is 401, with one message, if the user is unknown or disabled
+    or the password is wrong, and 429 after repeated failures.
     """
     state = api.state
     state.browsers.check_page(api.raw)
-    if not (state.settings.password_login or state.lamb):
+    if not (state.settings.password_login or state.other_system):
         raise NotSetUpError("Users cannot sign in with a password here.")
     client = client_address(api.raw, state.settings.trusted_proxies)
-    accepted, failure = await _lamb_accepts(api, body, client)
-    if accepted:
+    provider, failure = await _other_provider(api, body, client)
+    if provider:
         verified = pb.SignInWithProviderRequest(
-            email=body.email, provider=LAMB, organization=body.organization
+            email=body.email, provider=provider, organization=body.organization
         )
         response = await as_gateway(api, api.services.accounts.SignInWithProvider, verified)
         return await entered(api, session_of(response.session, response.token))
     try:
         session = await _own_session(api, body, client)
     except UnauthenticatedError:
-        if failure is not None:  # the password may be right in LAMB
+        if failure is not None:  # the password may be right in the other system
             raise failure from None
         raise
     return await entered(api, session)
@@ -124,20 +122,21 @@ async def sign_out(api: Call, body: SignOut) -> SignedOut:
     return SignedOut(ended=await end(api, credential.session.token, everywhere=body.everywhere))
 
 
-async def _lamb_accepts(
+async def _other_provider(
     api: Call, body: Credentials, client: str
-) -> tuple[bool, UnavailableError | None]:
-    """Return whether a password is that of the user in LAMB, and why LAMB does not say so.
+) -> tuple[str, UnavailableError | None]:
+    """Return the other system that accepts a password, and why it does not say so.
 
-    Users with a password in Heddle can sign in while LAMB does not answer.
+    Users with a password in Heddle can sign in while the other system does not answer.
     """
-    check = api.state.lamb
-    if check is None:
-        return False, None
+    system = api.state.other_system
+    if system is None:
+        return "", None
     try:
-        return await check.accepts(body.email, body.password, client), None
+        accepted = await system.accepts(body.email, body.password, client)
     except UnavailableError as error:
-        return False, error
+        return "", error
+    return (system.name if accepted else ""), None
 
 
 async def _own_session(api: Call, body: Credentials, client: str) -> Session:

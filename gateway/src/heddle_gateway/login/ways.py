@@ -18,14 +18,16 @@ class SignInWays(Model):
 
     password: bool = Field(description="`POST /login` with an e-mail address and a password.")
     oidc: list[Provider] = Field(description="Identity providers with OpenID Connect.")
-    lamb: bool = Field(description="`POST /login` accepts the passwords of LAMB's users, too.")
+    other_system: str | None = Field(
+        description="The name of a system whose users' passwords `POST /login` accepts, too."
+    )
 
 
 def sign_in_ways(state: State) -> SignInWays:
     """Return the ways of signing in that a gateway offers."""
     providers = (each.configuration for each in state.providers.values())
     return SignInWays(
-        password=state.settings.password_login or state.lamb is not None,
+        password=state.settings.password_login or state.other_system is not None,
         oidc=[Provider(id=each.id, title=each.title) for each in providers],
-        lamb=state.lamb is not None,
+        other_system=state.other_system.title if state.other_system else None,
     )

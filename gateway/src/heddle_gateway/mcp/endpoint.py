@@ -11,6 +11,7 @@ from heddle_gateway.auth.web_pages import is_own_page, origin_of
 from heddle_gateway.http.body import read_body
 from heddle_gateway.http.disconnect import GatewayStoppingError
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
+from heddle_gateway.http.json_text import check_values
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.openapi import Error
 from heddle_gateway.http.raw import RawRequest
@@ -85,6 +86,7 @@ async def message(api: Call) -> None:
         text = f"The body must be JSON, with the header 'Content-Type: {_JSON}'."
         raise RejectedRequestError(ErrorResponse(415, text, code="unsupported_media_type"))
     body = await read_body(request, state.settings)
+    check_values(body)
     await adopt_trace(state, request, body)
     watch = state.running.watch(request)
     # The SDK takes a second and 20 MB, which only installations with MCP clients need.

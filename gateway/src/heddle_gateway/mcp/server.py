@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 import structlog
+from heddle.tool.v1.tool_pb2 import TOOL_EFFECT_DESTRUCTIVE, TOOL_EFFECT_READ_ONLY
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.json_text import members
+from heddle_runtime.text.json_text import members
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -78,8 +79,12 @@ def _server(state: State) -> Server[Any]:
                     name=name,
                     description=function.description,
                     input_schema={"type": "object", **members(function.parameters_schema_json)},
+                    annotations=types.ToolAnnotations(
+                        read_only_hint=effect == TOOL_EFFECT_READ_ONLY,
+                        destructive_hint=effect == TOOL_EFFECT_DESTRUCTIVE,
+                    ),
                 )
-                for name, (_, function) in functions.items()
+                for name, (_, function, effect) in functions.items()
             ]
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
-from heddle_runtime.call_metadata import CALLER, caller
+from heddle_runtime.identity.call_metadata import CALLER, caller
 from heddle_runtime.telemetry import spans
 
 from heddle_gateway.auth.trace_flag import flag_counts

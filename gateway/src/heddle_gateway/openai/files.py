@@ -131,7 +131,7 @@ def download(data: bytes) -> Response:
 
 @routes.delete("/v1/files/{id}", errors=(400, 404))
 async def delete(api: Call, id_: FileId) -> DeletedFile:
-    """Delete a file. Its content in vector stores stays there."""
+    """Delete a file, and remove it from all vector stores."""
     await call(api.services.files.DeleteFile, pb.DeleteFileRequest(id=id_))
     return DeletedFile(id=id_)
 

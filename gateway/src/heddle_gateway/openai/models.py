@@ -57,11 +57,11 @@ ModelId = Annotated[
 async def list_models(api: Call) -> ModelList:
     """List the published assistants that the key may use, as models.
 
-    In front of LAMB, the newest are first, as LAMB lists them.
+    In front of another system, the newest are first.
     """
     method = api.services.assistants.ListAssistants
     assistants = await items(method, ListAssistantsRequest(), "assistants", LIST_SECONDS)
-    if api.state.settings.lamb_url:
+    if api.state.other_system is not None:
         assistants.reverse()
     return ModelList(data=[_view(each) for each in assistants])
 

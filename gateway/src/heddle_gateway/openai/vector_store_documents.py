@@ -1,11 +1,11 @@
-"""What a vector store holds of its files: passages, pages and counts."""
+"""Routes for the documents in a vector store: passages, pages and counts."""
 
 from typing import Annotated, Literal
 
 from heddle.knowledge.v1 import knowledge_pb2
 from pydantic import Field
 
-from heddle_gateway.http.models import Model, PageSize, PageToken, Timestamp
+from heddle_gateway.http.models import ListQuery, Model, Timestamp
 from heddle_gateway.openai.chunking import to_strategy
 from heddle_gateway.openai.vector_store_files import AttachedFileId, document_of
 from heddle_gateway.openai.vector_stores import PAGE_HANDLINGS, PageHandling, VectorStoreId
@@ -17,14 +17,7 @@ _Number = Annotated[int | None, Field(description="Counted from 1; null without 
 routes = Routes("vector stores")
 
 
-class PartQuery(Model):
-    """The query of a list of parts of a document."""
-
-    page_size: PageSize
-    page_token: PageToken
-
-
-class PassageQuery(PartQuery):
+class PassageQuery(ListQuery):
     """The query of the list of passages."""
 
     first: int = Field(
@@ -35,7 +28,7 @@ class PassageQuery(PartQuery):
     )
 
 
-class PageListQuery(PartQuery):
+class PageListQuery(ListQuery):
     """The query of the list of pages."""
 
     first: int = Field(

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from heddle.knowledge.v1 import files_pb2
 from heddle.knowledge.v1.knowledge_pb2 import Collection
-from heddle_runtime.enums import enum_names
+from heddle_runtime.contract.enums import enum_names
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
-from heddle_runtime.enums import enum_names
+from heddle_runtime.contract.enums import enum_names
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.struct_codec import from_struct, to_struct
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid

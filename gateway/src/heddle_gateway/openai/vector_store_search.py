@@ -4,8 +4,8 @@ import asyncio
 from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
+from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import NotFoundError, from_status
-from heddle_runtime.struct_codec import from_struct
 from pydantic import Field, model_validator
 
 from heddle_gateway.http.models import Model, Name, OnlyFalse, StrictModel

@@ -6,7 +6,7 @@ import secrets
 from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
-from heddle_runtime.enums import enum_names
+from heddle_runtime.contract.enums import enum_names
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError
 from pydantic import Field
 

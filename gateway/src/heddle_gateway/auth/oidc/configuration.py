@@ -1,11 +1,12 @@
 """The file of identity providers."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal, Self
 
 import yaml
-from heddle_runtime.egress import server_address
+from heddle_runtime.http.egress import server_address
 from heddle_runtime.redaction import register_values
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
@@ -60,13 +61,6 @@ class ProviderConfiguration(_Strict):
     new_users: tuple[NewUsers, ...] = ()
     """The first rule that matches decides; without one, only existing users sign in."""
 
-    @field_validator("id")
-    @classmethod
-    def _refuse_lamb(cls, identifier: str) -> str:
-        if identifier == "lamb":
-            raise ValueError("is reserved for users whose passwords LAMB has accepted")
-        return identifier
-
     @field_validator("issuer")
     @classmethod
     def _check_issuer(cls, issuer: str) -> str:
@@ -91,8 +85,12 @@ class ProviderConfiguration(_Strict):
         return provider
 
 
-def read_providers(path: Path) -> list[ProviderConfiguration]:
+def read_providers(path: Path, reserved: Collection[str] = ()) -> list[ProviderConfiguration]:
     """Return the identity providers of a YAML or JSON file, which holds a list of them.
+
+    Args:
+        path: The file.
+        reserved: Ids that stand for other systems whose passwords the gateway accepts.
 
     Raises:
         ValueError: The file cannot be read or is invalid. The message shows no secret.
@@ -113,6 +111,8 @@ def read_providers(path: Path) -> list[ProviderConfiguration]:
             first = error.errors()[0]
             message = f"{path}: provider {number}: {first['loc']}: {first['msg']}"
             raise ValueError(message) from None
+    if taken := {each.id for each in providers}.intersection(reserved):
+        raise ValueError(f"{path}: the id {min(taken)!r} is reserved. Choose another one.")
     if len({each.id for each in providers}) < len(providers):
         raise ValueError(f"{path}: two providers have the same id")
     return providers

@@ -1,4 +1,4 @@
-"""What a browser keeps while its user is at the identity provider: an encrypted cookie.
+"""The encrypted cookie of a browser whose user is at the identity provider.
 
 The request that comes back is one of another site, so browsers send only a cookie with
 `SameSite=Lax`. It starts no session by itself.
@@ -11,7 +11,7 @@ import secrets
 import time
 from dataclasses import asdict, dataclass, field
 
-from heddle_runtime.secret_file import split_secrets
+from heddle_runtime.identity.secrets import split_secrets
 from joserfc import jwe
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
@@ -25,7 +25,7 @@ _ALGORITHMS = ["dir", "A256GCM"]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One attempt to sign in with a provider."""
+    """An attempt to sign in with a provider."""
 
     provider: str
     return_to: str
@@ -43,9 +43,9 @@ class FlowCookies:
     While an operator replaces the secret, gateways accept the flows of one another.
     """
 
-    def __init__(self, secret: SecretStr | None) -> None:
-        """Compute the key; without a secret, of this process alone."""
-        texts = split_secrets(secret.get_secret_value()) if secret else [secrets.token_hex()]
+    def __init__(self, secret: SecretStr) -> None:
+        """Compute the key."""
+        texts = split_secrets(secret.get_secret_value())
         digests = [hmac.digest(text.encode(), _PURPOSE, "sha256") for text in texts]
         self._keys = [OctKey.import_key(digest) for digest in digests]
 

@@ -1,4 +1,4 @@
-"""One identity provider: where it is, and what it says of a user."""
+"""An identity provider: its address, and its claims about a user."""
 
 import base64
 import hashlib
@@ -9,11 +9,12 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import structlog
-from heddle_runtime.egress import Egress, Network
-from heddle_runtime.email_address import canonical_email
-from heddle_runtime.guarded_http import new_client
-from heddle_runtime.remote_json import RemoteError, RemoteUnavailableError, fetch
-from heddle_runtime.ttl_cache import TTLCache
+from heddle_runtime.http.egress import Egress, Network
+from heddle_runtime.http.guarded_http import new_client
+from heddle_runtime.http.remote_json import RemoteError, RemoteUnavailableError, fetch
+from heddle_runtime.http.web_proxies import NO_PROXIES, WebProxies
+from heddle_runtime.rpc.ttl_cache import TTLCache
+from heddle_runtime.text.email_address import canonical_email
 from joserfc.jwk import KeySet
 
 from heddle_gateway.auth.oidc.configuration import NewUsers, ProviderConfiguration
@@ -36,23 +37,29 @@ class VerifiedUser:
     email: str
     name: str
     new_users: NewUsers | None
-    """Where to create the user if there is none; None: nowhere."""
+    """The organisation and role of a new user; None: no user is created."""
 
 
 class IdentityProvider:
     """A provider, reached within the networks that the operator allows."""
 
-    def __init__(self, configuration: ProviderConfiguration, networks: Iterable[Network]) -> None:
+    def __init__(
+        self,
+        configuration: ProviderConfiguration,
+        networks: Iterable[Network],
+        proxies: WebProxies = NO_PROXIES,
+    ) -> None:
         self.configuration = configuration
         self._egress = Egress(networks)
+        self._proxies = proxies
         self._metadata: TTLCache[str, Claims] = TTLCache(_METADATA_SECONDS)
         self._keys: TTLCache[str, KeySet] = TTLCache(_METADATA_SECONDS)
 
     async def authorization_url(self, flow: Flow) -> str:
-        """Return where a browser goes to sign in.
+        """Return the address to which a browser goes to sign in.
 
         Raises:
-            SignInFailedError: The provider does not say where.
+            SignInFailedError: The provider does not state its address.
         """
         endpoint = await self._endpoint("authorization_endpoint")
         challenge = hashlib.sha256(flow.verifier.encode()).digest()
@@ -199,7 +206,7 @@ class IdentityProvider:
 
     async def _fetch(self, method: str, url: str, **options: Any) -> tuple[int, Any]:  # noqa: ANN401 - JSON
         try:
-            async with new_client(_TIMEOUT_SECONDS, self._egress) as http:
+            async with new_client(_TIMEOUT_SECONDS, self._egress, proxies=self._proxies) as http:
                 request = http.build_request(method, url, **options)
                 return await fetch(http, request, "The identity provider", max_bytes=_MAX_BYTES)
         except RemoteUnavailableError as error:

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources, Trace
-from heddle_runtime import log_fields
-from heddle_runtime.json_text import members
+from heddle_runtime.telemetry import log_fields
+from heddle_runtime.text.json_text import members
 
 from heddle_gateway.openai.chat import open_webui_events, run_events
 from heddle_gateway.openai.chat.run_report import RunReport
@@ -131,11 +131,11 @@ class Completion:
             self._calls.append(call)
 
     def _add_tool(self, event: RunEvent) -> None:
-        self.tools_ran = True
+        finished = event.tool_finished
+        self.tools_ran |= event.HasField("sources") or finished.HasField("elapsed")
         if event.HasField("sources"):
             self._sources.append(event.sources)
             return
-        finished = event.tool_finished
         self._names[finished.binding_id] = run_events.tool_name(finished)
         self.report.add_tool(finished)
 

@@ -1,19 +1,19 @@
-"""The chat handler: one pipeline for streamed and whole responses, behind three paths."""
+"""The chat handler: one pipeline for streamed and whole responses, behind several paths."""
 
 import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import grpc
 import structlog
-from heddle_runtime import log_fields
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import ResponseStream, streaming
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, from_rpc
-from heddle_runtime.metrics import table
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import ResponseStream, streaming
+from heddle_runtime.telemetry import log_fields
+from heddle_runtime.telemetry.metrics import table
 from pydantic import Field
 
 from heddle_gateway.http.body import ClientGoneError, read_body
@@ -27,7 +27,7 @@ from heddle_gateway.http.error_responses import (
     invalid,
 )
 from heddle_gateway.http.headers import JSON
-from heddle_gateway.http.models import Model, Name, identifier
+from heddle_gateway.http.models import Model
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import schema
@@ -37,7 +37,6 @@ from heddle_gateway.openai.chat.file_references import inline_files
 from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
 from heddle_gateway.openai.chat.request import ChatRequest, parse_request, request_trace
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder, failure
-from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.routing import Routes
 from heddle_gateway.settings import EventView
 from heddle_gateway.state import State
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 
     Run = ResponseStream[RunCompletionResponse]
 
-LAMB_PATH = "/lamb/v1/completions"
-CREATOR_PATH = "/creator/assistant/{id}/chat/completions"
 EVENTS_HEADER = "x-heddle-events"
 # In the metadata of a failed run that was not streamed: its events are not visible.
 TOOLS_RAN = "tools_ran"
@@ -88,13 +85,6 @@ class ChatHeaders(Model):
     )
 
 
-class AssistantQuery(Model):
-    """The query of LAMB's completions."""
-
-    assistant: Name = Field(description="The assistant's identifier or name.", examples=["1"])
-
-
-AssistantId = Annotated[str, identifier("The assistant's identifier.", "1")]
 OPTIONS: dict[str, Any] = {
     "raw": True,
     "request_headers": ChatHeaders,
@@ -139,25 +129,6 @@ async def chat(state: State, request: RawRequest) -> None:
     await respond(state, request, "")
 
 
-@routes.post(LAMB_PATH, query_model=AssistantQuery, body_model=schema.LambChatBody, **OPTIONS)
-async def lamb_chat(state: State, request: RawRequest) -> None:
-    """Answer a conversation as the assistant that the query names."""
-    await respond(state, request, request.query("assistant") or None)
-
-
-@routes.post(
-    CREATOR_PATH, path_models={"id": AssistantId}, body_model=schema.LambChatBody, **OPTIONS
-)
-async def creator_chat(state: State, request: RawRequest) -> None:
-    """Try an assistant.
-
-    With `debug_bypass` the response is the prompt that the model would receive, for those who may
-    read the assistant.
-    """
-    assistant = f"{PREFIX}{request.scope['path_params']['id']}"
-    await respond(state, request, assistant, debug=True)
-
-
 async def respond(
     state: State,
     request: RawRequest,
@@ -172,7 +143,8 @@ async def respond(
         state: The gateway's.
         request: The request.
         assistant: Its assistant; empty if the body names it, None if nothing does.
-        debug: Whether the body may ask for the prompt.
+        debug: Whether the body may ask for the prompt. Errors then repeat the message under
+            `detail`, where clients of these routes read it.
         read: Reads the body in another form than that of chat completions.
     """
     try:
@@ -189,7 +161,7 @@ async def respond(
         response = from_exception(error)
     if isinstance(response, ErrorResponse):
         response = response.with_request_id(request.request_id)
-        response = response.response(detail=debug)  # where LAMB's clients read the message
+        response = response.response(detail=debug)
     if response is not None:
         await request.respond(response)
 

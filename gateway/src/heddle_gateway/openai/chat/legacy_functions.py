@@ -4,15 +4,15 @@ They become tools for the run, and calls of them are returned as `function_call`
 """
 
 from heddle.chat.v1.chat_pb2 import FunctionDeclaration, GenerationOptions
-from heddle_runtime.openai_messages import decode_members
+from heddle_runtime.contract.openai_messages import decode_members
 from msgspec import Raw, json
 
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.openai.chat.options import declare
-from heddle_gateway.openai.chat.schema import FunctionName, LambChatBody
+from heddle_gateway.openai.chat.schema import ConversationBody, FunctionName
 
 
-def legacy_functions(body: LambChatBody, place: Place) -> list[FunctionDeclaration]:
+def legacy_functions(body: ConversationBody, place: Place) -> list[FunctionDeclaration]:
     """Return the functions that the client declares in the older form.
 
     Raises:
@@ -32,7 +32,7 @@ def legacy_functions(body: LambChatBody, place: Place) -> list[FunctionDeclarati
     return declared
 
 
-def fill_choice(options: GenerationOptions, body: LambChatBody) -> None:
+def fill_choice(options: GenerationOptions, body: ConversationBody) -> None:
     """Set `tool_choice` to what `function_call` says."""
     chosen = body.function_call
     if chosen is None:

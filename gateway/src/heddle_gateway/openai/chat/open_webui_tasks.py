@@ -1,14 +1,14 @@
 """Requests that name an assistant but are not completions of it.
 
 Open WebUI asks for titles, tags and the like of a chat. The assistant's tools and templates would
-make each of them as expensive as a completion, so a small model writes them. LAMB's editor asks for
-the prompt that a model would receive.
+make each of them as expensive as a completion, so a small model writes them. Editors ask for the
+prompt that a model would receive.
 """
 
 from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest, ModelRef, User
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
-from heddle_runtime.call_metadata import CALLER, caller
 from heddle_runtime.errors import PermissionDeniedError
+from heddle_runtime.identity.call_metadata import CALLER, caller
 
 from heddle_gateway.openai.chat.task_model import task_assistant
 from heddle_gateway.services import call

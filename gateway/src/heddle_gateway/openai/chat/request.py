@@ -7,7 +7,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunCompletionRequest,
     RunWholeCompletionRequest,
 )
-from heddle_runtime.conversations import RAG_TASK
+from heddle_runtime.contract.conversations import RAG_TASK
 
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
@@ -15,7 +15,7 @@ from heddle_gateway.http.models import validate
 from heddle_gateway.openai.chat.legacy_functions import fill_choice, legacy_functions
 from heddle_gateway.openai.chat.messages import add_conversation
 from heddle_gateway.openai.chat.options import fill_options, functions
-from heddle_gateway.openai.chat.schema import ChatBody, LambChatBody
+from heddle_gateway.openai.chat.schema import ChatBody, ConversationBody
 
 MAX_PARTS_IN_ALL = 10_000
 _PREFIX = "lamb_assistant."
@@ -71,7 +71,7 @@ def parse_request(
     members, place = parsed or parse(body)
     used = _replace_prompt(members, place)
     parts = _count_parts(members.get("messages"), place)
-    chat = validate(LambChatBody if assistant else ChatBody, members)
+    chat = validate(ConversationBody if assistant else ChatBody, members)
     whole = RunWholeCompletionRequest()
     run = whole.run  # filled in place: a conversation can be long
     model = chat.model or f"{_PREFIX}{assistant.removeprefix(_PREFIX)}"
@@ -100,7 +100,7 @@ def request_trace(run: RunCompletionRequest, *, enabled: bool) -> None:
 
 
 def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:
-    """Replace the `prompt` of LAMB's older clients, alone or in `params`, with a message.
+    """Replace the `prompt` of older clients, alone or in `params`, with a message.
 
     Return the members of the body that contained it.
     """
@@ -149,6 +149,6 @@ def _is_task(members: dict[str, Any], *, stream: bool) -> bool:
     return content.startswith(_TASK)
 
 
-def _includes_usage(chat: LambChatBody) -> bool:
+def _includes_usage(chat: ConversationBody) -> bool:
     options = chat.stream_options
     return options is not None and options.include_usage is True

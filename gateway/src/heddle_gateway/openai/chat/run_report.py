@@ -1,4 +1,4 @@
-"""What clients learn about the tools and the model of a run, beside its answer."""
+"""The report on the tools and the model of a run, which clients receive beside its answer."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from heddle.chat.v1.chat_pb2 import ModelReplaced
 from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished
-from heddle_runtime import log_fields
+from heddle_runtime.contract.frontend_payloads import shortened
 from heddle_runtime.errors import from_status
-from heddle_runtime.frontend_payloads import shortened
+from heddle_runtime.telemetry import log_fields
 
 from heddle_gateway.http.error_responses import from_error
 from heddle_gateway.http.headers import Headers

@@ -198,7 +198,20 @@ class FunctionMessage(Model):
     name: Name
 
 
-Message = UserMessage | AssistantMessage | ToolMessage | FunctionMessage
+def _with_one_role(message: object) -> object:
+    """Return a message with its role; OpenAI's SDK joins the roles of all chunks of a stream."""
+    if not isinstance(message, dict) or message.get("role") in (None, "user", "assistant"):
+        return message
+    is_joined = str(message["role"]).replace("assistant", "") == ""
+    return {**message, "role": "assistant"} if is_joined else message
+
+
+Message = Annotated[
+    Annotated[
+        UserMessage | AssistantMessage | ToolMessage | FunctionMessage, Field(discriminator="role")
+    ],
+    BeforeValidator(_with_one_role),
+]
 
 
 class Function(Model):
@@ -273,11 +286,11 @@ AssistantName = Annotated[
 ]
 
 
-class LambChatBody(Model):
-    """A conversation. LAMB's older `prompt` is accepted in place of `messages`."""
+class ConversationBody(Model):
+    """A conversation. The `prompt` of older clients is accepted in place of `messages`."""
 
     model: AssistantName | None = None
-    messages: list[Annotated[Message, Field(discriminator="role")]] = Field(
+    messages: list[Message] = Field(
         min_length=1,
         max_length=MAX_MESSAGES,
         description="The oldest message first, with at most 10,000 parts in all.",
@@ -342,7 +355,7 @@ class LambChatBody(Model):
     )
 
 
-class ChatBody(LambChatBody):
+class ChatBody(ConversationBody):
     """A conversation with an assistant."""
 
     model: AssistantName

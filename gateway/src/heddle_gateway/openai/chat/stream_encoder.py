@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle.tool.v1.tool_pb2 import Source
-from heddle_runtime import log_fields
-from heddle_runtime.json_text import members
+from heddle_runtime.telemetry import log_fields
+from heddle_runtime.text.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import open_webui_events, run_events
@@ -44,6 +44,10 @@ def failure(error: ErrorResponse) -> bytes:
     return b"data: " + one_line(error.json()) + b"\n\n" + END
 
 
+def _run_id(event: Any) -> tuple[str, str]:  # noqa: ANN401 - the start or the end of a tool
+    return event.binding_id, event.call.id
+
+
 class StreamEncoder:
     """Turns batches of events into frames.
 
@@ -66,8 +70,8 @@ class StreamEncoder:
     ) -> None:
         self.finished = False
         """Whether `done` was among the events."""
-        self.tools_ran = False
-        """Whether another attempt would run tools again."""
+        self._have_run = False
+        self._running: set[tuple[str, str]] = set()
         self._view = view
         self._report = RunReport(request_id)
         self._usage = usage
@@ -91,6 +95,11 @@ class StreamEncoder:
         self._sources: list[Source] = []
         self._calls = 0
 
+    @property
+    def tools_ran(self) -> bool:
+        """Whether another attempt would run tools again."""
+        return self._have_run or bool(self._running)
+
     def encode(self, events: Iterable[RunEvent]) -> bytes:
         """Return the frames of events that arrived together. Unknown kinds are skipped."""
         frames: list[bytes] = []
@@ -102,6 +111,7 @@ class StreamEncoder:
             if kind == "tool_started":
                 if self._texts:  # they precede it
                     self._flush(frames)
+                self._running.add(_run_id(event.tool_started))
                 self._started.append(self._tool_name(event.tool_started))
                 continue
             if kind == "logprobs_json":
@@ -129,7 +139,6 @@ class StreamEncoder:
             frames.append(self._text(""))
 
     def _encode_started(self) -> bytes:
-        self.tools_ran = True
         names = ", ".join(self._started)
         self._started.clear()
         return self._progress("run", f"running {names}")
@@ -230,13 +239,14 @@ class StreamEncoder:
         return self._end_progress() + self._event(status)
 
     def _tool_finished(self, finished: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
-        self.tools_ran = True
+        self._running.discard(_run_id(finished))
+        self._have_run |= finished.HasField("elapsed")
         name = self._tool_name(finished)
         lines = self._report.add_tool(finished)
         return b"".join(self._progress(name, line) for line in lines)
 
     def _tool_sources(self, event: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
-        self.tools_ran = True
+        self._have_run = True
         self._sources.extend(event.sources)
         if self._view in ("reasoning", "none") or not event.sources:
             return b""

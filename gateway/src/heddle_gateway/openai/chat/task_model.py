@@ -3,9 +3,9 @@
 import structlog
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
-from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import HeddleError, NotSetUpError
-from heddle_runtime.identity import home
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.callers import home
 
 from heddle_gateway.state import State
 

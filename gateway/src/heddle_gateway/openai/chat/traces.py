@@ -6,7 +6,7 @@ from typing import Any, cast
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.contract.struct_codec import from_struct
 
 from heddle_gateway.openai.chat.trace_schema import (
     Kind,

@@ -1,4 +1,4 @@
-"""`/lamb/v1/completions/tools/{name}/run`: a tool alone, without an assistant."""
+"""`/tools/{name}/run`: a tool alone, without an assistant."""
 
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, cast
@@ -9,18 +9,16 @@ from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_conversion.assistant_json import FieldError, read_struct
-from heddle_runtime.call_metadata import caller, new_call_options
-from heddle_runtime.client import ResponseStream, streaming
+from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, from_rpc
-from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.identity.call_metadata import caller, new_call_options
+from heddle_runtime.rpc.client import ResponseStream, streaming
 from pydantic import Field
 
-from heddle_gateway.auth.permissions import check_may_create
+from heddle_gateway.admin.tools import ToolConfig, ToolName
 from heddle_gateway.http.disconnect import DisconnectWatcher, GatewayStoppingError
 from heddle_gateway.http.error_responses import from_error
 from heddle_gateway.http.models import Model, StrictModel
-from heddle_gateway.lamb.catalog import ToolConfig, ToolName
-from heddle_gateway.openai.chat.completions import LAMB_PATH
 from heddle_gateway.openai.chat.event_stream import EventStream
 from heddle_gateway.openai.chat.stream_encoder import END, failure, one_line
 from heddle_gateway.routing import Call, Routes
@@ -81,7 +79,7 @@ class ToolOutcome(Model):
 
 
 @routes.post(
-    f"{LAMB_PATH}/tools/{{name}}/run",
+    "/tools/{name}/run",
     errors=(404, 502),
     content=("text/event-stream",),
     returns=ToolOutcome,
@@ -89,9 +87,8 @@ class ToolOutcome(Model):
 async def run(api: Call, name: ToolName, body: ToolRun) -> ToolOutcome | None:
     """Run a tool alone, with the rights of the caller.
 
-    Only callers who may create assistants may run tools.
+    The caller needs the right `run_tools`.
     """
-    check_may_create()
     request = await _request(api, name, body)
     with api.state.running.watch(api.raw) as watcher:
         if body.stream:

@@ -1,1 +1,0 @@
-"""The interfaces of LAMB's frontend, command and knowledge-base server."""

@@ -1,1 +1,0 @@
-"""The reverse proxy: sends to LAMB what Heddle does not serve."""
