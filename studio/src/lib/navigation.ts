@@ -27,14 +27,19 @@ interface Screen {
 const SCREENS: readonly Screen[] = [
   { path: "", title: "home.title", icon: House },
   { path: "assistants", title: "assistants.title", icon: Bot },
-  { path: "knowledge", title: "knowledge.title", icon: Library },
+  {
+    path: "knowledge",
+    title: "knowledge.title",
+    icon: Library,
+    visible: () => session.may("manage_collections"),
+  },
   {
     path: "rubrics",
     title: "rubrics.title",
     icon: ClipboardCheck,
-    visible: () => session.may("manage_assistants"),
+    visible: () => session.may("manage_rubrics"),
   },
-  { path: "tools", title: "catalog.title", icon: Wrench, visible: () => session.may("manage_assistants") },
+  { path: "tools", title: "catalog.title", icon: Wrench, visible: () => session.may("run_tools") },
   {
     path: "usage",
     title: "usage.title",
@@ -63,7 +68,7 @@ const SCREENS: readonly Screen[] = [
     path: "migration",
     title: "migration.title",
     icon: Truck,
-    visible: () => session.may("manage_installation"),
+    visible: () => session.may("manage_installation") && session.offers("lamb"),
   },
   {
     path: "health",

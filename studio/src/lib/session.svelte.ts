@@ -28,6 +28,11 @@ class Session {
     return this.me?.rights.includes(right) ?? false;
   }
 
+  /** Return whether the gateway has the routes of a package. */
+  offers(extension: string): boolean {
+    return this.me?.features.extensions.includes(extension) ?? false;
+  }
+
   /** Ask the server who the user is, and return whether they are signed in. */
   async load(): Promise<boolean> {
     try {

@@ -27,6 +27,23 @@ export interface Source {
   score: number | null;
 }
 
+/** A call of the client, as OpenAI's protocol has it. */
+export interface Call {
+  id?: string;
+  type?: string;
+  function?: { name?: string; arguments?: string };
+}
+
+/** A call of a tool that waits until the user confirms it. */
+export interface Waiting {
+  /** Of the call that asks. */
+  id: string;
+  function: string;
+  arguments: Record<string, unknown>;
+  /** What is sent back to confirm it. */
+  confirmation: string;
+}
+
 export interface Answer {
   text: string;
   reasoning: string;
@@ -39,7 +56,7 @@ export interface Answer {
   /** Why the model ended, for example `length`; empty until it did. */
   finish: string;
   /** Functions of the client that the model wants to be called. */
-  calls: string[];
+  calls: Call[];
   totalTokens: number | null;
 }
 
@@ -49,7 +66,7 @@ interface Chunk {
       content?: string | null;
       reasoning_content?: string | null;
       images?: { image_url?: { url?: string } }[];
-      tool_calls?: { function?: { name?: string } }[];
+      tool_calls?: (Call & { index?: number })[];
     };
     finish_reason?: string | null;
   }[];
@@ -71,6 +88,7 @@ interface SourceGroup {
   distances?: number[];
 }
 
+const CONFIRM = "heddle_confirm";
 const REQUEST_ID = /\(request (req_\w+)\)/;
 
 export const emptyAnswer = (): Answer => ({
@@ -98,14 +116,35 @@ export function add(answer: Answer, content: unknown, seconds: number): void {
   answer.reasoning += choice?.delta?.reasoning_content ?? "";
   for (const { image_url } of choice?.delta?.images ?? [])
     if (image_url?.url) answer.images.push(image_url.url);
-  for (const { function: called } of choice?.delta?.tool_calls ?? []) {
-    if (called?.name) answer.calls.push(called.name);
-  }
+  for (const { index: _, ...call } of choice?.delta?.tool_calls ?? [])
+    if (call.function?.name) answer.calls.push(call);
   if (choice?.finish_reason) answer.finish = choice.finish_reason;
   if (chunk.usage?.total_tokens) answer.totalTokens = chunk.usage.total_tokens;
   if (chunk.event) addEvent(answer, chunk.event, seconds);
   if (chunk.heddle?.type === "report") answer.report = chunk.heddle.data as Report;
   if (chunk.heddle?.type === "trace") answer.trace = chunk.heddle.data as Trace;
+}
+
+/** Return the calls of an answer that the user has to confirm. */
+export function waiting({ calls }: Answer): Waiting[] {
+  return calls.flatMap((call) => {
+    if (call.function?.name !== CONFIRM) return [];
+    const asked = question(call.function.arguments ?? "");
+    return {
+      id: call.id ?? "",
+      function: asked.function ?? "",
+      arguments: asked.arguments ?? {},
+      confirmation: asked.confirmation ?? "",
+    };
+  });
+}
+
+function question(text: string): Partial<Waiting> {
+  try {
+    return JSON.parse(text) as Partial<Waiting>;
+  } catch {
+    return {};
+  }
 }
 
 function addEvent(answer: Answer, { type, data = {} }: NonNullable<Chunk["event"]>, seconds: number): void {

@@ -1,7 +1,7 @@
 /** Asks an assistant one question of a conversation, and follows the answer. */
 
 import { send } from "#lib/api/client.ts";
-import { add, type Answer, emptyAnswer } from "./answer.ts";
+import { add, type Answer, emptyAnswer, type Waiting, waiting } from "./answer.ts";
 import { events, StreamCut } from "./stream.ts";
 
 /** A picture that the user added to a question, as a `data:` URL. */
@@ -14,6 +14,10 @@ export interface Turn {
   question: string;
   pictures: Picture[];
   answer: Answer;
+  /** The calls that the user confirmed or declined before the answer. */
+  decided: Decided[];
+  /** The messages between the question and the answer. */
+  between: Message[];
   /** Whether the answer is whole, still comes, was stopped by the user, or ended early. */
   state: "running" | "complete" | "stopped" | "cut" | "failed";
   error: unknown;
@@ -22,6 +26,9 @@ export interface Turn {
   seconds: number | null;
 }
 
+/** A call that the user confirmed, or declined. */
+export type Decided = Waiting & { confirmed: boolean };
+
 /** Where questions are sent, and what is sent with them. */
 export interface Target {
   path: string;
@@ -29,8 +36,10 @@ export interface Target {
 }
 
 interface Message {
-  role: "user" | "assistant";
+  role: "user" | "assistant" | "tool";
   content: unknown;
+  tool_calls?: unknown;
+  tool_call_id?: string;
 }
 
 const MILLISECONDS = 1000;
@@ -39,6 +48,8 @@ export const newTurn = (question: string, pictures: Picture[] = []): Turn => ({
   question,
   pictures,
   answer: emptyAnswer(),
+  decided: [],
+  between: [],
   state: "running",
   error: null,
   firstSeconds: null,
@@ -50,6 +61,21 @@ export const trialOf = (assistant: unknown): Target => ({
   path: "/assistants/try",
   body: { assistant, trace: true, stream_options: { include_usage: true } },
 });
+
+/** Let the user's decision about the calls that wait follow the answer of a turn. */
+export function decide(turn: Turn, confirmed: boolean): void {
+  const calls = waiting(turn.answer);
+  turn.decided.push(...calls.map((call) => ({ ...call, confirmed })));
+  turn.between.push(
+    { role: "assistant", content: turn.answer.text || null, tool_calls: turn.answer.calls },
+    ...calls.map(({ id, confirmation }): Message => ({
+      role: "tool",
+      tool_call_id: id,
+      content: confirmed ? confirmation : "declined",
+    })),
+  );
+  Object.assign(turn, { answer: emptyAnswer(), state: "running", error: null });
+}
 
 /** Ask the question of the last turn, and add to it what comes. Its state tells how it ended. */
 export async function ask(turns: readonly Turn[], target: Target, signal: AbortSignal): Promise<void> {
@@ -85,8 +111,8 @@ function request(turns: readonly Turn[], { path, body }: Target, signal: AbortSi
 function messages(turns: readonly Turn[]): Message[] {
   return turns.flatMap((turn, index) => {
     const asked: Message = { role: "user", content: content(turn) };
-    if (index === turns.length - 1) return [asked];
-    return [asked, { role: "assistant", content: turn.answer.text }];
+    if (index === turns.length - 1) return [asked, ...turn.between];
+    return [asked, ...turn.between, { role: "assistant", content: turn.answer.text }];
   });
 }
 

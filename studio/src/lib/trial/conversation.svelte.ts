@@ -1,7 +1,7 @@
 /** A conversation with an assistant: questions, answers, and what runs now. */
 
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
-import { ask, newTurn, type Picture, type Target, type Turn } from "./ask.ts";
+import { ask, decide, newTurn, type Picture, type Target, type Turn } from "./ask.ts";
 
 export class Conversation {
   turns: Turn[] = $state([]);
@@ -49,6 +49,14 @@ export class Conversation {
     await this.#run();
   }
 
+  /** Confirm or decline the calls that wait in the last answer, and go on. */
+  async decide(confirmed: boolean): Promise<void> {
+    const last = this.turns.at(-1);
+    if (!last || this.running) return;
+    decide(last, confirmed);
+    await this.#run();
+  }
+
   /** Put the last question back into the box, to change it. */
   change(): void {
     const last = this.turns.at(-1);
@@ -84,7 +92,10 @@ function keep(name: string, turns: Turn[]): void {
 }
 
 /** Return a turn as it is after the page was loaded again: nothing runs any more. */
-const interrupted = (turn: Turn): Turn => (turn.state === "running" ? { ...turn, state: "cut" } : turn);
+const interrupted = (stored: Turn): Turn => {
+  const turn = { ...newTurn(""), ...stored };
+  return turn.state === "running" ? { ...turn, state: "cut" } : turn;
+};
 
 /** Errors are objects that JSON does not hold, and a trace may be large. */
 const withoutTrace = (turn: Turn): Turn => ({

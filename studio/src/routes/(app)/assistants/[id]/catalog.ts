@@ -25,7 +25,7 @@ export const DEFAULT_PROCESSOR = "simple_augment";
 
 export async function fetchCatalog(signal: AbortSignal): Promise<Catalog> {
   const [tools, connectors, strategies, processors] = await Promise.all([
-    data(api.GET("/lamb/v1/completions/tools", { signal })),
+    data(api.GET("/tools", { signal })),
     data(api.GET("/connectors", { signal })),
     data(api.GET("/strategies", { signal })),
     data(api.GET("/prompt-processors", { signal })),
@@ -44,7 +44,7 @@ export function toolTexts(tool: Tool, language: string): { title: string; descri
     Record<string, { title?: string; description?: string }> | undefined;
   const translated = translations?.[language];
   return {
-    title: translated?.title ?? tool.display_name,
+    title: translated?.title ?? tool.title,
     description: translated?.description ?? tool.description,
   };
 }

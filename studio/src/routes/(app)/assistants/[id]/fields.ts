@@ -1,53 +1,28 @@
-/** The names of the members of an assistant for people, and the way to their controls. */
+/** The names of fields for people, and the way to their controls. */
 
 import { tick } from "svelte";
 
-import { t } from "#lib/i18n/index.svelte.ts";
+import { type Key, t } from "#lib/i18n/index.svelte.ts";
 
 import type { Assistant } from "./assistant.ts";
 import type { Editor } from "./editor.svelte.ts";
+import { BINDING_MEMBERS, MEMBERS } from "./members.ts";
 
-const NAMES: Record<string, () => string> = {
-  title: () => t("assistants.titleField"),
-  name: () => t("assistants.name"),
-  description: () => t("assistants.description"),
-  model: () => t("editor.model"),
-  "model.connector": () => t("editor.connector"),
-  "model.model": () => t("assistants.model"),
-  system_prompt: () => t("editor.systemPrompt"),
-  prompt_template: () => t("editor.template"),
-  tools: () => t("editor.tools"),
-  strategy: () => t("editor.strategy"),
-  prompt_processor: () => t("editor.processor"),
-  max_tool_rounds: () => t("editor.maxToolRounds"),
-  empty_response: () => t("editor.emptyResponse"),
-  output_hosts: () => t("editor.outputHosts"),
-  cite_sources: () => t("editor.citeSources"),
-  verbose: () => t("editor.verbose"),
-  "capabilities.vision": () => t("editor.vision"),
-  "capabilities.image_generation": () => t("editor.imageGeneration"),
-};
-const TOOL_MEMBERS: Record<string, () => string> = {
-  mode: () => t("editor.tool.mode"),
-  slot: () => t("editor.tool.slot"),
-  on_failure: () => t("editor.tool.onFailure"),
-  timeout: () => t("editor.tool.timeout"),
-  enabled: () => t("editor.tool.enabled"),
-};
+const named = (key: Key | undefined): string | undefined => key && t(key);
 const TOOL = /^tools\[(\d+)\]\.?(.*)$/;
 
 /** Return the name of a field such as `tools[2].config.top_k`. */
 export function fieldName(field: string, editor: Editor): string {
   const [, index, member = ""] = TOOL.exec(field) ?? [];
-  if (index === undefined) return NAMES[field]?.() ?? field;
+  if (index === undefined) return named(MEMBERS[field]) ?? field;
   const tool = editor.toolName(Number(index)) || field;
-  return member ? `${tool}: ${TOOL_MEMBERS[member]?.() ?? member.replace(/^config\./, "")}` : tool;
+  return member ? `${tool}: ${named(BINDING_MEMBERS[member]) ?? member.replace(/^config\./, "")}` : tool;
 }
 
 /** Return the name of a difference between two assistants. */
 export function pathName(path: readonly string[], editor: Editor, others: Assistant): string {
   const [member = "", id, ...rest] = path;
-  if (member !== "tools" || id === undefined) return NAMES[path.join(".")]?.() ?? path.join(".");
+  if (member !== "tools" || id === undefined) return named(MEMBERS[path.join(".")]) ?? path.join(".");
   const index = editor.assistant.tools.findIndex((each) => String(each.id) === id);
   if (index >= 0) return fieldName([`tools[${index}]`, ...rest].join("."), editor);
   const type = others.tools.find((each) => String(each.id) === id)?.type ?? id;

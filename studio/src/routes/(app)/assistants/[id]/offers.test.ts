@@ -6,8 +6,8 @@ import { lambSlots, possibleModes, slotsFor } from "./offers.ts";
 
 const SEARCH = {
   name: "search",
-  display_name: "Search",
-  placeholder: "context",
+  title: "Search",
+  default_slot: "context",
   modes: ["augment", "function", "agent"],
   connectors: { augment: ["plain", "calling"], function: ["calling"], agent: ["plain", "calling"] },
   config_schema: { "x-heddle-i18n": { eu: { title: "Bilaketa" } } },

@@ -35,7 +35,7 @@ export function possibleModes(tool: Tool, assistant: Assistant, catalog: Catalog
 
 /** Return the slot that a binding fills. */
 export const slotOf = (binding: Binding, tool: Tool | undefined): string =>
-  binding.slot || tool?.placeholder || "";
+  binding.slot || tool?.default_slot || "";
 
 export const runsBeforeModel = (binding: Binding): boolean =>
   binding.enabled !== false && (binding.mode ?? "augment") === "augment";

@@ -17,6 +17,7 @@ export const FIELDS = [
   "global_default_model",
   "small_fast_model",
   "output_hosts",
+  "on_change",
   "prices",
   "retention",
 ] as const;

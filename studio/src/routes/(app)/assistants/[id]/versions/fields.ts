@@ -2,35 +2,8 @@
 
 import { type Key, language, t } from "#lib/i18n/index.svelte.ts";
 
-const FIELDS: Record<string, Key> = {
-  name: "versions.field.name",
-  title: "versions.field.title",
-  description: "versions.field.description",
-  owner: "versions.field.owner",
-  organization: "versions.field.organization",
-  published: "versions.field.published",
-  sharing: "versions.field.sharing",
-  system_prompt: "versions.field.system_prompt",
-  prompt_template: "versions.field.prompt_template",
-  model: "versions.field.model",
-  "model.model": "versions.field.model",
-  "model.connector": "versions.field.connector",
-  tools: "versions.field.tools",
-  strategy: "versions.field.strategy",
-  prompt_processor: "versions.field.prompt_processor",
-  capabilities: "versions.field.capabilities",
-  "capabilities.vision": "versions.field.vision",
-  "capabilities.image_generation": "versions.field.image_generation",
-  verbose: "versions.field.verbose",
-  cite_sources: "versions.field.cite_sources",
-  max_tool_rounds: "versions.field.max_tool_rounds",
-  empty_response: "versions.field.empty_response",
-  mode: "versions.field.mode",
-  enabled: "versions.field.enabled",
-  slot: "versions.field.slot",
-  on_failure: "versions.field.on_failure",
-  timeout: "versions.field.timeout",
-};
+import { BINDING_MEMBERS, MEMBERS } from "../members.ts";
+
 const ACTIONS: Record<string, Key> = {
   initial: "versions.action.initial",
   create: "versions.action.create",
@@ -55,13 +28,13 @@ interface Property {
 }
 
 /** Return the name of a field; its path if it has none. */
-export const fieldName = (path: string): string => (FIELDS[path] ? t(FIELDS[path]) : path);
+export const fieldName = (path: string): string => (MEMBERS[path] ? t(MEMBERS[path]) : path);
 
 export const actionName = (action: string): string => (ACTIONS[action] ? t(ACTIONS[action]) : action);
 
 /** Return the name of a field of a binding, whose options the tool's schema names. */
 export function toolFieldName(path: string, properties: Record<string, unknown> = {}): string {
-  if (!path.startsWith(CONFIG)) return fieldName(path);
+  if (!path.startsWith(CONFIG)) return BINDING_MEMBERS[path] ? t(BINDING_MEMBERS[path]) : path;
   const name = path.slice(CONFIG.length);
   const property = properties[name] as Property | undefined;
   return property?.["x-heddle-i18n"]?.[language()]?.title ?? property?.title ?? name;

@@ -1,0 +1,40 @@
+/** The names of the members of an assistant for people, in the form and in the history. */
+
+import type { Key } from "#lib/i18n/index.svelte.ts";
+
+/** `tests/conversion/test_studio_names.py` fails if a member of the contract is missing. */
+export const MEMBERS: Readonly<Record<string, Key>> = {
+  title: "assistants.titleField",
+  name: "assistants.name",
+  description: "assistants.description",
+  owner: "assistants.owner",
+  organization: "versions.field.organization",
+  published: "assistants.published",
+  sharing: "versions.field.sharing",
+  model: "editor.model",
+  "model.connector": "editor.connector",
+  "model.model": "assistants.model",
+  system_prompt: "editor.systemPrompt",
+  prompt_template: "editor.template",
+  template_syntax: "editor.syntax",
+  tools: "editor.tools",
+  strategy: "editor.strategy",
+  prompt_processor: "editor.processor",
+  max_tool_rounds: "editor.maxToolRounds",
+  empty_response: "editor.emptyResponse",
+  output_hosts: "editor.outputHosts",
+  cite_sources: "editor.citeSources",
+  verbose: "editor.verbose",
+  capabilities: "versions.field.capabilities",
+  "capabilities.vision": "editor.vision",
+  "capabilities.image_generation": "editor.imageGeneration",
+};
+export const BINDING_MEMBERS: Readonly<Record<string, Key>> = {
+  mode: "editor.tool.mode",
+  slot: "editor.tool.slot",
+  config: "editor.tool.options",
+  on_failure: "editor.tool.onFailure",
+  on_change: "editor.tool.onChange",
+  timeout: "editor.tool.timeout",
+  enabled: "editor.tool.enabled",
+};
