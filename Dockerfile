@@ -12,8 +12,9 @@
 #           for heddle-knowledge
 #   HEALTH  what the health check asks: `host:port` of a gRPC service, or an http:// URL
 #
-# Each image also has the command `heddle`. docker-compose.yml builds all of them. `make sizes` prints
-# what they install, and tests/containers runs the install and start commands.
+# Each image also has the command `heddle`, and the optional member heddle-migration-service, which adds to
+# it and to the gateway. docker-compose.yml builds all of them. `make sizes` prints what they install, and
+# tests/containers runs the install and start commands.
 
 # `docs/containers.md` says how to update it.
 ARG PYTHON=python:3.11-slim@sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7
@@ -61,6 +62,7 @@ ARG MEMBER
 ARG EXTRA=""
 RUN --mount=type=cache,target=/root/.cache/uv \
     uv sync --frozen --no-dev --no-editable --package "$MEMBER" --package heddle-cli \
+    --package heddle-migration-service \
     ${EXTRA:+$(printf ' --extra %s' $EXTRA)} --no-install-workspace
 
 COPY protos protos
@@ -71,6 +73,7 @@ COPY migration-service migration-service
 COPY --from=studio /src/gateway/src/heddle_gateway/studio gateway/src/heddle_gateway/studio
 # Without the cache: it would take a member whose pyproject.toml is unchanged for unchanged.
 RUN uv sync --frozen --no-dev --no-editable --package "$MEMBER" --package heddle-cli \
+    --package heddle-migration-service \
     ${EXTRA:+$(printf ' --extra %s' $EXTRA)}
 COPY docs/project/slim.py ./
 RUN python slim.py "$UV_PROJECT_ENVIRONMENT"
@@ -98,6 +101,6 @@ USER 10001:10001
 WORKDIR /var/lib/heddle
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-    CMD python -m heddle_runtime.health "$HEALTH"
+    CMD python -m heddle_runtime.serving.health "$HEALTH"
 # `exec`, so that the service itself receives the signal to stop.
 CMD exec python -m "$MODULE"

@@ -13,6 +13,7 @@ INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
 
 # Tests wait for a third of their time, so there is one process more than processors.
+PROCESSORS := $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count(), 8))')
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 2, 8))')
 # Hundreds of processes start in the tests. Each would compile all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,6 +24,7 @@ help: ## Show this list
 # What `make demo` and `make up` use unless the environment says otherwise: see docs/guides/run.md.
 # Both keep their data in the default folders under .heddle, so `make up` answers from the demo's collection.
 demo up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
+demo up: export HEDDLE_END_WITH_PARENT ?= true
 demo: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 demo: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 # An installation that takes over LAMB's assistants begins without examples.
@@ -59,7 +61,7 @@ $(STUDIO)/shell.html: $(STUDIO_PACKAGES) $(STUDIO_SOURCES)
 	@$(NPM) run build
 
 # Written only when the routes change: what is generated from it stays valid otherwise.
-studio/openapi.json: $(SYNCED) $(shell find gateway/src -name '*.py')
+studio/openapi.json: $(SYNCED) $(shell find gateway/src migration-service/src protos/gen -name '*.py' -o -name descriptions.json)
 	@$(BIN)/python -m docs.project.openapi $@
 
 studio/src/lib/api/schema.d.ts: studio/openapi.json $(STUDIO_PACKAGES)
@@ -99,7 +101,7 @@ $(INSTALLED): $(UV) $(PROJECTS)
 
 $(SYNCED): $(UV) $(PROJECTS)
 	@echo "Installing the locked packages into $(VENV)"
-	@$(UV) sync --frozen --all-packages --all-groups --python $(PYTHON) --quiet
+	@$(UV) sync --frozen --all-packages --all-groups --extra dspy --python $(PYTHON) --quiet
 	@touch $@ $(INSTALLED)
 
 proto: $(SYNCED) ## Format the contracts and generate their Python
@@ -109,10 +111,16 @@ format: $(SYNCED) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 	@$(MAKE) --silent $(STUDIO_PACKAGES) && $(NPM) run format
 
-lint: $(SYNCED) ## Check style, types, layers, contracts, prose and names
+# The types take as long as all other checks together: both run at the same time.
+lint: ## Check style, types, layers, contracts, prose and names
+	@$(MAKE) --no-print-directory --jobs 2 lint-types lint-others
+
+lint-types: $(SYNCED)
+	$(BIN)/mypy
+
+lint-others: $(SYNCED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd protos && ../$(BIN)/buf lint && ../$(BIN)/buf format -d --exit-code
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o -\#format=binpb | ../$(BIN)/buf breaking -\#format=binpb \
@@ -141,28 +149,18 @@ sizes: $(SYNCED) ## Install the environment of each image as the Dockerfile does
 chart: $(SYNCED) ## Render the Helm chart with each set of values, and check it against Kubernetes' schemas
 	@$(BIN)/python -m docs.project.chart
 
-images: $(SYNCED) ## Build images without a container engine, and run each one (as root)
-	@$(BIN)/python -m docs.project.bare_images $(IMAGES)
-
-test-images: $(SYNCED) ## Build all images, run each one and publish one, as tests (as root, for half an hour)
-	$(BIN)/pytest -v --durations 0 --durations-min 5 tests/containers/image_scenarios.py
-
-publish: $(SYNCED) ## Write built images, their parts lists and signatures: make publish FOLDER=dist/images KEY=FINGERPRINT
-	@FOLDER="$(FOLDER)" KEY="$(KEY)" $(BIN)/python -m docs.project.publish $(IMAGES)
-
 digests: $(SYNCED) ## Fix the images of others in the compose file and the Dockerfile by their digests
 	@$(BIN)/python -m docs.project.digests
 
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
-# Unit tests: folders whose tests need no database, no collection, no model and no service in another process.
-QUICK := tests/runtime tests/connector tests/orchestrator $(wildcard tests/*/conversion)
+# These tests hardly wait, and each process loads all libraries anew.
+quick: $(SYNCED) ## Run fast tests of every member
+	$(BIN)/pytest -q -n $(PROCESSORS) --dist worksteal -m "not alone and not exhaustive" -k "not postgresql" @tests/quick.txt
 
-quick: $(SYNCED) ## Run the unit tests
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive" $(QUICK) --ignore tests/connector/test_local.py
-
-# This test measures memory, of which libraries that other processes use, too, count in part only.
+# This test measures memory, of which libraries that other processes use, too, count in part only. It waits
+# for minutes, so only the profile `nightly` runs it. `make idle` measures the same.
 IDLE := tests/integration/test_idle.py
 # Files with tests that nothing may run beside. To collect only these saves ten seconds.
 ALONE = $(filter-out $(IDLE),$(shell grep -rl --include='*.py' --exclude-dir=studio 'mark\.alone' tests))
@@ -172,19 +170,27 @@ test: $(SYNCED) ## Run all tests with reduced counts
 	$(BIN)/pytest -m "alone and not exhaustive" $(ALONE)
 
 test-all: export HYPOTHESIS_PROFILE = full
+test-all: chromium promtool $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts, the next part also after failures
+	@$(MAKE) --no-print-directory --keep-going all-parallel all-studio all-alone test-replicas all-chaos
+
+all-parallel:
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not nightly" --ignore tests/chaos --ignore tests/studio
+
 # The browser of tests/studio keeps an event loop running in the process of its tests.
-test-all: chromium promtool $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone" --ignore tests/chaos --ignore tests/studio
-	$(BIN)/pytest -n 2 --dist loadfile -m "not alone" tests/studio
+all-studio:
+	$(BIN)/pytest -n 2 --dist loadfile -m "not alone and not nightly" tests/studio
 	$(BIN)/pytest -m alone tests/studio
-	$(BIN)/pytest -m alone $(ALONE)
-	$(BIN)/pytest -m alone $(IDLE)
-	$(MAKE) test-replicas
+
+all-alone:
+	$(BIN)/pytest -m "alone and not nightly" $(ALONE)
+	$(if $(filter nightly,$(HYPOTHESIS_PROFILE)),$(BIN)/pytest -m alone $(IDLE))
+
+all-chaos:
 	$(BIN)/pytest -m exhaustive tests/chaos
 
 # The processes are started once, and all tests share the event loop that the embeddings' server runs in.
-test-replicas: export HEDDLE_TEST_REPLICAS ?= first,second,turns
-test-replicas: $(SYNCED) ## Run the gateway's tests before two replicas of every service
+test-replicas: export HEDDLE_TEST_REPLICAS ?= turns
+test-replicas: $(SYNCED) ## Run the gateway's tests that span requests before two replicas of every service
 	$(BIN)/pytest --timeout 300 -m "not alone and not exhaustive" -o asyncio_default_test_loop_scope=session \
 	  -o asyncio_default_fixture_loop_scope=session tests/gateway
 
@@ -218,10 +224,8 @@ chromium:
 test-open-webui: chromium $(SYNCED) $(OPEN_WEBUI)/.installed ## Use Heddle in Open WebUI with a real browser
 	$(BIN)/pytest -v --durations 0 --durations-min 5 tests/open_webui/scenarios.py tests/open_webui/lamb_scenarios.py
 
-bench-agent: $(UV) ## Measure how well the routers of the agent choose
-	@echo "Installing the locked packages and their extras, DSPy among them, into $(STATE)/extras"
-	@UV_PROJECT_ENVIRONMENT=$(STATE)/extras $(UV) sync --frozen --all-packages --all-groups --all-extras --python $(PYTHON) --quiet
-	$(STATE)/extras/bin/python -m benchmarks.agent
+bench-agent: $(SYNCED) ## Measure how well the routers of the agent choose
+	$(BIN)/python -m benchmarks.agent
 
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
@@ -246,4 +250,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint release-contract docs docs-serve release sizes chart images test-images publish digests licences quick test test-all test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph fresh check
+.PHONY: help demo up studio studio-npm install proto format lint lint-types lint-others release-contract docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph fresh check

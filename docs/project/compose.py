@@ -1,20 +1,21 @@
-"""`python -m docs.project.compose`: lists every setting of each service in `docker-compose.yml`.
+"""`python -m docs.project.compose`: writes the `env_file` of each service of `docker-compose.yml`.
 
-Below the comment `MARK`, each service lists the settings that Compose passes on from the
-environment. `--check` changes nothing and fails if the lists are not complete.
+Each file lists the settings that the service reads and the compose file does not set. Compose
+takes their values from the shell or from `.env`. `--check` changes nothing and fails if a file
+differs.
 """
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from heddle_runtime.secret_settings import SUFFIX
+from heddle_runtime.settings.secret_files import SUFFIX
 
-from docs.reference.settings import ROOT, settings_by_package
+from docs.project.images import ROOT, read_compose
+from docs.reference.settings import settings_by_package
 
-FILE = ROOT / "docker-compose.yml"
-MARK = "      # Without a value here: taken from the environment, if it is there.\n"
+FOLDER = ROOT / "docs/containers/env"
 PACKAGES = {
     "gateway": "heddle_gateway",
     "orchestrator": "heddle_orchestrator",
@@ -40,14 +41,17 @@ OF_TRACES = (
 # HEDDLE_IDENTITY_SECRET_FILE is set for all services at once, so nothing is generated.
 _SET_ELSEWHERE = {"HEDDLE_IDENTITY_SECRET_FILE", "HEDDLE_LOCAL_SECRET_FILE"}
 _WITHIN_ONE_PROCESS = re.compile(r"HEDDLE_(?!GATEWAY)\w+_LISTEN|HEDDLE_\w+_ADDRESS")
-_SERVICE = re.compile(r"^  (?P<name>[a-z-]+):\n(?:^(?: {4}.*)?\n)*", re.MULTILINE)
-_LISTED = re.compile(re.escape(MARK) + r"(?: {6}(?:HEDDLE|OTEL)_\w+:\n)*")
-_SET = re.compile(r"^ {6}(HEDDLE_\w+): \S", re.MULTILINE)
+_HEADER = "# Written by `python -m docs.project.compose`. Values: the shell, `.env`.\n"
 
 
-def completed(text: str) -> str:
-    """Return the file's text with the complete list of each service."""
-    return _SERVICE.sub(lambda match: _with_settings(match["name"], match[0]), text)
+def environment_files() -> dict[Path, str]:
+    """Return the content of each file by its path."""
+    services = read_compose()["services"]
+    return {
+        FOLDER / f"{name}.env": _HEADER
+        + "".join(f"{each}\n" for each in passed_on(name, services[name]["environment"]))
+        for name in (*PACKAGES, ALL_IN_ONE)
+    }
 
 
 def settings_of(service: str) -> list[str]:
@@ -60,17 +64,9 @@ def settings_of(service: str) -> list[str]:
     return sorted(name for name in names if not _WITHIN_ONE_PROCESS.fullmatch(name))
 
 
-def _with_settings(service: str, text: str) -> str:
-    if service not in {*PACKAGES, ALL_IN_ONE}:
-        return text
-    lines = "".join(f"      {variable}:\n" for variable in _missing(service, text))
-    if MARK not in text:
-        return text.replace("    networks:", f"{MARK}{lines}    networks:", 1) if lines else text
-    return _LISTED.sub(MARK + lines, text)
-
-
-def _missing(service: str, text: str) -> Iterator[str]:
-    known = {*_SET.findall(text), *_SET_ELSEWHERE}
+def passed_on(service: str, environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the variables that a service takes from the shell, beside those of its environment."""
+    known = {*environment, *_SET_ELSEWHERE}
     # A secret that is in a file is refused if it is in the environment as well.
     known |= {name.removesuffix(SUFFIX) for name in known}
     for setting in settings_of(service):
@@ -79,16 +75,20 @@ def _missing(service: str, text: str) -> Iterator[str]:
     yield from OF_TRACES
 
 
-def main(file: Path = FILE) -> int:
-    """Write or check the file, and return the exit code."""
-    text = file.read_text()
-    complete = completed(text)
-    if "--check" not in sys.argv:
-        file.write_text(complete)
-        return 0
-    if complete != text:
-        print(f"{file.name} does not pass on every setting: run `python -m docs.project.compose`")  # noqa: T201 - the command's output
-    return int(complete != text)
+def main() -> int:
+    """Write or check the files, and return the exit code."""
+    checks = "--check" in sys.argv
+    outdated = [
+        file
+        for file, text in environment_files().items()
+        if not file.exists() or file.read_text() != text
+    ]
+    for file in outdated:
+        if not checks:
+            file.write_text(environment_files()[file])
+        else:
+            print(f"{file.name} is out of date: run `python -m docs.project.compose`")  # noqa: T201 - the command's output
+    return int(checks and bool(outdated))
 
 
 if __name__ == "__main__":

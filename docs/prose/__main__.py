@@ -12,6 +12,7 @@ from pathlib import Path
 
 from docs.prose.names import names
 from docs.prose.rules import Finding, prose
+from docs.prose.texts import select
 
 BASELINE = Path(__file__).with_name("baseline.json")
 _SHOWN = 40
@@ -23,9 +24,10 @@ def main() -> None:
     parser.add_argument("--update", action="store_true", help="store counts that fell")
     parser.add_argument("--list", nargs="*", metavar="PATH", help="show the places in these files")
     arguments = parser.parse_args()
+    select(arguments.list or [])
     findings = sorted([*prose(), *names()])
     if arguments.list is not None:
-        _show([each for each in findings if each.file.startswith(tuple(arguments.list or [""]))])
+        _show(findings)
         return
     counts = Counter(each.key for each in findings)
     baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else dict(counts)

@@ -3,8 +3,9 @@
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -25,18 +26,31 @@ class Text:
     content: str
 
 
-def files(*suffixes: str) -> list[str]:
-    """Return the tracked files with these suffixes that people write."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],  # noqa: S607
+def select(paths: Sequence[str]) -> None:
+    """Let `files` return files and folders of these names only; all if there are none."""
+    _selected.extend(paths)
+
+
+_selected: list[str] = []
+
+
+@cache
+def _tracked() -> list[str]:
+    listed = subprocess.run(  # noqa: S603 - fixed arguments
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *_selected],  # noqa: S607
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
-    ).stdout.splitlines()
+    )
+    return sorted(listed.stdout.splitlines())
+
+
+def files(*suffixes: str) -> list[str]:
+    """Return the tracked files with these suffixes that people write."""
     return [
         name
-        for name in sorted(listed)
+        for name in _tracked()
         if name.endswith(suffixes) and not name.startswith(_GENERATED) and (ROOT / name).is_file()
     ]
 

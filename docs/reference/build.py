@@ -66,7 +66,6 @@ def write_pages(folder: Path) -> None:
     for generator in _GENERATORS:
         for name, text in generator.pages().items():
             _write(folder, Path("reference") / name, text, None)
-    _list_decisions(folder / "adr")
     (folder / "llms.txt").write_text(_index_for_machines(folder))
 
 
@@ -78,16 +77,6 @@ def copy_markdown(pages: Path, site: Path) -> None:
             target = target.with_name("index.md")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(page, target)
-
-
-def _list_decisions(folder: Path) -> None:
-    """Add the list of records to the page about decisions."""
-    lines = [
-        f"- [{page.read_text().splitlines()[0].removeprefix('# ')}]({page.name})"
-        for page in sorted(folder.glob("0*.md"))
-    ]
-    with (folder / "README.md").open("a") as index:
-        index.write("\n" + "\n".join(lines) + "\n")
 
 
 def _index_for_machines(pages: Path) -> str:

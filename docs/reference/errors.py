@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from heddle_gateway.http.error_responses import from_error
-from heddle_runtime.error_guide import anchor, explanations
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors.guide import anchor, explanations
 
 from docs.reference import contracts, markdown
 

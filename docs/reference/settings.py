@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from heddle_runtime import addresses
-from heddle_runtime.secret_settings import SUFFIX, SecretFileSettings, is_secret, variables
-from heddle_runtime.settings import file_description
+from heddle_gateway.extensions import installed
+from heddle_runtime.settings import addresses
+from heddle_runtime.settings.secret_files import SUFFIX, SecretFileSettings, is_secret, variables
+from heddle_runtime.settings.service import file_description
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
@@ -42,10 +43,16 @@ def settings() -> list[Setting]:
 
 
 def settings_by_package() -> dict[str, list[str]]:
-    """Return the variables that each member's package reads, sorted."""
+    """Return the variables that each member reads, with those of its extensions, sorted."""
     by_package: dict[str, set[str]] = {}
+    of_gateway = {each.settings_class for each in installed()}
     for kind in _classes():
-        variables = by_package.setdefault(kind.__module__.partition(".")[0], set())
+        package = kind.__module__.partition(".")[0]
+        if kind in of_gateway:
+            package = "heddle_gateway"
+        if kind.model_config.get("env_prefix") == "HEDDLE_KNOWLEDGE_":  # of its extensions, too
+            package = "heddle_knowledge"
+        variables = by_package.setdefault(package, set())
         variables |= {each.variable for each in _of(kind)}
     return {package: sorted(variables) for package, variables in by_package.items()}
 

@@ -15,7 +15,7 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- if eq .name "gateway" -}}
 httpGet: { path: /status, port: serving }
 {{- else if .root.Values.tls.existingSecret -}}
-exec: { command: [python, -m, heddle_runtime.health, "127.0.0.1:{{ .service.port }}"] }
+exec: { command: [python, -m, heddle_runtime.serving.health, "127.0.0.1:{{ .service.port }}"] }
 {{- else -}}
 grpc: { port: {{ .service.port }} }
 {{- end }}
