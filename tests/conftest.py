@@ -6,13 +6,17 @@ import tempfile
 import uuid
 from collections import defaultdict
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from zlib import crc32
 
 import pytest
-from heddle_runtime.call_metadata import CALLER, Caller
+import run_reaper
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import DEVELOPER
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
 from hypothesis import settings
 from memory import memory
-from runtime.examples import PROFILE, examples
+from runtime.examples import NIGHTLY, PROFILE, examples
 
 settings.register_profile(PROFILE, examples())
 settings.load_profile(PROFILE)
@@ -24,10 +28,13 @@ SERVICES = ("ASSISTANTS", "CONNECTOR", "KNOWLEDGE", "MIGRATION", "ORCHESTRATOR",
 def pytest_configure() -> None:
     """Put temporary folders in memory, and let services listen on free ports by default.
 
-    The default ports of the services would collide between tests that run at the same time.
+    Processes that tests start end with the run, also if it is killed. The default ports of the
+    services would collide between tests that run at the same time.
     Garbage collection pauses while pytest collects the tests, which would take a quarter longer.
     """
     gc.disable()
+    run_reaper.start()
+    CALLER.set(Caller("", DEVELOPER))  # of fixtures that serve several tests
     for service in SERVICES:
         os.environ.setdefault(f"HEDDLE_{service}_LISTEN", "127.0.0.1:0")
     if room := memory():
@@ -37,16 +44,25 @@ def pytest_configure() -> None:
 Indices = tuple[tuple[str, int], ...]
 ENVIRONMENTS = {"dialect", "place", "transport", "provider", "desk", "style", "client", "form"}
 """Parameters that say where a test runs. The other parameters of a test are its cases."""
-INTERCHANGEABLE = {"dialect", "place", "transport"}
+INTERCHANGEABLE = {"dialect", "place", "transport", "desk"}
 """Environments in which all tests pass alike. A test without cases runs in one of them."""
+STORAGE = {"dialect", "place"}
+"""Environments of which the first is the fastest. A tenth of the tests runs in the others."""
+TESTS_OF_STORAGE = (
+    "tests/assistants/database/",
+    "tests/knowledge/store/",
+    "tests/knowledge/pages/",
+)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Mark most pairs of a case and an environment `exhaustive`.
 
-    Each case still runs in one environment, and each environment runs some case. A test without
-    cases runs in every environment, or in one of those that are interchangeable.
+    Each case still runs in one environment, and each environment runs some case, except that a
+    tenth of the cases runs on servers of databases and objects where storage is not what is tested:
+    the others are marked `nightly`.
+    A test without cases runs in every environment, or in one of those that are interchangeable.
     """
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -54,14 +70,36 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
             tests[item.nodeid.partition("[")[0]].append(item)
     for name, same_test in tests.items():
         pairs = [_case_and_environment(item) for item in same_test]
-        cases = list(dict.fromkeys(case for case, _ in pairs))
-        environments = list(dict.fromkeys(environment for _, environment in pairs))
+        cases = sorted({case for case, _ in pairs})
+        environments = sorted({environment for _, environment in pairs})
+        if environments[0] and _is_beside_storage(name, environments):
+            for item, (case, environment) in zip(same_test, pairs, strict=True):
+                if environment != _sampled_environment(f"{name}{case}", environments):
+                    _mark_beside_storage(item)
+            continue
         step, offset = min(len(cases), len(environments)), 0
         if len(cases) == 1 and all(dict(each).keys() <= INTERCHANGEABLE for each in environments):
             step, offset = len(environments), crc32(name.encode())
         for item, (case, environment) in zip(same_test, pairs, strict=True):
             if (cases.index(case) + offset) % step != environments.index(environment) % step:
                 item.add_marker(pytest.mark.exhaustive)
+
+
+def _mark_beside_storage(item: pytest.Item) -> None:
+    for mark in NIGHTLY:
+        item.add_marker(mark)
+
+
+def _is_beside_storage(name: str, environments: Sequence[Indices]) -> bool:
+    storage = all(dict(each).keys() <= STORAGE for each in environments)
+    return storage and not name.startswith(TESTS_OF_STORAGE)
+
+
+def _sampled_environment(case: str, environments: Sequence[Indices]) -> Indices:
+    """Return the first environment for nine cases of ten, and one of the others for the tenth."""
+    first, *others = environments
+    number = crc32(case.encode())
+    return others[number // 10 % len(others)] if others and number % 10 == 0 else first
 
 
 def _case_and_environment(item: pytest.Item) -> tuple[Indices, Indices]:
@@ -72,8 +110,10 @@ def _case_and_environment(item: pytest.Item) -> tuple[Indices, Indices]:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude loaded modules from garbage collection, which would pause tests for seconds."""
-    gc.collect()
+    """Exclude loaded modules from garbage collection, which would pause tests for seconds.
+
+    Nothing is collected before, which would itself take a second and free little.
+    """
     gc.freeze()
     gc.enable()
 
@@ -87,13 +127,16 @@ def secrets_folder() -> Generator[str]:
 
 @pytest.fixture(autouse=True)
 def own_secret(secrets_folder: str) -> None:
-    """Give the processes of each test a secret of their own, outside of the checkout."""
-    os.environ["HEDDLE_LOCAL_SECRET_FILE"] = f"{secrets_folder}/{uuid.uuid4().hex}"
+    """Give the processes of each test the secret of services in this process, in an own file."""
+    file = Path(secrets_folder, uuid.uuid4().hex)
+    file.touch(0o600)
+    file.write_text(OF_THIS_PROCESS.get_secret_value())
+    os.environ["HEDDLE_LOCAL_SECRET_FILE"] = str(file)
 
 
 @pytest.fixture(autouse=True)
-def nobody_calls() -> Generator[None]:
+def the_developer_calls() -> Generator[None]:
     """Reset the caller after each test: tests that are not async share one context."""
-    before = CALLER.set(Caller(""))
+    before = CALLER.set(Caller("", DEVELOPER))
     yield
     CALLER.reset(before)

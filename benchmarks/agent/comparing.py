@@ -9,7 +9,7 @@ from heddle.tool.v1 import tool_pb2
 from heddle_knowledge.app import app
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_orchestrator.agent.decision import Candidate
-from heddle_runtime.server import running
+from heddle_runtime.serving.server import running
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 
 _SECONDS = 600.0

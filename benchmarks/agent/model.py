@@ -20,10 +20,10 @@ from heddle_orchestrator.agent.routers.tool_labels import labels_of
 from heddle_orchestrator.agent.word_matching import words
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions.budget import Budget
-from heddle_runtime.call_metadata import Context, new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import Context, new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, bind, running
+from heddle_runtime.settings.service import ServiceSettings
 
 from benchmarks.agent.questions import Labelled
 

@@ -86,7 +86,8 @@ async def run(arguments: argparse.Namespace, folder: Path) -> bool:
 
 
 def _owner(name: str) -> str:
-    return f"{key(name)}: {{subject: someone@{name}.example, organization: {name}}}\n"
+    person = f"subject: someone@{name}.example, organization: {name}"
+    return f"{key(name)}: {{{person}, scopes: [creator]}}\n"
 
 
 async def _ready(address: str) -> None:

@@ -19,7 +19,7 @@ import uvicorn
 import uvloop
 from heddle_connector.http import HttpClient, Request, http_client
 from heddle_gateway.http.limited_protocol import limited_protocol
-from heddle_runtime.server import settle
+from heddle_runtime.serving.server import settle
 
 from benchmarks.gateway import accounting
 from benchmarks.gateway.measure import load_client, wait_until_ready

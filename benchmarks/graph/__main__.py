@@ -14,10 +14,10 @@ from typing import TypeVar
 import psutil
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.chunking.chunks import Chunk, chunk
+from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.graph.part_stores import FileParts
 from heddle_knowledge.graph.records import AskPaths, AskThemes, Held, Part
-from heddle_knowledge.reading.blocks import ParsedDocument
 from heddle_knowledge.workers.worker import WorkerProcess
 
 from benchmarks.graph.corpus import documents

@@ -4,7 +4,7 @@ import random
 import subprocess
 from collections.abc import Iterator, Mapping
 
-from heddle_knowledge.reading.blocks import Block, ParsedDocument
+from heddle_knowledge.formats.blocks import Block, ParsedDocument
 
 _TOGETHER = 50
 """Packages in a document."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from heddle_runtime.health import healthy
+from heddle_runtime.serving.health import healthy
 
 from benchmarks.gateway.processes import Command, Process, free_ports, started
 from benchmarks.gateway.systems import heddle_environment

@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.schema import assistants, organizations
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA, assistants, organizations
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import upgrade
 from sqlalchemy import insert, select
 
 from benchmarks.gateway.processes import REPOSITORY, environment
@@ -53,7 +53,7 @@ def fill(url: str, rows: Iterable[dict[str, Any]]) -> None:
 
 async def _fill(url: str, rows: Iterator[dict[str, Any]]) -> None:
     async with open_database(url) as database:
-        await upgrade(database)
+        await upgrade(database, SCHEMA)
         async with database.writing() as connection:
             values = {"slug": "uni", "name": "Uni", "created_at": 1, "updated_at": 1}
             await connection.execute(insert(organizations).values(id=1, **values))

@@ -17,8 +17,8 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.schema import assistants
+from heddle_runtime.database.engine import Database, open_database
 from sqlalchemy import func, select
 
 from benchmarks.gateway.accounting import cpu_seconds

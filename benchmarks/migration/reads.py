@@ -20,10 +20,10 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 from heddle_assistants.app import AssistantsSettings, app
 from heddle_assistants.validation import OrchestratorClient
-from heddle_runtime.call_metadata import AUTHORIZATION, REQUEST_ID, new_request_id
-from heddle_runtime.client import channel
-from heddle_runtime.identity import Identity, TokenSigner
-from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.identity.call_metadata import AUTHORIZATION, REQUEST_ID, new_request_id
+from heddle_runtime.identity.callers import Identity, TokenSigner
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.rpc.in_process import InProcessChannel
 
 from benchmarks.gateway import accounting
 from benchmarks.migration.bare import CONCURRENCY, Read, bare

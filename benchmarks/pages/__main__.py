@@ -23,9 +23,9 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_knowledge.app import app
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.server import running
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import running
 
 from benchmarks.pages.manuals import fetch
 

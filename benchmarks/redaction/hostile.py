@@ -91,6 +91,18 @@ UNITS = (
         "password: |\n",
         "à",
     ),
+    *(
+        "%41",
+        "%3Aa",
+        "%3A%2F%2Fa%3Ab%40c ",
+        "&quot;",
+        "\\u003d",
+        "eyJ",
+        "eyJhcGlfa2V5IjogIkFi ",
+        "password%3Dabc1 ",
+        "a-b-",
+        "a.b.",
+    ),
 )
 
 

@@ -8,6 +8,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 _FOLDER = Path(__file__).parent
 _CLASS = re.compile(r"<([Alubwhadxcjg U])(\d*)>")
@@ -28,6 +29,8 @@ _ALPHABETS = {
     "a": string.ascii_lowercase,
     "x": string.ascii_letters,
 }
+_ON_A_LINE = {"assemblyai", "yaml word", "pgpass", "signs in a line"}
+"""Forms of settings that are recognised because they fill a line."""
 _CONTEXTS = (
     "the key «{}» is refused",
     '{{"error": {{"message": "Incorrect key «{}».", "code": 401}}}}',
@@ -53,9 +56,13 @@ def secret_texts(seed: int, repetitions: int) -> Iterator[SecretText]:
             name, _, form = line.partition("\t")
             for context in _CONTEXTS:
                 yield _secret_text(name, context.format(_filled(form, generator)))
+            yield _percent_encoded(_secret_text(name, f"«{_filled(form, generator)}»"))
         for line in _lines("settings.txt"):
             name, _, form = line.partition("\t")
-            yield _secret_text(name, _filled(_unescaped(form), generator))
+            text = _secret_text(name, _filled(_unescaped(form), generator))
+            yield text
+            if name not in _ON_A_LINE and "\\e" not in form and "x1b" not in form:
+                yield _percent_encoded(text)
 
 
 def clean_texts(seed: int) -> Iterator[str]:
@@ -69,6 +76,13 @@ def _secret_text(name: str, marked: str) -> SecretText:
     pieces = [piece for secret in _SECRET.findall(marked) for piece in _PIECES.split(secret)]
     secrets = tuple(piece for piece in pieces if len(piece) >= _MIN_PIECE)
     return SecretText(name, marked.replace("«", "").replace("»", ""), secrets)
+
+
+def _percent_encoded(text: SecretText) -> SecretText:
+    """Return a request whose query holds the text."""
+    query = f"GET /go?to={quote(text.text, safe='')}&x=1"
+    secrets = tuple(quote(secret, safe="") for secret in text.secrets)
+    return SecretText(f"{text.name}, percent-encoded", query, secrets)
 
 
 def _lines(name: str) -> Iterator[str]:

@@ -15,14 +15,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heddle_knowledge.collection_store import open_collection_store
+from heddle_knowledge.collection.store import open_collection_store
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 
 from benchmarks.gateway.accounting import our_seconds
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 _TEXT = (
     "warp weft shaft reed beam shed pick heddle lease tension thread cloth loom tie pattern "

@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-from heddle_knowledge import tables
-from heddle_knowledge.collection_store import open_collection_store
+from heddle_knowledge.collection import tables
+from heddle_knowledge.collection.names import document_id
+from heddle_knowledge.collection.store import open_collection_store
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.conditions import labels
-from heddle_knowledge.names import document_id
 from heddle_knowledge.store import open_store
 
 from benchmarks.retrieval.scale_texts import Text, read

@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from heddle_knowledge.collection.types import Ingested
 from heddle_knowledge.embedders.embedding import Kind, Vectors
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
-from heddle_knowledge.records import Ingested
 from heddle_knowledge.store import open_store
 
 from benchmarks.gateway.accounting import our_seconds

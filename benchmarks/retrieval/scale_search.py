@@ -9,8 +9,8 @@ from statistics import fmean
 import lancedb
 import msgspec
 import numpy as np
+from heddle_knowledge.collection.types import Passage
 from heddle_knowledge.engines.conditions import Tag
-from heddle_knowledge.records import Passage
 from heddle_knowledge.store import KnowledgeStore
 from lancedb.rerankers import RRFReranker
 

@@ -20,8 +20,8 @@ import structlog
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.server import running
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.serving.server import running
 from heddle_tools_service.app import ToolsSettings, app
 
 MAX_COST_MS = 3.0
@@ -30,7 +30,7 @@ _WARM_UP = 20
 _TOOL = '''
 from heddle_tools_service.sdk import ToolResult, tool
 
-@tool("shout", title="Shout")
+@tool("shout", title="Shout", effect="read_only")
 async def shout(call):
     """Returns the question in capital letters."""
     return ToolResult(call.query.upper())

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
 from pydantic import Field
 
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -116,7 +117,7 @@ def plain(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: " " if match[1] in "nN" else match[1], text)
 
 
-@server.tool()
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
 def list_events(
     first_day: Annotated[
         date | None, Field(description="The first day, YYYY-MM-DD. Without it, today.")

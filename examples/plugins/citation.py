@@ -3,11 +3,10 @@
 import re
 
 import httpx
-from heddle_tools_service.sdk import Mode, Query, Source, ToolCall, ToolConfig, ToolResult, tool
+from heddle_tools_service.sdk import Query, Source, ToolCall, ToolConfig, ToolResult, tool
 from pydantic import Field
 
 DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>]*[^\s\"<>.,;:!?)]")
-MODES: tuple[Mode, ...] = ("augment", "function")
 
 
 class CitationConfig(ToolConfig):
@@ -23,8 +22,10 @@ class References(Query):
     query: str = Field(min_length=1, max_length=4_000, description="A text with DOIs.")
 
 
-@tool("citation", title="Citation", config=CitationConfig, arguments=References, modes=MODES)
-async def citation(call: ToolCall[CitationConfig], http: httpx.AsyncClient) -> ToolResult:
+@tool("citation", title="Citation", modes=("augment", "function"), effect="read_only")
+async def citation(
+    call: ToolCall[CitationConfig, References], http: httpx.AsyncClient
+) -> ToolResult:
     """Formats the reference of each DOI in a text."""
     headers = {"accept": f"text/x-bibliography; style={call.config.style}"}
     sources, warnings = [], []

@@ -44,13 +44,13 @@ async def _figures_available(call: ToolCall[Any]) -> bool:
 @tool(
     "guide_passages",
     title="Passages of the guide",
-    arguments=SearchText,
     modes=("function", "agent"),
     examples=[
         Example("What is a shuttle?", {"query": "shuttle"}),
         Example("Define selvedge", {"query": "selvedge"}),
         Example("How many shafts does a loom need?", {"query": "shafts of a loom"}),
     ],
+    effect="read_only",
 )
 async def guide_passages(call: ToolCall[Any, SearchText]) -> ToolResult:
     """Finds what the guide says: definitions and facts."""
@@ -60,13 +60,13 @@ async def guide_passages(call: ToolCall[Any, SearchText]) -> ToolResult:
 @tool(
     "guide_figures",
     title="Figures of the guide",
-    arguments=SearchText,
     modes=("function", "agent"),
     examples=[
         Example("Show me a drawing of the shuttle", {"query": "shuttle"}),
         Example("Which picture shows the treadles?", {"query": "treadles"}),
         Example("Is there a diagram of twill?", {"query": "twill"}),
     ],
+    effect="read_only",
 )
 async def guide_figures(call: ToolCall[Any, SearchText]) -> ToolResult:
     """Finds pages of the guide that have a figure, a diagram or a drawing."""
@@ -76,9 +76,9 @@ async def guide_figures(call: ToolCall[Any, SearchText]) -> ToolResult:
 @tool(
     "look_at_figure",
     title="Look at a figure",
-    arguments=Page,
     modes=("agent",),
     available=_figures_available,
+    effect="read_only",
 )
 async def look_at_figure(call: ToolCall[Any, Page]) -> ToolResult:
     """Tells what a figure that was found shows."""

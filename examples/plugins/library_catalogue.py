@@ -1,7 +1,7 @@
 """Finds books in Open Library, or in a catalogue that answers as Open Library does."""
 
 import httpx
-from heddle_tools_service.sdk import Query, Source, ToolCall, ToolConfig, ToolResult, tool
+from heddle_tools_service.sdk import Source, ToolCall, ToolConfig, ToolResult, tool
 from pydantic import Field
 
 
@@ -12,13 +12,14 @@ class CatalogueConfig(ToolConfig):
     limit: int = Field(default=5, ge=1, le=20, description="Books at most.")
 
 
-BOTH = ("augment", "function")
-
-
-@tool("library_catalogue", title="Books", config=CatalogueConfig, slot="books", modes=BOTH)
-async def library_catalogue(
-    call: ToolCall[CatalogueConfig, Query], http: httpx.AsyncClient
-) -> ToolResult:
+@tool(
+    "library_catalogue",
+    title="Books",
+    slot="books",
+    modes=("augment", "function"),
+    effect="read_only",
+)
+async def library_catalogue(call: ToolCall[CatalogueConfig], http: httpx.AsyncClient) -> ToolResult:
     """Finds books in a library catalogue by title, author or subject."""
     url = call.config.url.rstrip("/")
     fields = "key,title,author_name,first_publish_year"

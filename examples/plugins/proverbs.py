@@ -15,7 +15,7 @@ class ProverbsConfig(ToolConfig):
     )
 
 
-@tool("proverbs", title="Proverbs", config=ProverbsConfig, modes=("augment", "function", "agent"))
+@tool("proverbs", title="Proverbs", modes=("augment", "function", "agent"), effect="read_only")
 async def proverbs(
     call: ToolCall[ProverbsConfig, Query],
 ) -> AsyncGenerator[Result | Error | Status]:

@@ -7,9 +7,6 @@ from heddle_tools_service.capabilities.files import Files
 from heddle_tools_service.sdk import Input, Query, ToolCall, ToolConfig, ToolResult, tool
 from pydantic import Field
 
-BOTH = ("augment", "function")
-COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
-
 
 class BankConfig(ToolConfig):
     """Which bank, and how many questions."""
@@ -20,12 +17,18 @@ class BankConfig(ToolConfig):
     count: int = Field(default=3, ge=1, le=20, description="Questions at most.")
 
 
-@tool("question_bank", title="Question bank", config=BankConfig, slot="questions", modes=BOTH)
+@tool(
+    "question_bank",
+    title="Question bank",
+    slot="questions",
+    modes=("augment", "function"),
+    effect="read_only",
+)
 async def question_bank(call: ToolCall[BankConfig, Query], files: Files) -> ToolResult:
     """Finds questions about a subject, with their right and wrong answers in GIFT format."""
     bank = await files.read(call.config.file_path, 400_000)
     subject = _words(call.query)
-    blocks = re.split(r"\n\s*\n", COMMENT.sub("", bank.text).strip())
+    blocks = re.split(r"\n\s*\n", re.sub(r"(?m)^\s*//.*\n", "", bank.text).strip())
     ranked = sorted(blocks, key=lambda block: len(subject & _words(block)), reverse=True)
     questions = [block for block in ranked if subject & _words(block)][: call.config.count]
     none = f"The question bank has no question about '{call.query}'."

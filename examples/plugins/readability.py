@@ -2,10 +2,9 @@
 
 import re
 
-from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolConfig, ToolResult, tool
+from heddle_tools_service.sdk import Query, ToolCall, ToolConfig, ToolResult, tool
 from pydantic import Field
 
-MODES: tuple[Mode, ...] = ("augment", "function")
 LEVELS = {30: "very easy", 40: "easy", 50: "medium", 60: "hard", 1_000: "very hard"}
 
 
@@ -29,8 +28,8 @@ def lix(text: str) -> float:
     return len(words) / sentences + 100 * long / (len(words) or 1)
 
 
-@tool("readability", title="Readability", config=ReadabilityConfig, arguments=Text, modes=MODES)
-async def readability(call: ToolCall[ReadabilityConfig]) -> ToolResult:
+@tool("readability", title="Readability", modes=("augment", "function"), effect="read_only")
+async def readability(call: ToolCall[ReadabilityConfig, Text]) -> ToolResult:
     """Measures how hard a text is to read, and names the sentences that are hardest."""
     score, target = lix(call.query), call.config.target
     level = next(name for limit, name in LEVELS.items() if score < limit)

@@ -10,8 +10,8 @@ import heddle_migration_service.app
 from heddle_assistants.app import AssistantsSettings
 from heddle_assistants.validation import OrchestratorClient
 from heddle_migration_service.app import MigrationSettings, Peers
-from heddle_runtime.in_process import InProcessChannel
-from heddle_runtime.server import Binding
+from heddle_runtime.rpc.in_process import InProcessChannel
+from heddle_runtime.serving.server import Binding
 
 if TYPE_CHECKING:
     import grpc

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from assistants.postgres import Postgres, postgres
 from assistants.serving import Service, serving
-from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA
+from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.database.upgrading import upgrade
 
 
 @pytest.fixture(scope="session")
@@ -82,12 +83,13 @@ async def service(database_url: str) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-async def embedded(tmp_path: Path) -> AsyncIterator[Service]:
+async def embedded(sqlite_template: Path, tmp_path: Path) -> AsyncIterator[Service]:
     """The services for tests that do not depend on the database."""
+    shutil.copyfile(sqlite_template, tmp_path / "embedded.db")
     async with serving(f"sqlite:///{tmp_path}/embedded.db") as running:
         yield running
 
 
 async def _make_tables(url: str) -> None:
     async with open_database(url) as opened:
-        await upgrade(opened)
+        await upgrade(opened, SCHEMA)

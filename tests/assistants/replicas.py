@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+import preloaded
 from assistants.serving import SECRET, Service
-from heddle_runtime.client import channel
+from heddle_runtime.rpc.client import channel
 from pydantic import SecretStr
 from runtime.ports import free_port
 
 _TIMEOUT_SECONDS = 60.0
-Process = subprocess.Popen[bytes]
+Process = preloaded.Process | subprocess.Popen[bytes]
 
 
 @dataclass
@@ -86,8 +87,15 @@ def _process(
     module: str, environment: dict[str, str], log: Path, tracer: Sequence[str]
 ) -> Iterator[Process]:
     with log.open("ab") as output:
-        process = subprocess.Popen(  # noqa: S603 - our own modules
-            [*tracer, sys.executable, "-m", module], env=environment, stdout=output, stderr=output
+        process: Process = (
+            subprocess.Popen(  # noqa: S603 - our own modules
+                [*tracer, sys.executable, "-m", module],
+                env=environment,
+                stdout=output,
+                stderr=output,
+            )
+            if tracer
+            else preloaded.start(module, environment, output.fileno())
         )
     try:
         yield process

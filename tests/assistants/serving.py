@@ -15,15 +15,15 @@ from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, r
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_assistants.app import AssistantsSettings
-from heddle_runtime import call_metadata
-from heddle_runtime.call_metadata import CALLER
-from heddle_runtime.client import ResponseStream, channel
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.identity import Identity
-from heddle_runtime.server import running
+from heddle_runtime.identity import call_metadata
+from heddle_runtime.identity.call_metadata import CALLER
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.client import ResponseStream, channel
+from heddle_runtime.serving.server import running
 
 SECRET = "a-secret-of-at-least-32-characters"
-ADA = Identity("ada@uni.example", "uni")
+ADA = Identity("ada@uni.example", "uni", ("creator",))
 ADMIN = Identity("root@heddle.example", "main", ("admin",))
 SERVICE = Identity("orchestrator", "", ("service",))
 MODEL = pb.ModelRef(connector="openai", model="gpt-4o-mini")
@@ -211,12 +211,12 @@ async def serving(
     *,
     folder: Path = Path("/nonexistent"),
     migrate: bool = True,
-    secret: str | None = SECRET,
+    secret: str = SECRET,
     prices: Path | None = None,
     followed: Path | None = None,
     listen: str = "127.0.0.1:0",
 ) -> AsyncGenerator[Service]:
-    """Run both services over a database; without a secret, everybody is anonymous."""
+    """Run both services over a database."""
     settings = AssistantsSettings.model_validate(
         {
             "listen": listen,

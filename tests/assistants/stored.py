@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import (
     assistants,
     knowledge_bases,
@@ -14,6 +13,7 @@ from heddle_assistants.database.schema import (
     usage,
     users,
 )
+from heddle_runtime.database.engine import Database
 from sqlalchemy import Row, func, insert, select
 
 LEGACY = {

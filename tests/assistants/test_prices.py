@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from heddle.assistant.v1.assistant_pb2 import Price
 from heddle.usage.v1.usage_pb2 import Counts
-from heddle_assistants.usage.prices import (
+from heddle_assistants.accounts.model_prices import (
     PriceError,
     cost_of,
     price_of,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from conversion.documents import JSON
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_assistants.usage.quotas import LARGEST, quota_of
+from heddle_assistants.repository.quotas import LARGEST, quota_of
 from hypothesis import given
 
 

@@ -10,7 +10,7 @@ import pytest
 from assistants.replicas import replica
 from assistants.serving import ADA, Caller
 from assistants.stored import TEXT, everything, keep_many
-from heddle_assistants.database.engine import Database
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import ConflictError
 from runtime.examples import mostly_on, repetitions
 

@@ -10,14 +10,14 @@ from typing import Any
 import httpx
 from heddle_cli.__main__ import main
 from heddle_connector.generation.generated_images import GeneratedImages
-from heddle_knowledge.collection_registry import new_collection
-from heddle_knowledge.collection_store import open_collection_store
+from heddle_knowledge.collection.registry import new_collection
+from heddle_knowledge.collection.store import open_collection_store
 from heddle_knowledge.embedders.embedding import EmbedderInfo
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.graph.opening import open_graphs
 from heddle_knowledge.graph.records import DrawnPart, Name, NamedPassage, Part
-from heddle_runtime.identity import Identity
-from heddle_runtime.local_secret import LocalSecret
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.settings.local_secret import LocalSecret
 from integration.browser import browser
 from integration.whole import whole
 from knowledge.store.making import pdf

@@ -2,9 +2,11 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,12 @@ import pytest
 from backup.filled import environment, run
 
 COMPRESSED = pytest.mark.parametrize(
-    "compress", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bzip2", "xz"]
+    "compress",
+    [
+        pytest.param(gzip.compress, id="gzip"),
+        pytest.param(bz2.compress, id="bzip2", marks=pytest.mark.exhaustive),
+        pytest.param(lzma.compress, id="xz", marks=pytest.mark.exhaustive),
+    ],
 )
 
 
@@ -44,6 +51,28 @@ def test_a_damaged_compressed_archive_is_refused(
         with pytest.raises(SystemExit):
             run(f"restore {packed} --check", environment(tmp_path / "second"), monkeypatch)
         assert "The archive is damaged" in capfd.readouterr().err
+
+
+def test_an_archive_that_unfolds_to_more_than_a_backup_is_refused(
+    archive: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    packed = tmp_path / "heddle.tar.gz"
+    size = 200 * 1024**2
+    with tarfile.open(archive) as tar, tarfile.open(packed, "w:gz", compresslevel=6) as bomb:
+        header = tar.next()
+        assert header is not None
+        bomb.addfile(header, tar.extractfile(header))
+        member = tarfile.TarInfo("database/assistants.jsonl")
+        member.size = size
+        bomb.addfile(member, io.BytesIO(bytes(size)))
+    for option in (" --check", ""):
+        with pytest.raises(SystemExit):
+            run(f"restore {packed}{option}", environment(tmp_path / "second"), monkeypatch)
+        assert "unpacks to more than 100 times its size" in capfd.readouterr().err
+    assert sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()) < size // 4
 
 
 def _changed(content: bytearray) -> bytearray:

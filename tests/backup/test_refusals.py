@@ -167,7 +167,7 @@ def test_secrets_can_be_left_out(
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("made", ["collections.lance", "uploads/people"])
+@pytest.mark.parametrize("made", ["collections.lance", "uploads"])
 def test_a_restore_that_is_killed_begins_anew(
     made: str, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import sqlite3
 import stat
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -87,3 +90,46 @@ def test_collections_move_to_an_object_store_and_back(
     third = environment(tmp_path / "third")
     run(f"restore {back}", third, monkeypatch)
     run(f"restore {archive} --compare", third, monkeypatch)
+
+
+def test_rows_that_the_database_cannot_hold_are_named_and_all_others_restored(
+    archive: Path,
+    vector_server: Postgres,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run(f"restore {archive} --secrets {tmp_path}/secrets", environment(tmp_path), monkeypatch)
+    run(f"restore {archive}", environment(tmp_path), monkeypatch)
+    for name in ("HEDDLE_ASSISTANTS_KEY_PEPPER", "HEDDLE_ASSISTANTS_ENCRYPTION_KEY"):
+        monkeypatch.setenv(f"{name}_FILE", f"{tmp_path}/secrets/{name}")
+    with closing(sqlite3.connect(tmp_path / "heddle.db")) as database, database:
+        odd, odder, _ = [n for (n,) in database.execute("SELECT id FROM assistants ORDER BY id")]
+        statement = "UPDATE assistants SET description = CAST(? AS TEXT) WHERE id = ?"
+        database.executemany(statement, [(b"NUL \0", odd), (b"no UTF-8 \xff", odder)])
+    asyncio.run(_lists(tmp_path, {str(odd): "NUL \0", str(odder): "no UTF-8 \ufffd"}))
+    odd_archive = tmp_path / "odd.tar"
+    run(f"backup {odd_archive}", environment(tmp_path), monkeypatch)
+    capsys.readouterr()
+    with vector_server.database() as url:
+        served = environment(tmp_path / "served", database=url, store=url)
+        with pytest.raises(SystemExit):
+            run(f"restore {odd_archive}", served, monkeypatch)
+        printed = capsys.readouterr().err
+        assert f"not restored: assistants {odd}:" in printed
+        assert "differs from the backup in" in printed
+        left = tmp_path / "left.tar"
+        run(f"backup {left}", served, monkeypatch)
+    before, after = counts(odd_archive), counts(left)
+    assert after["database/assistants"] == before["database/assistants"] - 1
+    assert after["database/audit_events"] == before["database/audit_events"]
+    assert after["knowledge/passages"] == before["knowledge/passages"]
+
+
+async def _lists(folder: Path, descriptions: Mapping[str, str]) -> None:
+    async with whole(folder, "local") as heddle, browser(heddle.url) as client:
+        response = await client.get("/assistants")
+        assert response.status_code == 200, response.text
+        listed = {each["id"]: each["description"] for each in response.json()["assistants"]}
+        assert len(listed) == 3
+        assert descriptions.items() <= listed.items()

@@ -1,6 +1,7 @@
 """A backup while clients write, restored in a bare root that has no file of the first one."""
 
 import asyncio
+import base64
 import json
 import os
 import sys
@@ -14,7 +15,7 @@ import httpx
 import pytest
 from backup.bare_root import run_in_bare_root
 from backup.filled import PAGE, add_assistant, add_document, environment, members
-from heddle_runtime.local_secret import LocalSecret
+from heddle_runtime.settings.local_secret import LocalSecret
 from integration.browser import browser
 from integration.whole import whole
 
@@ -67,7 +68,11 @@ def _check_references(restored: dict[str, bytes], before: Acknowledged) -> None:
     named = {f"vs_{each}" for each in collections}
     for row in assistants:
         assert row["description"] in named, row["name"]
-    files = {row["record"]["document"] for row in _rows(restored, "knowledge/attached.jsonl")}
+    attached = [
+        row | json.loads(base64.b64decode(row["record"]))
+        for row in _rows(restored, "knowledge/attached.jsonl")
+    ]
+    files = {row["document"] for row in attached}
     assert before.documents <= files
     passages = {
         row["document"]
@@ -75,15 +80,10 @@ def _check_references(restored: dict[str, bytes], before: Acknowledged) -> None:
         if name.startswith("knowledge/passages/")
         for row in _rows(restored, name)
     }
-    completed = {
-        row["record"]["document"]
-        for row in _rows(restored, "knowledge/attached.jsonl")
-        if row["record"].get("state") == "completed"
-    }
+    completed = {row["document"] for row in attached if row["state"] == "completed"}
     assert before.documents <= completed <= passages
     uploads = {row["id"] for row in _rows(restored, "knowledge/uploads.jsonl")}
-    attached = {row["id"] for row in _rows(restored, "knowledge/attached.jsonl")}
-    assert attached <= uploads
+    assert {row["id"] for row in attached} <= uploads
 
 
 async def _backed_up_under_load(folder: Path, archive: Path) -> tuple[Acknowledged, Acknowledged]:

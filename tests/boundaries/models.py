@@ -10,7 +10,10 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-_PACKAGES = ("heddle_devstack", "heddle_gateway", "heddle_tools_service.tools")
+_PACKAGES = (
+    *("heddle_devstack", "heddle_gateway", "heddle_migration_service"),
+    "heddle_tools_service.tools",
+)
 _SMALL = 1e-9
 
 

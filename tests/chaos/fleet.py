@@ -14,9 +14,9 @@ from chaos.load import PATIENCE
 from chaos.replicas import Balancer, Replicas, two_replicas
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import AUTHORIZATION
-from heddle_runtime.egress import SETTING
-from heddle_runtime.identity import OPERATOR, TokenSigner
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.identity.callers import OPERATOR, TokenSigner
 from integration.browser import browser
 from integration.provider import Provider, providing
 from knowledge.model_server import DIMENSION, ModelSite, model_site
@@ -106,7 +106,7 @@ async def _keys(replicas: Replicas, provider: Provider) -> list[str]:
     secret = SECRETS["HEDDLE_IDENTITY_SECRET"][0]
     for name, request in (
         ("PutOrganization", pb.PutOrganizationRequest(organization=organization)),
-        ("PutUser", pb.PutUserRequest(email=USER, organization="uni")),
+        ("PutUser", pb.PutUserRequest(email=USER, organization="uni", role="creator")),
     ):
         await _accounts(replicas, secret, name, request)
     keys = [pb.Key(name=name, organization="uni", user=USER) for name in ("used", "idle")]

@@ -11,7 +11,7 @@ import pytest_asyncio
 from chaos.load import WHOLE
 from chaos.report import Report
 from chaos.stage import Stage, running_stage
-from heddle_runtime.multiplex.channel import MAX_REQUEST_BYTES
+from heddle_runtime.rpc.multiplex.channel import MAX_REQUEST_BYTES
 from integration.processes import Processes
 from integration.whole import write_assistant
 from patience import until

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from cli.serving import Services, serving
 from heddle_cli.__main__ import main
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.settings.service import ServiceSettings
 
 Run = Callable[..., tuple[int, str, str]]
 ADDRESSES = ("TOOLS", "ORCHESTRATOR", "CONNECTOR", "ASSISTANTS", "KNOWLEDGE", "MIGRATION")

@@ -10,6 +10,8 @@ from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
+from heddle_runtime.contract.paging import page
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -17,8 +19,6 @@ from heddle_runtime.errors import (
     NotFoundError,
     Violation,
 )
-from heddle_runtime.paging import page
-from heddle_runtime.struct_codec import from_struct, to_struct
 
 
 @dataclass

@@ -11,9 +11,9 @@ from typing import Any, cast
 from assistants.both_services import both_services
 from cli.serving import in_thread
 from heddle_assistants.app import AssistantsSettings
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.schema import assistants, organizations
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA, assistants, organizations
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import upgrade
 from integration.processes import Processes
 from runtime.ports import free_port
 from sqlalchemy import insert, select, text, update
@@ -90,7 +90,7 @@ class Kept:
 
         async def write() -> None:
             async with open_database(self.url) as database:
-                await upgrade(database)
+                await upgrade(database, SCHEMA)
                 async with database.writing() as connection:
                     if not await connection.scalar(select(organizations.c.id)):
                         values = {"slug": "uni", "name": "U", "created_at": 1, "updated_at": 1}

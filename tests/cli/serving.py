@@ -12,8 +12,8 @@ from heddle.connector.v1 import connector_pb2_grpc
 from heddle.knowledge.v1 import knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.server import App, Binding, bind, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.serving.server import App, Binding, bind, running
+from heddle_runtime.settings.service import ServiceSettings
 from structlog.testing import capture_logs
 
 

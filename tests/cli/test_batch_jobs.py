@@ -13,9 +13,9 @@ import pytest
 from google.rpc import code_pb2, status_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
-from heddle_cli.batch_jobs import follow_job
 from heddle_cli.connections import Connection, new_call_options
-from heddle_cli.reports import JsonLines, Report, Sentences
+from heddle_migration_service.commands.batch_jobs import follow_job
+from heddle_migration_service.commands.reports import JsonLines, Report, Sentences
 from heddle_runtime.errors import (
     ConflictError,
     HeddleError,
@@ -167,8 +167,9 @@ def test_an_error_of_a_newer_contract_is_told_by_its_message(
 def test_a_terminal_shows_bars_that_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, highlight=False)
-    for module in ("batch_jobs", "reports", "terminal"):
-        monkeypatch.setattr(f"heddle_cli.{module}.out", console)
+    commands = "heddle_migration_service.commands"
+    for module in (f"{commands}.batch_jobs", f"{commands}.reports", "heddle_cli.terminal"):
+        monkeypatch.setattr(f"{module}.out", console)
 
     follow([response(2), response(5)])
 

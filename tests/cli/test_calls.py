@@ -6,8 +6,8 @@ import sys
 import pytest
 from cli.conftest import Run
 from cli.serving import Services, serving
-from heddle_runtime.identity import Identity, TokenVerifier
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.callers import Identity, TokenVerifier
+from heddle_runtime.settings.service import ServiceSettings
 
 SECRET = "a-secret-of-at-least-32-characters"
 GUARDED = ServiceSettings(drain_wait=0, HEDDLE_IDENTITY_SECRET=SECRET)  # type: ignore[call-arg] # the alias is the variable's name
@@ -86,6 +86,7 @@ def test_a_secret_that_cannot_be_the_services_is_told(
     monkeypatch: pytest.MonkeyPatch, heddle: Run, secret: str, command: str
 ) -> None:
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", secret)
+    monkeypatch.setenv("HEDDLE_LOCAL_SECRET_FILE", "absent")
 
     code, out, notes = heddle(*command.split())
 

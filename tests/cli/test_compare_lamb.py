@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cli.lamb_stand_in import TOKEN, lamb_with_prompts
 from cli.test_whole import finish, start
-from heddle_cli.lamb_comparison import (
+from heddle_migration_service.commands.lamb_comparison import (
     INJECTED,
     NOTES,
     SOURCES,
@@ -15,7 +15,7 @@ from heddle_cli.lamb_comparison import (
     compare,
     debugged,
 )
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
 from integration.provider import providing
 from integration.whole import whole
 from knowledge.kb_server import hit, kb_server

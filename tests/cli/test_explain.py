@@ -2,7 +2,7 @@
 
 import pytest
 from cli.conftest import Run, whole_output
-from heddle_runtime.error_guide import anchor, explanations
+from heddle_runtime.errors.guide import anchor, explanations
 
 UNREACHED = ("models", "--connector-address", "127.0.0.1:1")
 

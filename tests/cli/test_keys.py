@@ -23,14 +23,15 @@ from heddle_assistants.accounts.bootstrap import (
     encryption_keys,
 )
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA
 from heddle_cli.commands import keys
 from heddle_cli.connections import Connection
 from heddle_cli.secret import authorized
-from heddle_runtime.call_metadata import AUTHORIZATION
-from heddle_runtime.identity import OPERATOR, Identity, TokenSigner, TokenVerifier
-from heddle_runtime.server import Binding
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.identity.callers import OPERATOR, Identity, TokenSigner, TokenVerifier
+from heddle_runtime.serving.server import Binding
 
 SECRET = "a-secret-of-at-least-32-characters"
 CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]
@@ -91,7 +92,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     @asynccontextmanager
     async def app() -> AsyncIterator[Sequence[Binding]]:
         async with open_database(url) as database:
-            await upgrade(database)
+            await upgrade(database, SCHEMA)
             audit = await open_audit_log(database, encryption_keys(url, settings))
             async with account_service(database, audit, url, settings) as binding:
                 yield [binding]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from cli.conftest import Run
 from heddle_cli.secret import services_secret
 from heddle_runtime.errors import InvalidRequestError
 
@@ -25,3 +26,18 @@ def test_the_command_names_a_file_that_it_cannot_read(
 
     with pytest.raises(InvalidRequestError, match=f"{SECRET}_FILE: {tmp_path}/missing cannot be"):
         services_secret()
+
+
+@pytest.mark.parametrize("name", ["knowledge", "heddle.multiplex.v1.MultiplexService"])
+def test_a_token_is_for_a_service_of_the_contracts(
+    heddle: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(SECRET, "s" * 32)
+
+    code, token, _ = heddle("token", name)
+    refused, nothing, problem = heddle("token", f"{name}s")
+
+    assert (code, token.count(".")) == (0, 2)
+    assert (refused, nothing) == (1, "")
+    assert f"No gRPC service is named '{name}s'." in problem
+    assert "heddle.knowledge.v1.KnowledgeService" in problem

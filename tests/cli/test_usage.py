@@ -4,13 +4,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import grpc
 import pytest
 from cli.conftest import Run
 from cli.keeping import Kept
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
+from heddle_cli.connections import connected, new_call_options
+from heddle_runtime.identity.callers import SERVICE, Identity
 
 METADATA = json.dumps(
     {
@@ -20,6 +21,7 @@ METADATA = json.dumps(
         "quota": {"enabled": True, "cost_limit_usd": 5},
     }
 )
+RECORDER = Identity("orchestrator", scopes=(SERVICE,))
 PRICES = {"openai/gpt-4o": {"input": 2.5, "cached_input": 1.25, "output": 10}}
 
 
@@ -48,9 +50,9 @@ def consume(address: str, *answered: tuple[str, str]) -> None:
         )
         for number, (assistant, model) in enumerate(answered, start=1)
     ]
-    with grpc.insecure_channel(address) as channel:
-        request = pb.RecordUsageRequest(recorder="test", entries=entries)
-        UsageServiceStub(channel).RecordUsage(request, timeout=10)
+    request = pb.RecordUsageRequest(recorder="test", entries=entries)
+    with connected(address, UsageServiceStub, RECORDER) as connection:
+        connection.stub.RecordUsage(request, **new_call_options())
 
 
 def test_usage_is_a_table_with_a_row_for_each_model(service: str, heddle: Run) -> None:

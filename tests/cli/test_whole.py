@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 from cli.interruptible import COMMAND
+from integration import commands
 from integration.whole import Whole, whole
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = 22  # more than are in flight
+SIZE = 1000  # bytes of each document
 
 
 def manual(folder: Path) -> Path:
@@ -25,7 +27,7 @@ def manual(folder: Path) -> Path:
     corpus = folder / "manual"
     corpus.mkdir()
     for text in texts[:DOCUMENTS]:
-        shutil.copy(text, corpus)
+        (corpus / text.name).write_bytes(text.read_bytes()[:SIZE])
     return corpus
 
 
@@ -33,9 +35,9 @@ def _size(path: Path) -> int:
     return path.stat().st_size
 
 
-async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
-    """Start the command with the addresses of `running`."""
-    addresses = {
+def addresses(running: Whole) -> dict[str, str]:
+    """Return the settings that lead the command to the services of `running`."""
+    return {
         "HEDDLE_TOOLS_ADDRESS": running.stack.tools,
         "HEDDLE_KNOWLEDGE_ADDRESS": running.stack.knowledge,
         "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
@@ -44,13 +46,23 @@ async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
         "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
         "PYTHONUNBUFFERED": "1",
     }
+
+
+async def start(running: Whole, *arguments: str) -> asyncio.subprocess.Process:
+    """Start the command, which can be interrupted."""
     return await asyncio.create_subprocess_exec(
         *COMMAND,
         *arguments,
-        env=dict(os.environ) | addresses,
+        env=dict(os.environ) | addresses(running),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
+
+
+async def ran(running: Whole, *arguments: str) -> tuple[int, str, str]:
+    """Run the command to its end; return the exit code, the output and the notes."""
+    ended = await asyncio.to_thread(commands.heddle, *arguments, environment=addresses(running))
+    return ended.returncode, ended.stdout, ended.stderr
 
 
 async def finish(process: asyncio.subprocess.Process) -> tuple[int | None, str, str]:
@@ -65,7 +77,7 @@ async def finish(process: asyncio.subprocess.Process) -> tuple[int | None, str, 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 async def test_an_interrupted_ingestion_goes_on_where_it_was_and_is_found(tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(EXAMPLES / "assistants", tmp_path / "assistants")
     ingest = ("ingest", str(manual(tmp_path)), "--collection", "manual")
 
     async with whole(tmp_path) as running:
@@ -74,11 +86,9 @@ async def test_an_interrupted_ingestion_goes_on_where_it_was_and_is_found(tmp_pa
         told = [await first.stdout.readline() for _ in range(2)]
         first.send_signal(signal.SIGINT)
         code, rest, notes = await finish(first)
-        second, out, _ = await finish(await start(running, *ingest))
-        found = await finish(
-            await start(running, "search", "What is a changeset?", "--collection", "manual")
-        )
-        answered = await finish(await start(running, "chat", "show_prompt", "What is a heddle?"))
+        second, out, _ = await ran(running, *ingest)
+        found = await ran(running, "search", "What is a changeset?", "--collection", "manual")
+        answered = await ran(running, "chat", "show_prompt", "What is a heddle?")
 
     assert code == 130
     assert "Traceback" not in notes

@@ -12,12 +12,12 @@ from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_connector.app import ConnectorSettings, app
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, from_rpc
-from heddle_runtime.in_process import InProcessChannel
-from heddle_runtime.server import running
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.rpc.in_process import InProcessChannel
+from heddle_runtime.serving.server import running
 from runtime.accounts import Accounts
 
 from connector.provider import Provider, Script, provider
@@ -34,12 +34,19 @@ Asked = pb.GenerateMessageRequest | pb.GenerateWholeMessageRequest
 
 @asynccontextmanager
 async def service(accounts: Accounts | None = None, **settings: Any) -> AsyncGenerator[Stub]:
-    """Run the service beside `accounts` and yield a stub for it."""
+    """Run the service beside `accounts` and yield a stub for it.
+
+    Calls are the developer's, or the current caller's if the settings have a secret.
+    """
     given = {"listen": "127.0.0.1:0", "drain_wait": 0, "shutdown_grace": 1}
     chosen = ConnectorSettings.model_validate({**given, SETTING: "127.0.0.0/8", **settings})
     known = InProcessChannel()
     add_AccountServiceServicer_to_server(accounts or nobodys_accounts(), known)  # type: ignore[arg-type] # it stands where generated code wants a server
-    async with running(app(chosen, known), chosen) as up, channel(up.address) as wire:
+    secret = chosen.identity_secret if "HEDDLE_IDENTITY_SECRET" in settings else None
+    async with (
+        running(app(chosen, known), chosen) as up,
+        channel(up.address, secret=secret) as wire,
+    ):
         await wire.channel_ready()
         yield pb_grpc.ConnectorServiceStub(wire)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_connector.sdk import provide_openmp
-from heddle_runtime.call_metadata import new_call_options
+from heddle_connector.connectors.local.openmp import provide_openmp
+from heddle_runtime.identity.call_metadata import new_call_options
 
 from connector.service import Stub, answer, as_whole, events, failure, service
 from connector.service import asked as generate_request

@@ -8,9 +8,9 @@ import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceStub
 from heddle_connector.app import ConnectorSettings, app
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import streaming
-from heddle_runtime.server import running
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import streaming
+from heddle_runtime.serving.server import running
 
 from connector.provider import Exchange, provider, text
 from connector.service import Stub, asked, openai_at

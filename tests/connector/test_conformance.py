@@ -13,7 +13,7 @@ from heddle.chat.v1 import chat_pb2 as chat
 from heddle_connector.routing.registry import installed
 from heddle_connector.sdk import Example, Plugin
 from heddle_connector.sdk.testing import CHECKS, Check
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 
 from connector.provider import Exchange, provider
 from connector.service import asked, events, service

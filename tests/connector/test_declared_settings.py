@@ -12,9 +12,9 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.connectors.bypass import Bypass
 from heddle_connector.sdk import BaseUrl, FromOrganization, connector
 from heddle_connector.sdk import Settings as ConnectorSettings
-from heddle_runtime.call_metadata import AUTHORIZATION, new_call_options
 from heddle_runtime.errors import NotSetUpError
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity.call_metadata import Caller, calling_as, new_call_options
+from heddle_runtime.identity.callers import Identity
 from runtime.accounts import SECRET, Accounts
 from structlog.testing import capture_logs
 
@@ -79,13 +79,10 @@ class Bench:
 
     async def connectors(self, organization: str) -> tuple[list[str], list[str], dict[str, str]]:
         """Return the listed connectors, those with models, and those with problems."""
-        token = TokenSigner(SECRET).token(
-            Identity("ann", organization), "heddle.connector.v1.ConnectorService"
-        )
-        options = new_call_options(10)
-        options["metadata"] = ((AUTHORIZATION, f"Bearer {token}"),)
-        listed = await self.stub.ListConnectors(pb.ListConnectorsRequest(), **options)
-        models = await self.stub.ListModels(pb.ListModelsRequest(), **options)
+        with calling_as(Caller("", Identity("ann", organization))):
+            options = new_call_options(10)
+            listed = await self.stub.ListConnectors(pb.ListConnectorsRequest(), **options)
+            models = await self.stub.ListModels(pb.ListModelsRequest(), **options)
         return (
             [each.name for each in listed.connectors],
             [model.ref.connector for model in models.models],

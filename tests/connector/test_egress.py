@@ -7,8 +7,8 @@ import pytest
 from heddle.account.v1.account_pb2 import Provider as Settings
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle_connector.http import Request, http_client
-from heddle_runtime.egress import SETTING, Egress, EgressSettings
 from heddle_runtime.errors import UnavailableError
+from heddle_runtime.http.egress import SETTING, Egress, EgressSettings
 
 from connector.provider import Exchange, Provider, provider
 from connector.service import as_whole, asked, events, failure, nobodys_accounts, service

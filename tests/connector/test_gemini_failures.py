@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     ProviderGarbledError,
@@ -15,6 +14,7 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     UnavailableError,
 )
+from heddle_runtime.identity.call_metadata import new_call_options
 
 from connector import gemini
 from connector.gemini import KEY, PNG, answering, banana, content, draw, failing, files

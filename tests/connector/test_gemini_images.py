@@ -9,11 +9,11 @@ from heddle.account.v1.account_pb2 import Provider as Settings
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     InvalidRequestError,
     UnavailableError,
 )
+from heddle_runtime.identity.call_metadata import new_call_options
 from structlog.testing import capture_logs
 
 from connector import gemini
@@ -54,7 +54,7 @@ async def test_a_picture_is_kept_for_the_person_and_told_in_one_response(
     kept = found[1].image
     assert (kept.media_type, kept.data) == ("image/png", PNG)
     assert got.image == kept
-    file = tmp_path / "images" / "default" / "anonymous" / kept.name
+    file = tmp_path / "images" / "default" / "developer" / kept.name
     assert file.read_bytes() == PNG
     assert found[-1].done == chat.Done(
         finish_reason=chat.FINISH_REASON_STOP,

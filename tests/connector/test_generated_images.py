@@ -13,10 +13,10 @@ from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.old_images import OldImages
-from heddle_runtime.call_metadata import AUTHORIZATION
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
-from heddle_runtime.identity import Identity, TokenSigner
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.call_metadata import Caller, calling_as, new_call_options
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 from pydantic import ValidationError
 
 from connector.gemini import GIF, JPEG, PNG, WEBP
@@ -139,14 +139,13 @@ async def test_temporary_files_of_a_killed_process_are_deleted(
 async def test_the_service_gives_a_picture_to_its_owners_token_only(tmp_path: Path) -> None:
     folder = tmp_path / "images"
     kept = await GeneratedImages(folder, LIMIT).store(ANN, PNG)
-    signer = TokenSigner(SECRET)
     async with service(images_dir=folder, HEDDLE_IDENTITY_SECRET=SECRET) as stub:
 
         async def get(person: Identity) -> bytes:
-            signed = signer.token(person, "heddle.connector.v1.ConnectorService")
-            token = ((AUTHORIZATION, f"Bearer {signed}"),)
             request = pb.GetGeneratedImageRequest(name=kept.name)
-            return (await stub.GetGeneratedImage(request, timeout=5, metadata=token)).image.data
+            with calling_as(Caller("", person)):
+                response = await stub.GetGeneratedImage(request, **new_call_options(5))
+            return response.image.data
 
         assert await get(ANN) == PNG
         with pytest.raises(grpc.aio.AioRpcError) as caught:

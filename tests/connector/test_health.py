@@ -8,8 +8,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from heddle.health.v1 import health_pb2 as pb
 from heddle.health.v1 import health_pb2_grpc as pb_grpc
 from heddle_connector.app import ConnectorSettings, app
-from heddle_runtime.in_process import InProcessChannel
-from heddle_runtime.server import running
+from heddle_runtime.rpc.in_process import InProcessChannel
+from heddle_runtime.serving.server import running
 
 from connector.provider import Exchange, provider
 
@@ -18,9 +18,7 @@ async def providers(monkeypatch: pytest.MonkeyPatch, url: str) -> tuple[pb.Compo
     """Return the component of the providers, and the status for load balancers."""
     monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", url)
     monkeypatch.setenv("HEDDLE_CONNECTOR_LOCAL_MODEL_PATH", "/nowhere.gguf")
-    settings = ConnectorSettings.model_validate(
-        {"listen": "127.0.0.1:0", "drain_wait": 0, "HEDDLE_ALLOW_ANONYMOUS": True}
-    )
+    settings = ConnectorSettings.model_validate({"listen": "127.0.0.1:0", "drain_wait": 0})
     async with (
         running(app(settings, InProcessChannel()), settings) as server,
         grpc.aio.insecure_channel(server.address) as to,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import uvloop
 from heddle_connector.http import HttpClient, Request, http_client
-from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -17,6 +16,7 @@ from heddle_runtime.errors import (
     ProviderRefusedError,
     UnavailableError,
 )
+from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.telemetry.spans import traced_call
 from patience import settled, until
 from recorded_spans import DRAWN, recorded

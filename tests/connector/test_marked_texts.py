@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_connector.completion.reader import CompletionReader, read_completion
+from heddle_connector.completion.reader import CompletionReader
 from heddle_connector.connectors.openai import OpenAi
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import (
@@ -162,7 +162,7 @@ class Client:
         choice = {"index": 0, "message": {"content": words}, "finish_reason": finish}
         body = msgspec.json.encode({"choices": [choice]})
         text = ToolCallParsers({}).reader(self._call)
-        return _answer(text.take(read_completion(body, calls=self._calls)))
+        return _answer(text.take(CompletionReader(calls=self._calls).whole(body)))
 
 
 def _chunk(delta: dict[str, str], finish: str | None) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 
 from connector.provider import Exchange
 from connector.service import Stub, asked, failure, openai_at, service

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     InvalidRequestError,
     ProviderGarbledError,
     ProviderRefusedError,
     UnavailableError,
 )
+from heddle_runtime.identity.call_metadata import new_call_options
 
 from connector.provider import Exchange, Script, provider, streaming
 from connector.service import (

@@ -215,6 +215,19 @@ async def test_the_newer_name_of_the_token_limit_replaces_the_older(
     assert "max_tokens" not in body
 
 
+@pytest.mark.parametrize("functions", [[], [chat.FunctionDeclaration(name="f")]])
+async def test_options_of_tools_reach_the_provider_with_tools_only(
+    monkeypatch: pytest.MonkeyPatch, functions: list[chat.FunctionDeclaration]
+) -> None:
+    options = chat.GenerationOptions(
+        extra_json='{"tool_choice":"auto","parallel_tool_calls":false}'
+    )
+    async with openai_at(stop, monkeypatch) as (stub, provider):
+        await events(stub, asked(options=options, functions=functions))
+    names = {"tools", "tool_choice", "parallel_tool_calls"}
+    assert names & provider.exchanges[0].json.keys() == (names if functions else set())
+
+
 @pytest.mark.parametrize(
     ("extra", "field"),
     [

@@ -16,11 +16,11 @@ import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
 from heddle_connector.generation.shared_images import SharedImages
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
 from heddle_runtime.errors import NotFoundError, StorageError
-from heddle_runtime.identity import Identity
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.storage.object_store import ObjectStore
 from patience import until
 from runtime.ports import free_port
 from s3_server import BUCKET, S3Server
@@ -56,7 +56,7 @@ async def replica(parent: Path, name: str, **settings: str) -> AsyncIterator[Rep
     """Run a replica with a folder of its own."""
     (folder := parent / name).mkdir()
     address = f"127.0.0.1:{free_port()}"
-    own = {"HEDDLE_CONNECTOR_LISTEN": address, "HEDDLE_ALLOW_ANONYMOUS": "1", **settings}
+    own = {"HEDDLE_CONNECTOR_LISTEN": address, **settings}
     with ExitStack() as stack:
         log = stack.enter_context((folder / "log").open("wb"))
         process = subprocess.Popen(  # noqa: ASYNC220 - our own module
@@ -104,7 +104,7 @@ async def test_an_image_of_a_replica_that_was_killed_is_served_by_the_other_one(
 
     assert response.image == image
     assert image.data == PNG
-    assert object_server.keys("replicas") == [f"replicas/images/default/anonymous/{image.name}"]
+    assert object_server.keys("replicas") == [f"replicas/images/default/developer/{image.name}"]
 
 
 async def test_the_oldest_images_of_a_user_make_room(objects: ObjectStore) -> None:

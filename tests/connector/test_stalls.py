@@ -9,7 +9,7 @@ import pytest
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.chat.v1 import chat_pb2 as chat
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.errors import UnavailableError
+from heddle_runtime.errors import DeadlineError, UnavailableError
 
 from connector.provider import DONE, Exchange, Script, chunk, provider, text
 from connector.service import Stub, as_whole, failure, service, text_and_failure
@@ -50,17 +50,19 @@ async def test_a_stream_that_stops_ends_typed_after_its_text(
     assert closed
 
 
-async def test_comments_are_no_part_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_comments_are_signs_of_life_until_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def script(exchange: Exchange) -> None:
         exchange.begin()
         await exchange.send(text("Hi"))
-        for _ in range(50):
+        while True:
             await exchange.send(b": still working\n\n")
             await asyncio.sleep(0.1)
 
     async with stalling(script, monkeypatch) as stub:
-        error, _ = await text_and_failure(stub, REQUEST)
-    assert error.message == MESSAGE
+        error, before = await text_and_failure(stub, REQUEST, 3 * STALL_SECONDS)
+    assert (type(error), before) == (DeadlineError, "Hi")
 
 
 async def test_a_whole_answer_that_stops_ends_typed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,10 @@ import pytest
 from heddle.account.v1.account_pb2 import Provider as Settings
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.call_metadata import AUTHORIZATION, new_call_options
-from heddle_runtime.errors import UnavailableError
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
+from heddle_runtime.identity.call_metadata import Caller, calling_as, new_call_options
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.grants import Grant, GrantSigner, carrying
 from runtime.accounts import SECRET, Accounts
 from structlog.testing import capture_logs
 
@@ -90,6 +91,32 @@ async def test_an_organisation_pays_with_its_own_key_at_its_own_address(
         await here.ask(**of)
         assert here.paid() == [f"Bearer {OWN}"]
         assert not here.operators.exchanges
+
+
+@pytest.mark.parametrize("whole", [False, True])
+async def test_a_claimed_owner_pays_only_for_a_run_of_the_own_assistant(
+    monkeypatch: pytest.MonkeyPatch, *, whole: bool
+) -> None:
+    async with bench(monkeypatch, HEDDLE_IDENTITY_SECRET=SECRET) as here:
+        request = here.request("m", "openai", "uni", "ann@uni.example")
+        call = request if whole else request.generation
+        member, creator = Identity("leo", "poor"), Identity("eve", "poor", ("creator",))
+        with calling_as(Caller("", member)):
+            assert type(await failure(here.stub, call)) is PermissionDeniedError
+            signer = GrantSigner(SECRET)
+            grant = signer.sign(Grant("ann@uni.example", "uni"), 60)
+            other = signer.sign(Grant("eve", "poor"), 60)
+        with calling_as(Caller("", creator)):
+            assert type(await failure(here.stub, call)) is UnavailableError  # of her own
+            with carrying(grant):
+                assert type(await failure(here.stub, call)) is UnauthenticatedError
+        assert here.paid() == []
+        with calling_as(Caller("", member)):
+            with carrying(other):
+                assert type(await failure(here.stub, call)) is PermissionDeniedError
+            with carrying(grant):
+                await events(here.stub, call)
+        assert here.paid() == [f"Bearer {OWN}"]
 
 
 async def test_the_requests_of_an_organisation_share_one_pool(
@@ -204,12 +231,9 @@ async def test_a_list_of_models_is_the_callers(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_MODELS", "operators")
         listed = {}
         for slug in ("uni", "poor"):
-            token = TokenSigner(SECRET).token(
-                Identity("ann", slug), "heddle.connector.v1.ConnectorService"
-            )
-            sent = new_call_options(10)
-            sent["metadata"] = ((AUTHORIZATION, f"Bearer {token}"),)
-            listed[slug] = await here.stub.ListModels(pb.ListModelsRequest(), **sent)
+            with calling_as(Caller("", Identity("ann", slug))):
+                options = new_call_options(10)
+                listed[slug] = await here.stub.ListModels(pb.ListModelsRequest(), **options)
     models = {slug: [m.ref.model for m in response.models] for slug, response in listed.items()}
     assert "own" in models["uni"]
     assert "own" not in models["poor"]

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 import uvloop
 from heddle_connector.http import Request, http_client
-from heddle_runtime.egress import Egress
 from heddle_runtime.errors import UnavailableError
+from heddle_runtime.http.egress import Egress
 
 from connector.provider import Exchange, provider
 from connector.tls import Authority

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,16 @@ REQUIRED = {
 }
 
 
+@cache
+def services() -> dict[str, dict[str, Any]]:
+    """Return the services of the compose file."""
+    content: dict[str, dict[str, Any]] = read_compose()["services"]
+    return content
+
+
 def service(name: str) -> dict[str, Any]:
     """Return one service of the compose file."""
-    content = read_compose()["services"][name]
-    assert isinstance(content, dict)
-    return content
+    return services()[name]
 
 
 def command(name: str) -> str:

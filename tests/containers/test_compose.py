@@ -4,7 +4,7 @@ import json
 import os
 import re
 import subprocess
-import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ import yaml
 from containers.files import REQUIRED, SERVICES, command, compose, service
 from open_webui.profile import OPERATOR_KEY, TRUSTED_KEY, compose_environment, gateway_settings
 
-from docs.project.compose import FILE, OF_TRACES, completed, settings_of
+from docs.project.compose import ALL_IN_ONE, OF_TRACES, environment_files, settings_of
 from docs.project.images import ROOT, read_compose
-from docs.reference.settings import settings_by_package
+from docs.reference.settings import settings, settings_by_package
 
+COMPOSE = read_compose()
 TRUSTED = "HEDDLE_GATEWAY_TRUSTED_API_KEY"
 OURS = (*SERVICES, "heddle", "all-in-one")
 WATCHING = ("prometheus", "grafana")
@@ -37,6 +38,7 @@ def test_compose_accepts_the_file_with_every_profile() -> None:
         "all-in-one",
         "postgres",
         "openwebui",
+        "grpc-ports",
         "ollama",
         *WATCHING,
     }
@@ -92,25 +94,25 @@ def test_secrets_are_files_that_only_the_services_which_read_them_have(name: str
 
     assert secrets_read(content["environment"]) == secrets_mounted(content)
     for secret in content["secrets"]:
-        file = read_compose()["secrets"][secret]["file"]
+        file = COMPOSE["secrets"][secret]["file"]
         assert file == f"${{HEDDLE_SECRETS_DIR:-./secrets}}/{secret}"
     # A value beside the file is an error at start.
     both = {variable for variable in content["environment"] if f"{variable}_FILE" in REQUIRED_FILES}
     assert both == set()
 
 
-@pytest.mark.parametrize("name", read_compose()["services"])
+@pytest.mark.parametrize("name", COMPOSE["services"])
 def test_logs_of_containers_are_rotated_and_images_are_pinned(name: str) -> None:
     content = service(name)
 
     assert content["logging"]["driver"] == "json-file"
     assert set(content["logging"]["options"]) == {"max-size", "max-file"}
     # The digests of these versions are still to be added; see docs/containers.md.
-    if "image" in content and name not in {"openwebui", *WATCHING}:
+    if "image" in content and name not in {"openwebui", "grpc-ports", *WATCHING}:
         assert PINNED.search(content["image"])
 
 
-@pytest.mark.parametrize("name", read_compose()["services"])
+@pytest.mark.parametrize("name", COMPOSE["services"])
 def test_every_service_has_a_health_check_and_no_capabilities(name: str) -> None:
     content = service(name)
 
@@ -123,7 +125,7 @@ def test_every_service_has_a_health_check_and_no_capabilities(name: str) -> None
     assert "network_mode" not in content
 
 
-@pytest.mark.parametrize("name", [*OURS, "postgres", *WATCHING])
+@pytest.mark.parametrize("name", [*OURS, "postgres", "grpc-ports", *WATCHING])
 def test_our_services_run_as_nobody_on_a_file_system_that_stays_as_it_is(name: str) -> None:
     content = service(name)
 
@@ -137,17 +139,18 @@ def test_our_services_run_as_nobody_on_a_file_system_that_stays_as_it_is(name: s
     assert content["init"] is True
 
 
-def test_only_the_gateway_can_be_reached_and_only_from_this_machine() -> None:
-    services = read_compose()["services"]
+def test_services_can_be_reached_only_from_this_machine() -> None:
+    services = COMPOSE["services"]
     published = {name: content["ports"] for name, content in services.items() if "ports" in content}
 
     assert published == {
         "gateway": ["127.0.0.1:8080:8080"],
         "all-in-one": ["127.0.0.1:8080:8080"],
         "openwebui": ["127.0.0.1:3000:8080"],
+        "grpc-ports": ["127.0.0.1:9101-9106:9101-9106"],
         "grafana": ["127.0.0.1:3001:3000"],
     }
-    assert read_compose()["networks"]["inside"] == {"internal": True}
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
     assert all("inside" in content["networks"] for content in services.values())
 
 
@@ -185,8 +188,7 @@ def test_a_service_waits_until_those_it_calls_are_healthy(name: str) -> None:
 @pytest.mark.parametrize("name", SERVICES)
 def test_addresses_ports_and_health_checks_agree(name: str) -> None:
     content = service(name)
-    listening = {value.rpartition(":")[2] for value in values(name) if value.startswith("0.0.0.0:")}
-    (port,) = listening
+    port = port_of(name)
     checked = content["healthcheck"]["test"][-1]
 
     assert content["build"]["args"]["HEALTH"] == checked
@@ -221,16 +223,9 @@ def test_operators_have_their_command_with_the_addresses_of_all_services() -> No
 @pytest.mark.parametrize("name", SERVICES)
 def test_every_variable_is_a_setting_of_the_service(name: str) -> None:
     content = service(name)
-    ran = subprocess.run(  # noqa: S603 - our own interpreter and modules
-        [sys.executable, "-m", content["build"]["args"]["MODULE"], "--help"],
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=60,
-    )
-    known = set(re.findall(r"^  (HEDDLE_\w+)", ran.stdout, re.MULTILINE))
+    known = set(settings_of(name)) | set(OF_TRACES)
 
-    assert set(content["environment"]) - set(OF_TRACES) <= known
+    assert set(content["environment"]) <= known | {f"{setting}_FILE" for setting in known}
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -268,12 +263,17 @@ def values(name: str) -> list[str]:
     return [value for value in service(name)["environment"].values() if value is not None]
 
 
-@pytest.mark.parametrize("name", [*SERVICES, "all-in-one"])
-def test_every_setting_reaches_its_container(name: str) -> None:
+@cache
+def services_with_every_setting() -> Any:
+    """Return the services that Compose would start if the operator had every setting."""
     variables = {name for names in settings_by_package().values() for name in names}
     ran = compose("--profile", "*", "config", "--format", "json", **dict.fromkeys(variables, "x"))
+    return json.loads(ran.stdout)["services"]
 
-    environment = json.loads(ran.stdout)["services"][name]["environment"]
+
+@pytest.mark.parametrize("name", [*SERVICES, "all-in-one"])
+def test_every_setting_reaches_its_container(name: str) -> None:
+    environment = services_with_every_setting()[name]["environment"]
     in_files = {variable.removesuffix("_FILE") for variable in REQUIRED_FILES & environment.keys()}
     missing = set(settings_of(name)) - environment.keys() - in_files
     # The services of containers share no folder with a generated secret.
@@ -308,8 +308,52 @@ def test_open_webui_starts_with_a_key_of_its_own_only(tmp_path: Path, key: str) 
     assert key or TRUSTED in ran.stderr
 
 
-def test_a_setting_that_the_file_does_not_list_is_added_where_it_belongs() -> None:
-    text = FILE.read_text()
-    without = text.replace("      HEDDLE_TOOLS_TOOL_TIMEOUT:\n", "")
-    assert completed(text) == text
-    assert completed(without) == text != without
+def test_the_profile_for_grpcurl_passes_connections_on_to_every_port(tmp_path: Path) -> None:
+    """`sh` runs the real command with a `socat` that writes down its arguments."""
+    content = service("grpc-ports")
+    words: list[str] = [*content["entrypoint"], *content["command"]]
+    (tmp_path / "socat").write_text('#!/bin/sh\necho "$1 $2"\n')
+    (tmp_path / "socat").chmod(0o755)
+    ran = subprocess.run(  # noqa: S603 - the command of the compose file
+        [command(words[0]), *(word.replace("$$", "$") for word in words[1:])],
+        capture_output=True,
+        check=True,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        text=True,
+        timeout=60,
+    )
+
+    listening = {name: port_of(name) for name in SERVICES if name != "gateway"}
+    assert sorted(ran.stdout.splitlines()) == sorted(
+        f"TCP-LISTEN:{port},fork,reuseaddr TCP:{name}:{port}" for name, port in listening.items()
+    )
+
+
+def port_of(name: str) -> str:
+    """Return the port that a service listens on."""
+    (port,) = {each.rpartition(":")[2] for each in values(name) if each.startswith("0.0.0.0:")}
+    return port
+
+
+def secret_variables() -> set[str]:
+    """Return the variables that hold a secret or name its file, by the settings classes."""
+    variables = {each.variable for each in settings()}
+    secrets = {each for each in variables if f"{each}_FILE" in variables}
+    return secrets | {f"{each}_FILE" for each in secrets}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_receives_no_secret_that_it_does_not_read(name: str) -> None:
+    received = secret_variables() & services_with_every_setting()[name]["environment"].keys()
+
+    assert "HEDDLE_CONNECTOR_OPENAI_API_KEY" in secret_variables()
+    assert received <= set(settings_of(name))
+
+
+@pytest.mark.parametrize("name", [*SERVICES, ALL_IN_ONE])
+def test_each_service_has_a_file_with_the_names_of_its_settings(name: str) -> None:
+    files = {file.name: (file, text) for file, text in environment_files().items()}
+    file, text = files[f"{name}.env"]
+
+    assert (ROOT / service(name)["env_file"]) == file
+    assert file.read_text() == text

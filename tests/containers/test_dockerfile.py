@@ -25,7 +25,7 @@ def test_the_environment_is_made_of_the_lock_file_without_what_developers_need()
     assert len(installs) == 2
     for text in installs:
         assert {"--frozen", "--no-dev", "--no-editable", "--package"} <= set(text.split())
-        assert "--package heddle-cli" in text
+        assert "--package heddle-cli --package heddle-migration-service" in " ".join(text.split())
     assert "--no-install-workspace" in installs[0]
     assert "--no-install-workspace" not in installs[1]
 
@@ -85,4 +85,6 @@ def test_the_image_is_run_by_a_user_without_rights_and_without_tools_to_install_
 
 def test_the_image_starts_its_module_and_asks_it_whether_it_is_well() -> None:
     assert texts(FINAL, "CMD") == ['exec python -m "$MODULE"']
-    assert texts(FINAL, "HEALTHCHECK")[0].endswith('CMD python -m heddle_runtime.health "$HEALTH"')
+    assert texts(FINAL, "HEALTHCHECK")[0].endswith(
+        'CMD python -m heddle_runtime.serving.health "$HEALTH"'
+    )

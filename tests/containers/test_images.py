@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from containers.files import SERVICES
 from containers.image import BUILD, PATIENCE, Image, build, started
-from runtime.examples import sampled
 
 pytestmark = pytest.mark.timeout(BUILD + 2 * PATIENCE)
 
@@ -29,7 +28,7 @@ SLIM = {
     "libz.so.1",
     "linux-vdso.so.1",
 }
-# `heddle_connector.sdk.openmp` loads it from a wheel.
+# `heddle_connector.connectors.local.openmp` loads it from a wheel.
 BUNDLED = {"libgomp.so.1": "zfpy.libs/libgomp-*"}
 
 
@@ -40,7 +39,8 @@ def disk() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("name", sampled(SERVICES, 1))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", SERVICES)
 def test_an_image_installs_starts_is_healthy_and_stops(
     name: str, disk: Path, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from heddle_conversion import (
     from_contract,
     to_contract,
 )
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.contract.struct_codec import to_struct
 
 KEPT: dict[str, Any] = {
     "type": "weather",

@@ -4,16 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from heddle_conversion import (
-    LambMetadata,
-    LegacyColumns,
-    convert,
-    dump,
-    followed_edit,
-    legacy_edit,
-    legacy_view,
-    parse,
-)
+from heddle_conversion import LegacyColumns, convert, dump, parse
+from heddle_conversion.merging import RowMetadata
+from heddle_migration_service.metadata.followed_edit import followed_edit
+from heddle_migration_service.metadata.legacy_edit import legacy_edit
+from heddle_migration_service.metadata.legacy_view import legacy_view
 
 RAG: dict[str, Any] = {
     "prompt_processor": "simple_augment",
@@ -25,23 +20,23 @@ COLUMNS = LegacyColumns(3, "1,2")
 EXTRA = {"type": "calculator", "mode": "function"}
 
 
-def lamb(metadata: Any = None, columns: LegacyColumns = COLUMNS, **members: Any) -> LambMetadata:
+def lamb(metadata: Any = None, columns: LegacyColumns = COLUMNS, **members: Any) -> RowMetadata:
     text = metadata if isinstance(metadata, str) else json.dumps({**RAG, **members})
-    return LambMetadata(text, columns)
+    return RowMetadata(text, columns)
 
 
-def migrated(metadata: LambMetadata) -> LambMetadata:
+def migrated(metadata: RowMetadata) -> RowMetadata:
     document = convert(parse(metadata.text), metadata.columns).metadata
-    return LambMetadata(dump(document), metadata.columns)
+    return RowMetadata(dump(document), metadata.columns)
 
 
-def edited(metadata: LambMetadata, **members: Any) -> LambMetadata:
+def edited(metadata: RowMetadata, **members: Any) -> RowMetadata:
     document = parse(migrated(metadata).text)
     document = legacy_edit(document, metadata.columns, members, LegacyColumns())
-    return LambMetadata(dump(document), metadata.columns)
+    return RowMetadata(dump(document), metadata.columns)
 
 
-def with_tool(metadata: LambMetadata, **members: Any) -> LambMetadata:
+def with_tool(metadata: RowMetadata, **members: Any) -> RowMetadata:
     tools = [*parse(migrated(metadata).text)["tools"], EXTRA]
     return edited(metadata, tools=tools, **members)
 
@@ -94,7 +89,7 @@ def test_a_member_that_got_one_value_on_both_sides_is_not_lost() -> None:
 
 def test_a_processor_that_changed_on_both_sides_is_lambs_and_lost() -> None:
     mine = with_tool(lamb(), rag_processor="no_rag")
-    mine = LambMetadata(
+    mine = RowMetadata(
         dump({**parse(mine.text), "tools": [EXTRA | {"enabled": True, "config": {}}]}), COLUMNS
     )
     after = lamb(rag_processor="rubric_rag", rubric_id="r")
@@ -108,7 +103,7 @@ def test_a_processor_that_changed_on_both_sides_is_lambs_and_lost() -> None:
 def test_an_option_of_the_processor_set_in_heddle_is_lost_with_the_processor() -> None:
     document = parse(migrated(lamb()).text)
     document["tools"][0]["config"]["threshold"] = 0.5
-    mine = LambMetadata(dump(document), COLUMNS)
+    mine = RowMetadata(dump(document), COLUMNS)
     assert followed_edit(mine, lamb(), lamb(llm="x")).lost == ()
     lost = followed_edit(mine, lamb(), lamb(rag_processor="no_rag")).lost
     assert lost == ("tools[simple_rag].config.threshold",)
@@ -134,7 +129,7 @@ def test_malformed_metadata_of_lamb_replace_edits_of_heddle_which_are_lost() -> 
 
 def test_malformed_metadata_that_heddle_repaired_stay_unless_lamb_changes_the_same() -> None:
     before = lamb("not-json{")
-    mine = LambMetadata(dump({"_format_version": 2, "llm": "a", "tools": [EXTRA]}), COLUMNS)
+    mine = RowMetadata(dump({"_format_version": 2, "llm": "a", "tools": [EXTRA]}), COLUMNS)
     edit = followed_edit(mine, before, lamb())
     document = parse(edit.text)
     assert document["llm"] == "gpt-4o-mini"

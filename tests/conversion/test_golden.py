@@ -19,12 +19,11 @@ from heddle_conversion import (
     convert,
     dump,
     from_contract,
-    legacy_columns,
-    legacy_edit,
-    legacy_view,
     parse,
     to_contract,
 )
+from heddle_migration_service.metadata.legacy_edit import legacy_edit
+from heddle_migration_service.metadata.legacy_view import legacy_columns, legacy_view
 
 FOLDER = Path(__file__).parents[1] / "golden" / "migration"
 ROWS = sorted(path.name.removesuffix(".legacy.json") for path in FOLDER.glob("*.legacy.json"))

@@ -3,17 +3,9 @@
 from typing import Any
 
 import pytest
-from heddle_conversion import (
-    LegacyColumns,
-    MalformedMetadataError,
-    NewerFormatError,
-    convert,
-    dump,
-    legacy_columns,
-    legacy_edit,
-    legacy_new,
-    legacy_view,
-)
+from heddle_conversion import LegacyColumns, MalformedMetadataError, NewerFormatError, convert, dump
+from heddle_migration_service.metadata.legacy_edit import legacy_edit, legacy_new
+from heddle_migration_service.metadata.legacy_view import legacy_columns, legacy_view
 
 COLUMNS = LegacyColumns(5, "1,2")
 NOTHING = LegacyColumns()

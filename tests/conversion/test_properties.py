@@ -12,11 +12,10 @@ from heddle_conversion import (
     convert,
     dump,
     from_contract,
-    legacy_columns,
-    legacy_edit,
-    legacy_view,
     to_contract,
 )
+from heddle_migration_service.metadata.legacy_edit import legacy_edit
+from heddle_migration_service.metadata.legacy_view import legacy_columns, legacy_view
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
+
 _MAX_SECONDS = 300
 _HERE = Path(__file__).parent
 
@@ -12,9 +14,11 @@ _HERE = Path(__file__).parent
 async def run(command: str, folder: Path | None = None, **variables: str) -> str:
     """Run one command in `folder`, and return what it prints."""
     # Last: the machine's own curl, if there is one, comes before the stand-in.
-    programs = [Path(sys.executable).parent, os.environ["PATH"], _HERE / "stand_ins"]
+    own_programs = Path(sys.executable).parent
+    programs = [_HERE / "loaded", own_programs, os.environ["PATH"], _HERE / "stand_ins"]
     path = os.pathsep.join(str(each) for each in programs)
-    secret = {"HEDDLE_IDENTITY_SECRET": "a-secret-of-at-least-32-characters"}
+    own = os.environ.get("HEDDLE_IDENTITY_SECRET")
+    secret = {"HEDDLE_IDENTITY_SECRET": own or OF_THIS_PROCESS.get_secret_value()}
     process = await asyncio.create_subprocess_shell(
         command,
         stdin=asyncio.subprocess.DEVNULL,

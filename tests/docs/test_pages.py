@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 from containers.files import accepted_by_compose
+from conversion.assistant_files import read_assistant
 from docs.blocks import Block, blocks
 from docs.console import agrees, pieces, steps
 from docs.reader_pages import GUIDES, TUTORIALS
 from docs.shell import run
-from heddle_conversion.assistant_json import read_assistant
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
 from integration.whole import Whole, whole
 from lamb_stand_in.rows import hashed, new_database
@@ -41,8 +41,6 @@ SCHEMAS: dict[str, Callable[[Any], object]] = {
 }
 GUIDE = ROOT / "docs/lamb.md"
 """How to move from LAMB to Heddle. Its last part runs without LAMB."""
-COPYING = ROOT / "docs/knowledge-copy.md"
-"""Runs with a database, in test_knowledge_copy."""
 SECRET = "a-secret-of-at-least-32-characters"  # of the commands, too
 ANN = "ann@uni.example"
 """The user of the pages, in LAMB, too."""
@@ -61,11 +59,7 @@ def names(page: Path) -> str:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        page
-        for page in PAGES
-        if page not in {GUIDE, COPYING} and any(runs(each) for each in blocks(page))
-    ],
+    [page for page in PAGES if page != GUIDE and any(runs(each) for each in blocks(page))],
     ids=names,
 )
 async def test_commands_run_in_order_and_print_what_the_page_shows(

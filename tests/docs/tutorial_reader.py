@@ -15,6 +15,8 @@ from playwright.async_api import Page
 
 _START = "make up"
 _EXPORTS = ".exports"
+_DEFAULT_SECRET = "unset HEDDLE_LOCAL_SECRET_FILE"
+"""The services make their secret in the reader's folder, and not where other tests have it."""
 _SETTING = re.compile(r"^(?:export|declare -x) (HEDDLE_\w+)=['\"]?(.*?)['\"]?$", re.MULTILINE)
 
 
@@ -59,7 +61,7 @@ class Reader:
         names = {**addresses, "HEDDLE_IDENTITY_SECRET": ""}  # not that of the tests
         own = "\n".join(f"export {name}='{value}'" for name, value in names.items())
         # What the tutorial has exported, but for the addresses of a Heddle that has ended.
-        before = f". ./{_EXPORTS}\n{own}\nset -e\n"
+        before = f". ./{_EXPORTS}\n{own}\n{_DEFAULT_SECRET}\nset -e\n"
         command = f"{before}{self._actual(text)}\nexport -p > {_EXPORTS}"
         # Not "|| echo": within it, a shell ignores `set -e`.
         printed = await run(f"({command}\n)\n[ $? = 0 ] || echo FAILED", self.folder)

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from examples.example_heddle import example
 from heddle_devstack.examples import ingest_documents
+from heddle_tools_service.app import ToolsSettings
 from integration.functions.upstream import Script, Upstream, says, scripted
 
 ANSWER: Script = [[says("An answer.")]]
@@ -63,7 +64,8 @@ async def served(
                 environment.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", key)
             async with example(folder, *files) as running:
                 for collection in collections:
-                    assert await ingest_documents(collection, running.heddle.stack.knowledge) == 0
+                    knowledge = running.heddle.stack.knowledge
+                    assert await ingest_documents(collection, ToolsSettings(), knowledge) == 0
                 yield Served(running.client, name.replace("-", "_"), upstream)
 
 
@@ -82,7 +84,7 @@ async def plugin(folder: Path, name: str) -> AsyncGenerator[Callable[..., Any]]:
     async with example(folder, f"plugins/{name}.py") as running:
 
         async def run(**body: Any) -> Any:
-            path = f"/lamb/v1/completions/tools/{name}/run"
+            path = f"/tools/{name}/run"
             return (await running.client.post(path, json=body)).json()
 
         yield run

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from examples.serving import plugin
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
 from web_server import web_server
 
 DOI = "10.1126/science.169.3946.635"

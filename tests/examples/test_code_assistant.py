@@ -82,7 +82,7 @@ async def editing(folder: Path, turns: Sequence[Sequence[Delta]]) -> AsyncGenera
     text = EXAMPLE.read_text()
     assert embedded in text
     (folder / "assistants" / EXAMPLE.name).write_text(text.replace(embedded, own))
-    file = folder / "workspaces" / "default" / "anonymous" / "add.py"
+    file = folder / "workspaces" / "default" / "developer" / "add.py"
     file.parent.mkdir(parents=True)
     file.write_text(BEFORE)
     with pytest.MonkeyPatch.context() as environment:

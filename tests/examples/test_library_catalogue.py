@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from examples.example_heddle import example
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
 from integration.whole import write_assistant
 from web_server import web_server
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from examples.example_heddle import Example, example
 from heddle.account.v1 import account_pb2, account_pb2_grpc
-from heddle_runtime.client import channel
+from heddle_runtime.rpc.client import channel
 from integration.functions.upstream import Upstream, says, scripted
 from integration.test_moodle import SECRET, signed
 from pydantic import SecretStr
@@ -42,7 +42,7 @@ async def key_of(heddle: Example, email: str) -> str:
         organization = account_pb2.Organization(slug="default")
         put = account_pb2.PutOrganizationRequest(organization=organization)
         await accounts.PutOrganization(put, **signed())
-        user = account_pb2.PutUserRequest(email=email, organization="default")
+        user = account_pb2.PutUserRequest(email=email, organization="default", role="creator")
         await accounts.PutUser(user, **signed())
         key = account_pb2.Key(name=email, organization="default", user=email)
         request = account_pb2.CreateKeyRequest(key=key)

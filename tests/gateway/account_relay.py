@@ -17,11 +17,11 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS
 from heddle_gateway.services import SERVICES, ServiceClients
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, to_rpc
-from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, bind, running
+from heddle_runtime.settings.service import ServiceSettings
 
 _CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]
 _CACHED = {"ResolveUser", "ResolveSettings"}

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 from gateway.account_relay import Counted
 from gateway.conftest import KEY
+from gateway.extensions import without_lamb
 from gateway.neighbours import Neighbours, serving_neighbours
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
@@ -19,20 +20,24 @@ from heddle_assistants.accounts.bootstrap import (
     encryption_keys,
 )
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
-from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.identity import Identity
-from heddle_runtime.server import Binding, Running, running
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import LEAST_ROLES
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, Running, running
 from integration.browser import browser
 
 from gateway import replicas
 
 SECRET = "a-secret-of-at-least-32-characters"
 ADMIN = Identity("operator", scopes=("admin",))
+CREATORS = [right for right, least in LEAST_ROLES.items() if least in ("member", "creator")]
+"""The rights of creators."""
 ANN = "ann@uni.example"
 
 
@@ -76,9 +81,11 @@ class Bench:
         put = pb.PutOrganizationRequest(organization=organization, etag=found)
         await self.operator("PutOrganization", put)
 
-    async def user(self, email: str, organization: str = "uni", **more: Any) -> None:
+    async def user(
+        self, email: str, organization: str = "uni", role: str = "creator", **more: Any
+    ) -> None:
         """Make or change a user."""
-        request = pb.PutUserRequest(email=email, organization=organization, **more)
+        request = pb.PutUserRequest(email=email, organization=organization, role=role, **more)
         await self.operator("PutUser", request)
 
     async def add(self, email: str, organization: str, **more: Any) -> None:
@@ -104,7 +111,7 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
     @asynccontextmanager
     async def bindings() -> AsyncGenerator[Sequence[Binding]]:
         async with open_database(url) as database:
-            await upgrade(database)
+            await upgrade(database, SCHEMA)
             audit = await open_audit_log(database, encryption_keys(url, settings))
             async with account_service(database, audit, url, settings) as binding:
                 yield [binding]
@@ -145,6 +152,7 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
             await _add_ann(bench)
             yield bench
         return
+    settings, extensions = without_lamb(settings)
     neighbours = Neighbours()
     given = {"listen": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5, "api_key": KEY}
     complete = GatewaySettings.model_validate(
@@ -163,7 +171,7 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
         counted = Counted(stub)
         peers.accounts = counted  # type: ignore[assignment] # it has every method
         async with (
-            serving(app(complete, peers), complete) as address,
+            serving(app(complete, peers, extensions=extensions), complete) as address,
             browser(f"http://{address}") as client,
         ):
             bench = Bench(client, neighbours, counted, lambda: "")

@@ -10,13 +10,16 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
+import pytest_asyncio
+from gateway.extensions import without_lamb
 from gateway.library import Library, library
 from gateway.neighbours import Neighbours, Orchestrator, serving_neighbours
+from gateway.shelves import SHARED_LOOP, SharedShelves, Shelves, shared_shelves
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import ServiceClients
 from heddle_gateway.studio_pages import FOLDER
-from integration.browser import browser
+from integration.browser import NO_CERTIFICATES, browser
 from integration.whole import whole
 from openai import AsyncOpenAI
 
@@ -83,7 +86,7 @@ class Bench:
         return AsyncOpenAI(
             base_url=f"{self.url}/v1",
             api_key=KEY,
-            http_client=httpx2.AsyncClient(transport=self.transport),
+            http_client=httpx2.AsyncClient(transport=self.transport, verify=NO_CERTIFICATES),
             max_retries=0,
             _strict_response_validation=True,
         )
@@ -134,6 +137,7 @@ async def gateway(
         async with _at_replicas(replicas.INSTALLATION, settings) as shared:
             yield shared
         return
+    settings, extensions = without_lamb(settings)
     neighbours = Neighbours()
     quick: dict[str, Any] = {"listen": "127.0.0.1:0", "drain_wait": 0.0, "shutdown_grace": 0.5}
     complete = GatewaySettings.model_validate(
@@ -141,7 +145,7 @@ async def gateway(
     )
     async with (
         serving_neighbours(neighbours, transport, secret) as peers,
-        serving(app(complete, peers, studio_folder), complete) as address,
+        serving(app(complete, peers, studio_folder, extensions), complete) as address,
         browser(f"http://{address}", KEY) as client,
     ):
         yield Bench(address, client, neighbours, peers)
@@ -178,6 +182,20 @@ async def scripted_shelf(tmp_path: Path) -> AsyncIterator[Library]:
     """The same, and all other services are scripted before replicas too."""
     async with library(tmp_path, scripted=True) as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope=SHARED_LOOP)
+async def open_shelves(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SharedShelves]:
+    """The real knowledge and file services behind a gateway, for all tests of a module."""
+    async with shared_shelves(tmp_path_factory.mktemp("shelves")) as shared:
+        yield shared
+
+
+@pytest_asyncio.fixture(loop_scope=SHARED_LOOP)
+async def shelves_of_new_people(open_shelves: SharedShelves) -> AsyncIterator[Shelves]:
+    """The same, with people of whom there is nothing yet."""
+    async with open_shelves.of_new_people() as own:
+        yield own
 
 
 @pytest.fixture

@@ -11,16 +11,16 @@ import httpx
 from assistants.both_services import both_services
 from gateway.neighbours import Neighbours
 from heddle_assistants.app import AssistantsSettings
-from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.schema import assistants, organizations
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA, assistants, organizations
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import SERVICES, ServiceClients
-from heddle_runtime.client import channel
-from heddle_runtime.egress import SETTING
-from heddle_runtime.server import Binding, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, running
+from heddle_runtime.settings.service import ServiceSettings
 from integration.browser import browser
 from sqlalchemy import insert, select
 
@@ -28,14 +28,14 @@ from gateway import replicas
 
 SECRET = "s" * 32
 PEOPLE = {
-    "ana": {"subject": "ana@example.org", "organization": "uni"},
-    "ben": {"subject": "ben@example.org", "organization": "uni"},
+    "ana": {"subject": "ana@example.org", "organization": "uni", "scopes": ["creator"]},
+    "ben": {"subject": "ben@example.org", "organization": "uni", "scopes": ["creator"]},
     "head": {
         "subject": "head@example.org",
         "organization": "uni",
         "scopes": ["organization_admin"],
     },
-    "eve": {"subject": "eve@example.com", "organization": "college"},
+    "eve": {"subject": "eve@example.com", "organization": "college", "scopes": ["creator"]},
     "root": {"subject": "root@example.net", "scopes": ["admin"]},
 }
 METADATA = {
@@ -213,7 +213,7 @@ async def library(
         peers = ServiceClients(to_others, to_tools, to_others, to_others, to_real, to_real)
         address = await exits.enter_async_context(serving(app(own, peers), own))
         database = await exits.enter_async_context(open_database(url))
-        await upgrade(database)
+        await upgrade(database, SCHEMA)
         people = {
             name: await exits.enter_async_context(browser(f"http://{address}", key))
             for name, key in zip(PEOPLE, keys, strict=True)

@@ -29,13 +29,13 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_gateway.openai.chat.completions import TOOLS_RAN
 from heddle_gateway.services import SERVICES, ServiceClients
-from heddle_runtime.call_metadata import Caller, caller
-from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, NotFoundError, to_status
-from heddle_runtime.plugins import Problem
-from heddle_runtime.readiness import plugins_check
-from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import Caller, caller
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.plugins import Problem
+from heddle_runtime.serving.readiness import plugins_check
+from heddle_runtime.serving.server import Binding, bind, running
+from heddle_runtime.settings.service import ServiceSettings
 
 _PROGRESS = ("status", "tool_started")
 Step = Sequence[RunEvent] | float | Exception
@@ -195,7 +195,11 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
             functions=[
                 tool_pb2.ToolFunctions(id=each.id, error=to_status(NotFoundError("No rubric.")))
                 if each.name == "rubric"
-                else tool_pb2.ToolFunctions(id=each.id, functions=known[each.name])
+                else tool_pb2.ToolFunctions(
+                    id=each.id,
+                    functions=known[each.name],
+                    policies=[assistant_pb2.CHANGE_POLICY_RUN] * len(known[each.name]),
+                )
                 for each in request.invocations
             ]
         )

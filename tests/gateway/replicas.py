@@ -25,11 +25,12 @@ from gateway.scripted import Scripted
 from heddle_assistants.database.schema import metadata
 from heddle_gateway.settings import GatewaySettings
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 from integration.browser import browser
 from integration.processes import GATEWAY, Processes
-from pydantic import AliasChoices, SecretStr
+from pydantic import SecretStr
 from runtime.ports import free_port
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 WHICH = [each for each in os.environ.get("HEDDLE_TEST_REPLICAS", "").split(",") if each]
 """Where the requests of a test go: to the `first` or `second` gateway, or to both in `turns`."""
@@ -246,10 +247,9 @@ def _variables(settings: Mapping[str, Any]) -> dict[str, str]:
     for name, value in settings.items():
         if value is not None:
             known = GatewaySettings.model_fields.get(name)
-            alias = known.validation_alias if known else name
-            if isinstance(alias, AliasChoices):
-                alias = str(alias.choices[0])
-            variables[str(alias or f"HEDDLE_GATEWAY_{name.upper()}")] = _text(value)
+            prefix = "HEDDLE_GATEWAY_" if known else "HEDDLE_" if name.islower() else ""
+            alias = known.validation_alias if known else None
+            variables[str(alias or f"{prefix}{name.upper()}")] = _text(value)
     return variables
 
 

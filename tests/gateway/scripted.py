@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gateway.neighbours import Neighbours
 from heddle_gateway.services import SERVICES
-from heddle_runtime.server import Binding, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.serving.server import Binding, running
+from heddle_runtime.settings.service import ServiceSettings
 from patience import until
 
 

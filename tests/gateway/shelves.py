@@ -1,11 +1,11 @@
 """A gateway before the real knowledge and file services, and people with keys of their own."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import httpx2
@@ -16,13 +16,13 @@ from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import ServiceClients
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
-from heddle_runtime.server import running
-from heddle_runtime.settings import ServiceSettings
-from integration.browser import browser
+from heddle_runtime.serving.server import running
+from heddle_runtime.settings.service import ServiceSettings
+from integration.browser import NO_CERTIFICATES, browser
 from knowledge.opening import NOWHERE, Web, knowledge_and_files
 from openai import AsyncOpenAI
 
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 from gateway import replicas
 
 
@@ -36,14 +36,20 @@ class Shelves:
     openai: dict[str, AsyncOpenAI]
     database: str
     """The URL of the database of the assistants service, if there is one."""
+    number: int = 0
+    """Of the people, if tests share the gateway."""
 
     def __getitem__(self, person: str) -> httpx.AsyncClient:
         return self.people[person]
 
+    def key_of(self, person: str) -> str:
+        """Return a person's key."""
+        return key_of(person, self.number)
 
-def key_of(person: str) -> str:
+
+def key_of(person: str, number: int = 0) -> str:
     """Return a person's key."""
-    return f"key-of-{person}-0123456789"
+    return f"key-of-{person}{number or ''}-0123456789"
 
 
 @asynccontextmanager
@@ -85,19 +91,20 @@ async def shelves(
     folder: Path,
     more_people: Mapping[str, Mapping[str, Any]] | None = None,
     web: Web = NOWHERE,
+    keys: Mapping[str, Mapping[str, Any]] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Shelves]:
     """Run both services and the gateway; with `more_people`, also the assistants service.
 
-    The services may fetch from `web`.
+    The services may fetch from `web`. There are more `keys` than those of the people.
     """
     if replicas.INSTALLATION:
         async with _at_replicas(replicas.INSTALLATION, more_people or {}, settings) as shared:
             yield shared
         return
     people_of_all = {**PEOPLE, **(more_people or {})}
-    keys = {key_of(person): who for person, who in people_of_all.items()}
-    (folder / "keys.json").write_text(json.dumps(keys))
+    known = {**{key_of(person): who for person, who in people_of_all.items()}, **(keys or {})}
+    (folder / "keys.json").write_text(json.dumps(known))
     quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
     own = GatewaySettings.model_validate(
         {**quick, "listen": "127.0.0.1:0", "api_keys": folder / "keys.json", **settings}
@@ -105,7 +112,7 @@ async def shelves(
     theirs = ServiceSettings.model_validate({**quick, "listen": "127.0.0.1:0"})
     async with AsyncExitStack() as exits:
         store = await exits.enter_async_context(open_store(folder / "store", HashingEmbedder()))
-        services = knowledge_and_files(store, folder / "uploads", web=web)
+        services = knowledge_and_files(store, folder, web=web)
         behind = (await exits.enter_async_context(running(services, theirs))).local
         accounts = behind
         database = f"sqlite:///{folder}/heddle.db"
@@ -119,16 +126,76 @@ async def shelves(
             accounts = real.local
         peers = ServiceClients(*[behind] * 4, accounts, accounts)
         url = f"http://{await exits.enter_async_context(serving(app(own, peers), own))}"
-        people: dict[str, httpx.AsyncClient] = {}
+        people, clients = await exits.enter_async_context(_clients(url, people_of_all))
+        yield Shelves(url, store, people, clients, database)
+
+
+@asynccontextmanager
+async def _clients(
+    url: str, people: Iterable[str], number: int = 0
+) -> AsyncIterator[tuple[dict[str, httpx.AsyncClient], dict[str, AsyncOpenAI]]]:
+    """Yield clients of people, also OpenAI's."""
+    async with AsyncExitStack() as exits:
+        browsers: dict[str, httpx.AsyncClient] = {}
         clients: dict[str, AsyncOpenAI] = {}
-        for person in people_of_all:
-            people[person] = await exits.enter_async_context(browser(url, key_of(person)))
+        for person in people:
+            key = key_of(person, number)
+            browsers[person] = await exits.enter_async_context(browser(url, key))
             clients[person] = await exits.enter_async_context(
                 AsyncOpenAI(
                     base_url=f"{url}/v1",
-                    api_key=key_of(person),
+                    api_key=key,
                     max_retries=0,
+                    http_client=httpx2.AsyncClient(verify=NO_CERTIFICATES),
                     _strict_response_validation=True,
                 )
             )
-        yield Shelves(url, store, people, clients, database)
+        yield browsers, clients
+
+
+SHARED_LOOP: Literal["session", "module"] = "session" if replicas.WHICH else "module"
+"""Where tests run that share a gateway: replicas reach the server of embeddings of the session."""
+NUMBERS = range(1, 201)
+"""Of the people of tests that share a gateway."""
+
+
+def _numbered(owner: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Return the same owner in an organisation of its own."""
+    names = {"subject", "organization"} & owner.keys()
+    return {**owner, **{name: f"{number}-{owner[name]}" for name in names}}
+
+
+@dataclass
+class SharedShelves:
+    """A gateway for several tests, each of which has people of its own."""
+
+    folder: Path
+    running: Shelves | None
+    """None before replicas, which are emptied for each test."""
+    numbers: Iterator[int] = field(default_factory=lambda: iter(NUMBERS))
+
+    @asynccontextmanager
+    async def of_new_people(self) -> AsyncIterator[Shelves]:
+        """Yield the gateway with clients of people of whom there is nothing yet."""
+        if self.running is None:
+            async with shelves(self.folder) as alone:
+                yield alone
+            return
+        number = next(self.numbers)
+        async with _clients(self.running.url, PEOPLE, number) as (people, clients):
+            yield replace(self.running, people=people, openai=clients, number=number)
+
+
+@asynccontextmanager
+async def shared_shelves(folder: Path) -> AsyncIterator[SharedShelves]:
+    """Run both services and the gateway for several tests."""
+    if replicas.INSTALLATION:
+        yield SharedShelves(folder, None)
+        return
+    keys = {
+        key_of(person, number): _numbered(owner, number)
+        for number in NUMBERS
+        for person, owner in PEOPLE.items()
+    }
+    async with shelves(folder, keys=keys) as running:
+        yield SharedShelves(folder, running)

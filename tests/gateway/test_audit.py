@@ -24,7 +24,7 @@ async def test_an_administrator_reads_the_events_of_the_own_organisation(shelf: 
     assert event["actor"] == {
         "subject": "ana@example.org",
         "organization": "uni",
-        "scopes": [],
+        "scopes": ["creator"],
         "client_user": "",
         "key_id": "file:1",
     }

@@ -92,6 +92,7 @@ async def test_tools_are_listed_for_both_of_lambs_clients(bench: Bench) -> None:
         "function_name": "use_simple_rag",
         "modes": ["augment", "function"],
         "connectors": {"augment": ["bypass", "openai"], "function": ["openai"]},
+        "effect": "destructive",
         "functions": [
             {
                 "type": "function",

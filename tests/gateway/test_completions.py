@@ -6,6 +6,7 @@ import json
 import pytest
 from gateway.conftest import Bench, Start
 from gateway.neighbours import DONE, HELLO, Step, text
+from google.protobuf.duration_pb2 import Duration
 from heddle.chat.v1.chat_pb2 import ModelReplaced
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, ToolFinished, ToolStarted
 from heddle_runtime.errors import (
@@ -23,7 +24,9 @@ from heddle_runtime.errors import (
     Violation,
 )
 
-TOOL_RAN = RunEvent(tool_finished=ToolFinished(binding_id="b", tool="rubric"))
+TOOL_RAN = RunEvent(
+    tool_finished=ToolFinished(binding_id="b", tool="rubric", elapsed=Duration(seconds=1))
+)
 
 
 def data(body: str) -> list[str]:

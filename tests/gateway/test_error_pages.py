@@ -7,8 +7,8 @@ from gateway.conftest import Bench, Start
 from gateway.neighbours import HELLO
 from heddle.error.v1.error_pb2 import ErrorReason
 from heddle_gateway.http.error_responses import ErrorResponse, from_error, from_exception
-from heddle_runtime.error_guide import anchor, explanations
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, ProviderRefusedError
+from heddle_runtime.errors.guide import anchor, explanations
 
 KINDS = (HeddleError, *HeddleError.__subclasses__())
 REASONS = [name.removeprefix("ERROR_REASON_") for name in ErrorReason.keys()[1:]]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from conversion.assistant_files import read_assistant
 from gateway.library import Library, library
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.duration_pb2 import Duration
@@ -13,7 +14,7 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_conversion.assistant_json import read_assistant, write_assistant
+from heddle_conversion.assistant_json import write_assistant
 
 _SET_BY_THE_SERVICE = ("id", "owner", "organization", "create_time")
 _VALUES: dict[str, Any] = {

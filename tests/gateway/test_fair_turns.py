@@ -13,7 +13,7 @@ from gateway.neighbours import DONE, text
 from gateway.test_rate_limits import FIRST, OTHER, SECOND, keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_runtime.errors import ResourceExhaustedError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 __all__ = ["keys"]
 ANN, BOB = Identity("ann@uni.example", "uni"), Identity("bob@uni.example", "uni")

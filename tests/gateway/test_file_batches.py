@@ -1,22 +1,21 @@
 """`/v1/vector_stores/{id}/file_batches`, by the unmodified `openai` package."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from gateway.shelves import Shelves, shelves
+from gateway.shelves import SHARED_LOOP, Shelves
 
 NOTES = {
     f"note-{n}.md": f"Note {n} tells of the {word}." for n, word in enumerate(("shed", "reed"))
 }
 
+pytestmark = pytest.mark.asyncio(loop_scope=SHARED_LOOP)
+
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
-    async with shelves(tmp_path) as running:
-        yield running
+def shelf(shelves_of_new_people: Shelves) -> Shelves:
+    return shelves_of_new_people
 
 
 async def uploaded(shelf: Shelves, person: str = "ana") -> list[str]:

@@ -11,7 +11,7 @@ from gateway.conftest import KEY
 from gateway.conftest import gateway as scripted_gateway
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS
 from heddle_runtime.errors import UnavailableError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 BEN = "ben@uni.example"
 NAMED = [
@@ -69,6 +69,19 @@ async def test_a_person_whom_nobody_knows_is_a_plain_member_of_the_keys_organisa
         for email in people:
             assert (await bench.chat(created.secret, [(NAMED[0][0], email)])).status_code == 200
     assert bench.callers == [Identity(email, "uni", key_id=created.key.id) for email in people]
+
+
+async def test_a_user_has_the_role_of_the_own_organisation_and_administers_nothing(
+    tmp_path: Path,
+) -> None:
+    roles = {"member": (), "creator": ("creator",), "admin": ("creator",)}
+    async with gateway(tmp_path, "local") as bench:
+        created = await bench.key(trusted=True, scopes=["organization_admin"])
+        for role in roles:
+            await bench.user(f"{role}@uni.example", role=role)
+            sent = [(NAMED[0][0], f"{role}@uni.example")]
+            assert (await bench.chat(created.secret, sent)).status_code == 200
+    assert [identity.scopes for identity in bench.callers] == [*roles.values()]
 
 
 async def test_a_disabled_user_is_refused_whoever_speaks_for_him(

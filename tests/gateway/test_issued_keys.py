@@ -12,15 +12,15 @@ from gateway.conftest import KEY, Start
 from heddle.account.v1 import account_pb2 as pb
 from heddle_gateway.auth.issued_keys import AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Principal
-from heddle_runtime.call_metadata import caller
 from heddle_runtime.errors import (
     PermissionDeniedError,
     UnauthenticatedError,
     UnavailableError,
     to_rpc,
 )
-from heddle_runtime.identity import Identity
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 
 UNKNOWN = f"hk_{'0' * 16}_{'x' * 43}"
 
@@ -30,7 +30,7 @@ async def test_a_key_stands_for_its_user(tmp_path: Path, transport: str) -> None
         issued = await bench.key(user=ANN)
         assert (await bench.chat(issued.secret)).status_code == 200
         assert (await bench.chat((await bench.key(scopes=["admin"])).secret)).status_code == 200
-    assert bench.callers[0] == Identity(ANN, "uni", key_id=issued.key.id)
+    assert bench.callers[0] == Identity(ANN, "uni", ("creator",), key_id=issued.key.id)
     assert bench.callers[1].subject.startswith("key:")
     assert bench.callers[1].scopes == ("admin",)
 

@@ -1,22 +1,22 @@
 """`/collections/{id}/ingestion-jobs`: what LAMB shows of the files on their way."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway.shelves import Shelves, shelves
+from gateway.shelves import SHARED_LOOP, Shelves
 from gateway.test_lamb_kb import ingested, new_collection
 from knowledge.store.making import pdf
 
 BROKEN = "this is no PDF"
+PAGES = 30
+
+pytestmark = pytest.mark.asyncio(loop_scope=SHARED_LOOP)
 
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
-    async with shelves(tmp_path) as running:
-        yield running
+def shelf(shelves_of_new_people: Shelves) -> Shelves:
+    return shelves_of_new_people
 
 
 async def uploaded(shelf: Shelves, path: str, name: str, data: bytes) -> str:
@@ -40,7 +40,7 @@ async def jobs_until(shelf: Shelves, job: str, *statuses: str) -> list[dict[str,
 
 async def test_a_job_shows_the_progress_of_a_book(shelf: Shelves) -> None:
     path = await new_collection(shelf)
-    book = pdf(*(f"Page {number} is about looms and sheds." for number in range(300)))
+    book = pdf(*(f"Page {number} is about looms and sheds." for number in range(PAGES)))
     job = await uploaded(shelf, path, "book.pdf", book)
     *before, last = await jobs_until(shelf, job, "completed", "failed")
     assert (last["status"], last["error_message"], last["progress"]) == ("completed", None, None)
@@ -50,7 +50,7 @@ async def test_a_job_shows_the_progress_of_a_book(shelf: Shelves) -> None:
     pages = [each["current"] for each in seen if each["message"] == "drawing"]
     assert pages == sorted(pages)
     assert len(set(pages)) > 3
-    assert {each["total"] for each in seen if each["message"] == "drawing"} == {300}
+    assert {each["total"] for each in seen if each["message"] == "drawing"} == {PAGES}
     for each in seen:
         assert each["percentage"] == pytest.approx(100 * each["current"] / each["total"])
 
@@ -75,7 +75,7 @@ async def test_a_cancelled_job_cannot_be_retried_or_cancelled_again(shelf: Shelv
 
 async def test_times_of_a_job_are_in_order(shelf: Shelves) -> None:
     path = await new_collection(shelf)
-    book = pdf(*(f"Page {number} is about looms and sheds." for number in range(40)))
+    book = pdf(*(f"Page {number} is about looms and sheds." for number in range(PAGES)))
     job = await uploaded(shelf, path, "book.pdf", book)
     *before, last = await jobs_until(shelf, job, "completed")
     assert all(each["processing_completed_at"] is None for each in before)
@@ -88,7 +88,7 @@ async def test_times_of_a_job_are_in_order(shelf: Shelves) -> None:
     assert last["updated_at"] == last["processing_completed_at"]
     assert last["processing_duration_seconds"] > 0
     stats = last["processing_stats"]
-    assert (stats["page_count"], stats["content_length"]) == (40, len(book))
+    assert (stats["page_count"], stats["content_length"]) == (PAGES, len(book))
     assert stats["chunk_stats"]["count"] == last["document_count"]
 
 

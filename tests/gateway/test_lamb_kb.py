@@ -1,25 +1,24 @@
 """`/collections`: Heddle as the knowledge-base server of LAMB, and of another Heddle."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway.shelves import Shelves, key_of, shelves
+from gateway.shelves import SHARED_LOOP, Shelves
 from heddle_knowledge.access import Owner
-from heddle_knowledge.lamb.client import KnowledgeServer
+from heddle_migration_service.searches.client import KnowledgeServer
 from knowledge.serving import knowledge_stub
 from tools_service.serving import discovering, said, serving, text_of
 
 LAMBS = {"name": "weaving_course", "description": "Looms.", "owner": "7", "visibility": "private"}
 
+pytestmark = pytest.mark.asyncio(loop_scope=SHARED_LOOP)
+
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
-    async with shelves(tmp_path) as running:
-        yield running
+def shelf(shelves_of_new_people: Shelves) -> Shelves:
+    return shelves_of_new_people
 
 
 async def new_collection(shelf: Shelves, person: str = "ana", **changes: Any) -> str:
@@ -185,6 +184,7 @@ async def test_no_file_is_left_over(shelf: Shelves) -> None:
     refused = await shelf["ana"].post("/collections/Looms/ingest-file", files=upload)
     assert refused.status_code == 403, refused.text
     assert [each async for each in files.list()] == []
+    await shelf.store.collections.delete(shared.name)
 
 
 async def test_the_plugins_own_parameters_come_first(shelf: Shelves) -> None:
@@ -239,7 +239,7 @@ async def test_anothers_collection_is_not_there(shelf: Shelves) -> None:
 async def test_the_tools_of_heddle_search_another_heddle(shelf: Shelves, tool: str) -> None:
     path = await new_collection(shelf)
     await ingested(shelf, path, "sheds.md", "# Sheds\n\nA shed is a gap.")
-    server = KnowledgeServer(shelf.url, key_of("ana"))
+    server = KnowledgeServer(shelf.url, shelf.key_of("ana"))
 
     async def server_of(_: Owner) -> KnowledgeServer:
         return server

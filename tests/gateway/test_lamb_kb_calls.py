@@ -4,14 +4,13 @@ LAMB sends more members than Heddle uses, and its forms have fields of all plugi
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import NoneType
 from typing import Any
 
 import pytest
-from gateway.shelves import Shelves, shelves
+from gateway.shelves import SHARED_LOOP, Shelves
 from gateway.test_lamb_kb import LAMBS, ingested, new_collection
 
 JOB: dict[str, Any] = {
@@ -420,11 +419,12 @@ CALLS = [
     ),
 ]
 
+pytestmark = pytest.mark.asyncio(loop_scope=SHARED_LOOP)
+
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
-    async with shelves(tmp_path) as running:
-        yield running
+def shelf(shelves_of_new_people: Shelves) -> Shelves:
+    return shelves_of_new_people
 
 
 @pytest.mark.parametrize("call", CALLS, ids=[each.does for each in CALLS])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from gateway.shelves import Shelves, shelves
 from gateway.test_lamb_kb import LAMBS, ingested
-from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.schema import users
+from heddle_runtime.database.engine import open_database
 from heddle_runtime.errors import ToolFailedError
 from knowledge.serving import knowledge_stub
 from sqlalchemy import select
@@ -22,7 +22,7 @@ LAMB_KEYS: dict[str, dict[str, Any]] = {
         "trusted": True,
     },
     "untrusted": {"subject": "lamb", "organization": "uni", "scopes": ["organization_admin"]},
-    "plain": {"subject": "lamb", "organization": "uni", "trusted": True},
+    "plain": {"subject": "lamb", "organization": "uni", "scopes": ["creator"], "trusted": True},
     "everywhere": {"subject": "lamb", "scopes": ["admin"], "trusted": True},
 }
 
@@ -34,15 +34,17 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
 
 
 async def numbers(shelf: Shelves) -> dict[str, str]:
-    """Create Ana, Zoe, who is disabled, and Eve of another organisation; return their numbers."""
+    """Create Ana, Ben, Zoe (disabled) and Eve of another organisation; return their numbers."""
     for slug, email, disabled in (
         ("uni", "ana@example.org", False),
+        ("uni", "ben@example.org", False),
         ("uni", "zoe@example.org", True),
         ("college", "eve@example.com", False),
     ):
         await shelf["root"].put(f"/organizations/{slug}", json={"name": slug})
         response = await shelf["root"].put(
-            f"/organizations/{slug}/users/{email}", json={"disabled": disabled}
+            f"/organizations/{slug}/users/{email}",
+            json={"role": "creator", "disabled": disabled},
         )
         assert response.status_code in {200, 201}, response.text
     async with open_database(shelf.database) as database, database.reading() as it:
@@ -85,6 +87,9 @@ async def test_only_a_trusted_key_of_an_administrator_creates_for_others(
     response = await shelf["lamb"].post("/collections", json=for_ben, headers=headers)
     collection = await shelf.store.collections.get(response.json()["id"][3:])
     assert collection.owner == "ben@example.org"
+    await shelf["root"].put("/organizations/uni/users/ana@example.org", json={"role": "member"})
+    refused = await shelf["lamb"].post("/collections", json={**LAMBS, "owner": of["ana"]})
+    assert (refused.status_code, "manage_collections" in refused.text) == (403, True)
 
 
 async def test_the_assistants_of_its_owner_search_a_collection_that_lamb_fills(

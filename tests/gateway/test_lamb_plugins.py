@@ -2,12 +2,10 @@
 
 import itertools
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway.shelves import Shelves, shelves
+from gateway.shelves import SHARED_LOOP, Shelves
 from gateway.test_lamb_jobs import jobs_until
 from gateway.test_lamb_kb import ingested, new_collection
 
@@ -17,11 +15,12 @@ PARAGRAPHS = [
 ]
 TEXT = "\n\n".join(PARAGRAPHS)
 
+pytestmark = pytest.mark.asyncio(loop_scope=SHARED_LOOP)
+
 
 @pytest.fixture
-async def shelf(tmp_path: Path) -> AsyncIterator[Shelves]:
-    async with shelves(tmp_path) as running:
-        yield running
+def shelf(shelves_of_new_people: Shelves) -> Shelves:
+    return shelves_of_new_people
 
 
 async def passages(

@@ -4,13 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from gateway.conftest import KEY, Bench, gateway
 from gateway.replicas import server_port
-from heddle_gateway.settings import GatewaySettings
+from heddle_migration_service.proxy.settings import LambSettings
 from lamb_stand_in.server import PASSWORD, Lamb, lamb
 from lamb_stand_in.tokens import SECRET
 from patience import until
@@ -132,6 +133,26 @@ async def test_the_session_and_the_keys_of_heddle_do_not_reach_lamb(front: Front
     assert headers_of(echoed, "authorization") == []
     only = await front.echo(headers={"cookie": "heddle_session=hs_secret"})
     assert headers_of(only, "cookie") == []
+
+
+async def test_keys_and_users_of_heddle_do_not_reach_lamb_and_lambs_own_token_does(
+    tmp_path: Path,
+) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps({"a-key-of-the-file-16": {"subject": "ann@uni.example"}}))
+    own = ["Bearer a-key-of-the-file-16", "bearer  the-trusted-key-16", "hk_1_secret"]
+    headers = {"x-api-key": KEY, "x-openwebui-user-email": "ann@uni.example", "x_api_key": KEY}
+    async with (
+        lamb(server_port()) as behind,
+        gateway(lamb_url=behind.url, api_keys=keys, trusted_api_key="the-trusted-key-16") as bench,
+    ):
+        front = Front(bench, behind)
+        for value in [*own, f"Bearer {KEY}", "Bearer of-lamb"]:
+            echoed = await front.echo(headers={**headers, "authorization": value})
+            passed = [] if value in own else [value]
+            assert headers_of(echoed, "authorization") == passed
+            for name in headers:
+                assert headers_of(echoed, name) == []
 
 
 async def test_lamb_gets_the_host_and_the_address_of_the_client(front: Front) -> None:
@@ -256,6 +277,5 @@ async def test_trials_on_lambs_pages_are_heddle_s_if_the_operator_says_so() -> N
 
 
 def test_trials_need_the_secret_of_lambs_tokens() -> None:
-    settings: dict[str, Any] = {"HEDDLE_LAMB_URL": "http://lamb:9099", "lamb_chats": "heddle"}
-    with pytest.raises(ValidationError, match="HEDDLE_GATEWAY_LAMB_JWT_SECRET"):
-        GatewaySettings(development=True, **settings)
+    with pytest.raises(ValidationError, match="HEDDLE_LAMB_JWT_SECRET"):
+        LambSettings(url="http://lamb:9099", chats="heddle")

@@ -1,12 +1,14 @@
 """Users of LAMB who sign in to the studio with the form, in front of LAMB."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import grpc
 import httpx
 import pytest
 from gateway.accounts import ANN, Bench, gateway
@@ -14,12 +16,11 @@ from gateway.replicas import server_port
 from gateway.test_sign_in import PASSWORD as OWN_PASSWORD
 from gateway.test_sign_in import headers
 from heddle.account.v1 import account_pb2 as pb
-from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
-from heddle_gateway.lamb.lamb_server import MAX_RESPONSE_BYTES
-from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
-from heddle_runtime.identity import Identity
+from heddle_gateway.app import GatewaySettings, ServiceClients, app
+from heddle_migration_service.proxy.lamb_server import MAX_RESPONSE_BYTES
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.callers import Identity
 from lamb_stand_in.server import PASSWORD, Lamb, lamb
-from pydantic import ValidationError
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
 
 async def test_a_user_of_lamb_signs_in_with_lambs_password_and_acts(front: Front) -> None:
     ways = (await front.bench.client.get("/login")).json()
-    assert ways == {"password": True, "oidc": [], "lamb": True}
+    assert ways == {"password": True, "oidc": [], "other_system": "LAMB"}
     response = await front.sign_in()
     assert response.status_code == 200, response.text
     me = (await front.bench.client.get("/v1/me")).json()
@@ -157,7 +158,10 @@ async def test_a_login_that_returns_something_else_signs_nobody_in(
         assert "set-cookie" not in response.headers
 
 
-def test_an_identity_provider_cannot_have_the_name_of_lamb() -> None:
+async def test_an_identity_provider_cannot_have_the_name_of_lamb(tmp_path: Path) -> None:
+    file = tmp_path / "providers.json"
     entry = {"id": "lamb", "title": "x", "issuer": "https://x.example", "client_id": "y"}
-    with pytest.raises(ValidationError, match="reserved"):
-        ProviderConfiguration.model_validate(entry)
+    file.write_text(json.dumps([entry]))
+    settings = GatewaySettings(development=True, oidc_providers=file)
+    with pytest.raises(ValueError, match="reserved"):
+        app(settings, ServiceClients(*[grpc.aio.insecure_channel("127.0.0.1:1")] * 6))

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway.accounts import ANN, Bench, gateway
+from gateway.accounts import ANN, CREATORS, Bench, gateway
 from gateway.replicas import server_port
-from heddle_gateway.settings import GatewaySettings
+from heddle_migration_service.proxy.settings import LambSettings
 from lamb_stand_in.server import lamb
 from lamb_stand_in.tokens import SECRET, signed, token, unsigned
 from pydantic import ValidationError
@@ -44,7 +44,7 @@ async def test_a_token_identifies_the_user_of_its_address(tmp_path: Path) -> Non
     async with front(tmp_path) as bench:
         known = await me(bench, token("Ann@Uni.example", role="admin"))
         assert (known["email"], known["organization"], known["role"]) == (ANN, "uni", "creator")
-        assert known["rights"] == ["manage_assistants", "manage_own_keys"]
+        assert known["rights"] == CREATORS
         assert abs(known["expires_at"] - time.time() - 7 * 24 * 3600) < 60
         response = await bench.chat(token(ANN))
         assert response.status_code == 200
@@ -130,16 +130,15 @@ async def test_without_a_lamb_its_tokens_grant_nothing(tmp_path: Path) -> None:
 
 def test_the_secret_has_the_names_and_the_order_of_lamb(monkeypatch: pytest.MonkeyPatch) -> None:
     def secret() -> str:
-        settings = GatewaySettings.model_validate({"api_key": KEY})
-        value = settings.lamb_jwt_secret
+        value = LambSettings().jwt_secret
         return value.get_secret_value() if value else ""
 
     assert secret() == ""
     names = ("WEBUI_JWT_SECRET_KEY", "WEBUI_SECRET_KEY", "LAMB_JWT_SECRET")
-    for name in (*names, "HEDDLE_GATEWAY_LAMB_JWT_SECRET"):
+    for name in (*names, "HEDDLE_LAMB_JWT_SECRET"):
         monkeypatch.setenv(name, f"the secret in {name}")
         assert secret() == f"the secret in {name}"
-    monkeypatch.setenv("HEDDLE_GATEWAY_LAMB_JWT_SECRET", "")
+    monkeypatch.setenv("HEDDLE_LAMB_JWT_SECRET", "")
     monkeypatch.setenv("LAMB_JWT_SECRET", "")
     assert secret() == "the secret in WEBUI_SECRET_KEY"
 
@@ -148,7 +147,7 @@ def test_the_published_secret_of_lamb_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("HEDDLE_LAMB_URL", "http://lamb:9099")
     monkeypatch.setenv("WEBUI_SECRET_KEY", "t0p-s3cr3t")
     with pytest.raises(ValidationError, match="LAMB's published source"):
-        GatewaySettings.model_validate({"api_key": KEY})
+        LambSettings()
 
 
 @pytest.mark.parametrize(
@@ -156,4 +155,4 @@ def test_the_published_secret_of_lamb_is_refused(monkeypatch: pytest.MonkeyPatch
 )
 def test_an_address_of_lamb_that_is_no_origin_is_refused(url: str) -> None:
     with pytest.raises(ValidationError):
-        GatewaySettings.model_validate({"api_key": KEY, "lamb_url": url})
+        LambSettings(url=url)

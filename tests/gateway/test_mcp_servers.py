@@ -11,8 +11,8 @@ import httpx
 import pytest
 from aiohttp import web
 from gateway.library import SECRET, Library, ServeTools, library
-from heddle_runtime.egress import SETTING
-from heddle_runtime.server import running
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.serving.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from tools_service import mcp_sites
 from tools_service.mcp_sites import Answer, stranger

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from gateway.library import Library
-from heddle_runtime.call_metadata import caller
+from heddle_runtime.identity.call_metadata import caller
 from integration.browser import browser
 from integration.whole import whole
 

@@ -9,7 +9,7 @@ from gateway.library import TUTOR, Library
 from gateway.tasks import METADATA, PROMPT, TITLE
 from heddle_gateway.app import GatewaySettings
 from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from pydantic import ValidationError
 
 

@@ -1,12 +1,14 @@
 """The unmodified `openai` package, in its strictest mode, as a client."""
 
 from collections.abc import AsyncIterator
+from typing import cast
 
 import openai
 import pytest
 from gateway.conftest import Bench
 from gateway.neighbours import DONE, text
 from gateway.test_stream_encoder import CHOSEN, FOUND, PUT_OUT, STARTED, changed
+from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_runtime.errors import ProviderRefusedError, ResourceExhaustedError, UnavailableError
 from openai import AsyncOpenAI
@@ -57,6 +59,13 @@ async def test_streams_with_the_helper_that_accumulates(sdk: AsyncOpenAI, bench:
     choice = answer.choices[0]
     assert (choice.message.content, choice.finish_reason) == ("Well: ", "tool_calls")
     assert [call.function.arguments for call in choice.message.tool_calls or []] == ['{"a":1}'] * 2
+    # The helper joins the roles of all chunks; programs send the message as it is.
+    result: ChatCompletionMessageParam = {"role": "tool", "tool_call_id": "c1", "content": "2"}
+    conversation = [*HI, cast("ChatCompletionMessageParam", choice.message), result]
+    await sdk.chat.completions.create(model="lamb_assistant.1", messages=conversation)
+    assert choice.message.role != "assistant"
+    roles = [each.role for each in bench.orchestrator.requests[-1].messages]
+    assert roles == [chat_pb2.ROLE_USER, chat_pb2.ROLE_ASSISTANT, chat_pb2.ROLE_TOOL]
 
 
 async def test_lists_and_gets_models(sdk: AsyncOpenAI) -> None:

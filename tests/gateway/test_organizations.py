@@ -91,19 +91,19 @@ async def test_administrators_keep_the_users_of_their_organisation(shelf: Librar
     assert (await head.put(ANN, json={}, headers=new)).status_code == 409
     etag = {"if-match": created.headers["etag"]}
     changed = await head.put(ANN, json={"name": "Ann", "disabled": True}, headers=etag)
-    assert (changed.json()["role"], changed.json()["disabled"]) == ("creator", True)
+    assert (changed.json()["role"], changed.json()["disabled"]) == ("member", True)
     assert (await head.put(ANN, json={}, headers=etag)).status_code == 409
     assert (await head.delete(ANN, headers=etag)).status_code == 409
     assert (await head.get(ANN)).headers["etag"] == changed.headers["etag"]
 
-    await head.put(f"{UNI}/users/bob@uni.example", json={"role": "member", "name": "Bob B."})
+    await head.put(f"{UNI}/users/bob@uni.example", json={"role": "creator", "name": "Bob B."})
     emails = [each["email"] for each in (await head.get(f"{UNI}/users")).json()["users"]]
     assert emails == ["ann@uni.example", "bob@uni.example"]
     first = (await head.get(f"{UNI}/users", params={"page_size": 1})).json()
     query = {"page_size": 1, "page_token": first["next_page_token"]}
     [second] = (await head.get(f"{UNI}/users", params=query)).json()["users"]
     assert second["email"] == "bob@uni.example"
-    for chosen in ({"text": "bob b"}, {"role": "member"}):
+    for chosen in ({"text": "bob b"}, {"role": "creator"}):
         [matches] = (await head.get(f"{UNI}/users", params=chosen)).json()["users"]
         assert matches["email"] == "bob@uni.example"
 
@@ -144,7 +144,7 @@ async def test_a_removed_user_has_no_session_and_no_key(shelf: Library) -> None:
 
 async def test_a_key_is_shown_once_and_its_use_is_known(shelf: Library) -> None:
     root, head = shelf["root"], shelf["head"]
-    await head.put(ANN, json={})
+    await head.put(ANN, json={"role": "creator"})
     expires = int(time.time()) + 3600
     body = {"name": "notebook", "user": "ann@uni.example", "expires_at": expires}
     response = await head.post("/keys", json=body)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from assistants.stored import keep_rubric
+from gateway.essays import EXAMPLE as ESSAY
 from gateway.library import Library, library
-from heddle_gateway.admin.rubrics import EXAMPLE as ESSAY
 
 BODY = {"content": ESSAY, "public": True}
 

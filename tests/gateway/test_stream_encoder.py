@@ -7,6 +7,7 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 from gateway.neighbours import DONE, text
+from google.protobuf.duration_pb2 import Duration
 from google.rpc.status_pb2 import Status as RpcStatus
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -113,13 +114,19 @@ def test_the_role_comes_first_and_once() -> None:
     assert [chunk["choices"][0]["delta"].get("role") for chunk in found[1:]] == [None, None]
 
 
-def test_progress_ends_before_the_first_token() -> None:
+def test_progress_ends_before_the_first_token_or_call() -> None:
     found = events(chunks(frames().encode([STARTED, ASKING, finished(), text("a"), DONE])))
     assert found == [
         status("heddle.run", "running simple_rag", done=False),
         status("heddle.simple_rag", "querying knowledge base kb-1", done=False),
         status("heddle.run", "used simple_rag", done=True),
     ]
+    call = RunEvent(tool_call=ToolCall(id="c", name="f", arguments_json="{}"))
+    for legacy in (False, True):
+        encoder = StreamEncoder("c", 1, "m", "openwebui", "r1", usage=False, legacy=legacy)
+        sent = encoder.encode([STARTED, call]).decode()
+        progress, end, calls = map(sent.index, ('"done":false', '"done":true', "_call"))
+        assert progress < end < calls
 
 
 def test_progress_without_tools_leaves_no_line() -> None:
@@ -228,7 +235,26 @@ def test_what_a_function_tells_is_told_under_its_own_name() -> None:
     )
 
 
-def test_sources_come_as_one_group_and_as_citations() -> None:
+@pytest.mark.parametrize("ran", [True, False])
+def test_a_tool_that_started_and_could_not_be_reached_did_not_run(*, ran: bool) -> None:
+    completion, encoder = Completion("r1"), frames()
+    ended = finished(elapsed=Duration() if ran else None)
+    encoder.encode([STARTED])
+    assert encoder.tools_ran
+    for each in (completion.add, encoder.encode):
+        each([ended])
+    assert (completion.tools_ran, encoder.tools_ran) == (ran, ran)
+
+
+def test_sources_come_as_one_group_and_as_citations_and_show_that_tools_ran() -> None:
+    completion = Completion("r1")
+    completion.add([text("a")])
+    assert not completion.tools_ran
+    completion.add([FOUND])
+    assert completion.tools_ran
+    encoder = frames()
+    encoder.encode([FOUND])
+    assert encoder.tools_ran
     found = chunks(frames().encode([STARTED, FOUND, DONE]))
     source = next(event["data"] for event in events(found) if event["type"] == "source")
     assert source == {

@@ -149,7 +149,7 @@ async def test_browsers_are_sent_from_the_root_to_the_studio(client: httpx.Async
     assert (response.status_code, response.headers["location"]) == (303, "/studio/")
     program = await client.get("/", headers={"accept": "*/*"})
     assert program.status_code == 200
-    assert "LAMB" in program.json()["message"]
+    assert "Heddle" in program.json()["message"]
 
 
 async def test_a_new_build_is_served_without_a_restart(

@@ -9,7 +9,7 @@ from gateway.conftest import KEY
 from gateway.tasks import METADATA, TITLE
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle_runtime.errors import UnavailableError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 SMALL = {"setups": {"default": {"small_fast_model": {"provider": "openai", "model": "tiny"}}}}
 ENVIRONMENT = "ollama/tiny/1b"

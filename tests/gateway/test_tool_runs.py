@@ -1,4 +1,4 @@
-"""`/lamb/v1/completions/tools/{name}/run`."""
+"""`/tools/{name}/run`, and at the path of LAMB."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from heddle.chat.v1.chat_pb2 import ContentPart
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import InvalidRequestError, ToolFailedError, Violation
 
-PATH = "/lamb/v1/completions/tools/rubric/run"
+PATH = "/tools/rubric/run"
 STATUS = tool_pb2.ExecuteToolResponse(status=tool_pb2.ToolStatus(message="reading"))
 RESULT = tool_pb2.ExecuteToolResponse(
     result=tool_pb2.ToolResult(
@@ -28,10 +28,11 @@ def events(text: str) -> Sequence[dict[str, Any]]:
     return [json.loads(each) for each in data]
 
 
-async def test_a_tool_runs_alone(bench: Bench) -> None:
+@pytest.mark.parametrize("path", [PATH, f"/lamb/v1/completions{PATH}"])
+async def test_a_tool_runs_alone(bench: Bench, path: str) -> None:
     bench.neighbours.tools.script = [STATUS, RESULT]
     body = {"config": {"rubric_id": 7}, "question": "What is good?"}
-    response = await bench.client.post(PATH, json=body)
+    response = await bench.client.post(path, json=body)
     assert response.status_code == 200, response.text
     assert response.json() == {
         "text": "A rubric.",

@@ -43,9 +43,12 @@ def test_an_answer_is_streamed_only_if_it_is_asked_for() -> None:
     assert not ordered().stream
 
 
-def test_the_newer_name_of_the_token_limit_wins() -> None:
+def test_the_newer_name_of_the_token_limit_wins_and_is_passed_on() -> None:
     assert ordered(max_tokens=5, max_completion_tokens=7).run.options.max_tokens == 7
     assert ordered(max_completion_tokens=7, max_tokens=5).run.options.max_tokens == 7
+    options = ordered(max_completion_tokens=7).run.options
+    assert json.loads(options.extra_json) == {"max_completion_tokens": 7}
+    assert not ordered(max_tokens=7).run.options.extra_json
 
 
 def test_null_means_absent_everywhere() -> None:

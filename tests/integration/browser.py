@@ -5,7 +5,7 @@ import ssl
 import httpx
 
 # To load the certificates of the world takes longer than most tests do, and none of them needs any.
-_NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def browser(url: str = "", key: str = "", timeout: float = 20) -> httpx.AsyncClient:
@@ -18,5 +18,5 @@ def browser(url: str = "", key: str = "", timeout: float = 20) -> httpx.AsyncCli
         headers={"authorization": f"Bearer {key}"} if key else None,
         timeout=timeout,
         trust_env=False,
-        verify=_NO_CERTIFICATES,
+        verify=NO_CERTIFICATES,
     )

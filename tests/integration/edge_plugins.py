@@ -26,7 +26,7 @@ class LeakyConfig(ToolConfig):
     token: str = ""
     sink: str = "output"
 
-@tool("leaky", title="Leaky", config=LeakyConfig, slot="leaky")
+@tool("leaky", title="Leaky", slot="leaky")
 async def leaky(call: ToolCall[LeakyConfig]) -> ToolResult:
     "Repeats a secret of its configuration."
     leak, sink = "Asked as " + call.config.token, call.config.sink
@@ -65,7 +65,7 @@ async def sleepy(call):
 CLOSED_TOOL = """
 from heddle_tools_service.sdk import ToolError, tool
 
-@tool("closed", title="Closed", modes=("agent",))
+@tool("closed", title="Closed", modes=("agent",), effect="read_only")
 async def closed(call):
     "Looks into books."
     raise ToolError("The library has no such book.")

@@ -33,12 +33,12 @@ class Topics(ToolArguments):
 @tool(
     "search_collection",
     title="Collection",
-    arguments=Search,
     modes=("agent",),
     examples=[
         Example("Who made the marble lion?", {"query": "Who made the marble lion?"}),
         Example("Tell me about frescoes", {"query": "Tell me about frescoes"}),
     ],
+    effect="read_only",
 )
 async def search_collection(call: ToolCall[Any, Search]) -> ToolResult:
     """Searches the texts about the works and artists of the museum."""
@@ -48,7 +48,6 @@ async def search_collection(call: ToolCall[Any, Search]) -> ToolResult:
 @tool(
     "show_opening_hours",
     title="Opening hours",
-    arguments=Hours,
     modes=("agent",),
     examples=[
         Example(
@@ -56,6 +55,7 @@ async def search_collection(call: ToolCall[Any, Search]) -> ToolResult:
         ),
         Example("At what time does the shop close?", {"place": "shop"}),
     ],
+    effect="read_only",
 )
 async def show_opening_hours(call: ToolCall[Any, Hours]) -> ToolResult:
     """Shows when a part of the museum is open."""
@@ -65,7 +65,6 @@ async def show_opening_hours(call: ToolCall[Any, Hours]) -> ToolResult:
 @tool(
     "book_guide",
     title="Guides",
-    arguments=Topics,
     modes=("agent",),
     examples=[
         Example(
@@ -77,6 +76,7 @@ async def show_opening_hours(call: ToolCall[Any, Hours]) -> ToolResult:
             {"topics": ["glass", "gold"], "visitor": "pupils", "people": 12},
         ),
     ],
+    effect="read_only",
 )
 async def book_guide(call: ToolCall[Any, Topics]) -> ToolResult:
     """Books a guide who shows a group what it is interested in."""

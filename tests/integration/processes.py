@@ -13,8 +13,9 @@ from pathlib import Path
 
 import grpc
 import httpx
+import preloaded
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from heddle_runtime.mutual_tls import TlsSettings, uses_tls
+from heddle_runtime.settings.mutual_tls import TlsSettings, uses_tls
 from runtime.ports import free_port
 
 GATEWAY = "heddle_gateway"
@@ -41,7 +42,7 @@ class Processes:
     folder: Path
     environment: dict[str, str]
     ports: dict[str, int] = field(default_factory=dict)
-    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    running: dict[str, preloaded.Process | subprocess.Popen[bytes]] = field(default_factory=dict)
     cwd: Path | None = None
     """Where their default folders are."""
 
@@ -50,10 +51,14 @@ class Processes:
         return f"http://127.0.0.1:{self.ports[GATEWAY]}"
 
     def start(self, module: str) -> None:
+        environment = {**os.environ, **self.environment}
         with (self.folder / f"{module}.log").open("ab") as log:
+            if "PYTHONPATH" not in self.environment:
+                self.running[module] = preloaded.start(module, environment, log.fileno(), self.cwd)
+                return
             self.running[module] = subprocess.Popen(  # noqa: S603 - our own modules
                 [sys.executable, "-m", module],
-                env={**os.environ, **self.environment},
+                env=environment,
                 cwd=self.cwd,
                 stdout=log,
                 stderr=log,
@@ -63,6 +68,12 @@ class Processes:
     def kill(self, module: str) -> None:
         self.running[module].send_signal(signal.SIGKILL)
         self.running[module].wait()
+
+    def restart(self, module: str) -> None:
+        """Start a killed service again, and wait until the others have connected to it."""
+        self.start(module)
+        self.wait_until_ready(module)
+        time.sleep(_RECONNECT_SECONDS)
 
     def wait_until_ready(self, module: str, seconds: float = 60) -> None:
         until = time.monotonic() + seconds

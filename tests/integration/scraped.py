@@ -70,7 +70,7 @@ class Samples:
                 samples.values.append((sample.name, sample.labels, sample.value))
         return samples
 
-    def value(self, name: str, **labels: str) -> float:
+    def value(self, name: str, /, **labels: str) -> float:
         """Return the sum of the samples with these labels."""
         return sum(
             value

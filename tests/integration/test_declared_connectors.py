@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle_runtime.client import channel as connected
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.rpc.client import channel as connected
 from integration.browser import browser
 from integration.provider import providing
 from integration.test_organizations import SECRET, Operator, bearer, signed

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from connector import anthropic_api as api
 from connector.provider import Exchange, Provider, provider
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
 from integration.answers import Answer
 from integration.browser import browser
 from integration.processes import Processes, processes

@@ -3,7 +3,9 @@
 Each row is asked for streamed and whole.
 """
 
+import asyncio
 import json
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,8 +16,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 from connector.anthropic_api import VERSION
-from docs.shell import run
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
+from integration import commands
 from integration.browser import browser
 from integration.processes import Processes, processes
 from integration.whole import write_assistant
@@ -95,13 +97,15 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
         }
         services = await exits.enter_async_context(processes(folder, **settings))
         names = {"HEDDLE_IDENTITY_SECRET": "", **services.environment}
-        for command in (
-            "organizations set uni --name uni",
-            "users set a@b.example --organization uni",
-        ):
-            await run(f"heddle {command}", folder, **names)
-        create = "heddle keys create --name uni --organization uni --user a@b.example"
-        yield Heddle(services, (await run(create, folder, **names)).splitlines()[0])
+        printed = [
+            await asyncio.to_thread(commands.heddle, *shlex.split(command), environment=names)
+            for command in (
+                "organizations set uni --name uni",
+                "users set a@b.example --organization uni --role creator",
+                "keys create --name uni --organization uni --user a@b.example",
+            )
+        ]
+        yield Heddle(services, printed[-1].stdout.splitlines()[0])
 
 
 @KINDS

@@ -15,8 +15,8 @@ import pytest_asyncio
 from aiohttp import web
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.call_metadata import new_call_options
 from integration.browser import browser
 from integration.processes import Processes, processes
 from integration.whole import write_assistant
@@ -252,11 +252,10 @@ POINTS = {
         reads=("One", "Asked: \\n\\nTwo\\n\\n", "An image was removed"),
         warns="This assistant does not read images",
     ),
-    "images are withheld without a template": Point(
+    "images reach a model without a template": Point(
         [*SEEN, user([{"type": "text", "text": "Two"}, PICTURE])],
         "3",
-        misses=("image_url",),
-        warns="This assistant does not read images",
+        prompt=[*SEEN, user([{"type": "text", "text": "Two"}, PICTURE])],
     ),
     "images of earlier turns are withheld": Point(
         [*SEEN, user("Three")], "1", misses=("image_url",), reads=("One", "Three")

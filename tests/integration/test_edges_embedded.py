@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 import pytest_asyncio
-from heddle_runtime.conversations import RAG_TASK
+from heddle_runtime.contract.conversations import RAG_TASK
 from integration.browser import browser
 from integration.embedded_tools import Hours, Search, Topics
 from integration.processes import GATEWAY, Processes, processes

@@ -1,8 +1,5 @@
 """Identity: several keys without a secret, development mode, own pages, start-up errors."""
 
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +9,7 @@ import grpc
 import httpx
 import pytest
 import pytest_asyncio
+from integration import commands
 from integration.access.deployments import (
     COLLEAGUE,
     OPERATOR,
@@ -91,9 +89,9 @@ def test_services_with_keys_refuse_calls_without_a_token(heddle: Deployment) -> 
 
 def test_the_command_of_the_operator_reads_the_secret(heddle: Deployment) -> None:
     port = heddle.running.ports["heddle_assistants"]
-    command = [sys.executable, "-m", "heddle_cli", "assistants", "list"]
     file = heddle.running.environment["HEDDLE_LOCAL_SECRET_FILE"]
-    run = started(command, HEDDLE_ASSISTANTS_ADDRESS=f"127.0.0.1:{port}", **{**SHARED, FILE: file})
+    address = {"HEDDLE_ASSISTANTS_ADDRESS": f"127.0.0.1:{port}"}
+    run = commands.heddle("assistants", "list", environment={**address, **SHARED, FILE: file})
     assert run.returncode == 0, run.stderr
 
 
@@ -153,33 +151,15 @@ def test_without_keys_a_call_needs_no_token(laptop: Processes) -> None:
 
 
 FILE = "HEDDLE_LOCAL_SECRET_FILE"
-GATEWAY = [sys.executable, "-m", "heddle_gateway"]
-CONNECTOR = [sys.executable, "-m", "heddle_connector"]
-
-
-def started(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that ends by itself."""
-    return subprocess.run(  # noqa: S603 - our own modules
-        command,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+GATEWAY, CONNECTOR = "heddle_gateway", "heddle_connector"
 
 
 @pytest.mark.parametrize(
-    ("command", "environment", "message"),
+    ("module", "environment", "message"),
     [
         (CONNECTOR, {FILE: "/dev/null/secret"}, "HEDDLE_IDENTITY_SECRET to the same 32 characters"),
         (CONNECTOR, {FILE: "{open}"}, "chmod 600"),
         (CONNECTOR, {FILE: "{empty}"}, "holds no secret"),
-        (
-            GATEWAY,
-            {"HEDDLE_GATEWAY_API_KEY": KEY, "HEDDLE_ALLOW_ANONYMOUS": "true"},
-            "API keys need identities",
-        ),
         (
             GATEWAY,
             {"HEDDLE_GATEWAY_API_KEY": KEY, "HEDDLE_KNOWLEDGE_ADDRESS": "10.0.0.7:9105"},
@@ -188,14 +168,15 @@ def started(command: list[str], **environment: str) -> subprocess.CompletedProce
     ],
 )
 def test_a_secret_that_cannot_be_shared_ends_the_start(
-    tmp_path: Path, command: list[str], environment: dict[str, str], message: str
+    tmp_path: Path, module: str, environment: dict[str, str], message: str
 ) -> None:
     (tmp_path / "open").write_text("x" * 64)
     (tmp_path / "open").chmod(0o644)
     (tmp_path / "empty").touch(0o600)
     places: dict[str, Any] = {"open": tmp_path / "open", "empty": tmp_path / "empty"}
     values = {name: value.format_map(places) for name, value in environment.items()}
-    run = started(command, **{**SHARED, FILE: str(tmp_path / "secret"), **values})
+    settings = {**SHARED, FILE: str(tmp_path / "secret"), **values}
+    run = commands.run(module, environment=settings)
     assert run.returncode == 2
     assert message in run.stderr
     assert "Traceback" not in run.stderr
@@ -205,5 +186,5 @@ def test_a_secret_that_cannot_be_shared_ends_the_start(
     "command", [["heddle_gateway", "--help"], ["heddle_cli", "keys", "create", "--help"]]
 )
 def test_the_help_says_how_long_a_key_is(command: list[str]) -> None:
-    run = started([sys.executable, "-m", *command], COLUMNS="200")
+    run = commands.run(*command, environment={"COLUMNS": "200"})
     assert "16 characters" in run.stdout

@@ -14,11 +14,13 @@ from typing import Any
 import httpx
 import pytest
 import pytest_asyncio
+from integration import commands
 from integration.processes import Processes, processes
 from integration.whole import write_assistant
 from knowledge.pages.pdfs import pdf
 
 OPERATORS_KEY = "lamb_a_key_of_32_characters_0123"
+CREATOR = "ann@mill.example"
 SECONDS = 60
 RIGHT = "Where does the reed beat the weft?"
 WRONG = "Which bank lends money to young farmers?"
@@ -41,24 +43,19 @@ Felt is pressed, not woven. In 2019 the mill pressed 250 pieces.
 
 @dataclass
 class Heddle:
-    """Separate services, the operator's commands, and clients with two keys."""
+    """Separate services, the operator's commands, and clients with three keys."""
 
     running: Processes
     folder: Path
     operator: httpx.Client
     member: httpx.Client
     """With a key of the default organisation that has no scopes."""
+    creator: httpx.Client
+    """With a key of a creator of that organisation."""
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `heddle` to its end."""
-        return subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", "heddle_cli", *arguments],
-            env=os.environ | self.running.environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
+        return commands.heddle(*arguments, environment=self.running.environment)
 
     def ran(self, *arguments: str) -> str:
         """Run `heddle`, and return its standard output."""
@@ -134,14 +131,17 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
     }
     async with processes(folder, **settings) as running:
         with client(running.url, OPERATORS_KEY) as operator:
-            there = Heddle(running, folder, operator, operator)
+            there = Heddle(running, folder, operator, operator, operator)
             there.ran("organizations", "set", "default", "--name", "Mill")
-            key = there.ran("keys", "create", "--name", "app", "--organization", "default").strip()
+            there.ran("users", "set", CREATOR, "--organization", "default", "--role", "creator")
+            create = ("keys", "create", "--name", "app", "--organization", "default")
+            key = there.ran(*create).strip()
+            creators_key = there.ran(*create, "--user", CREATOR).strip()
             manual = there.written("manual.pdf", pdf(*PAGES))
             there.ran("ingest", manual, there.written("felt.md", NOTES), "--collection", "manual")
             there.ran("ingest", manual, "--collection", "words", "--late-interaction")
-            with client(running.url, key) as member:
-                there.member = member
+            with client(running.url, key) as member, client(running.url, creators_key) as creator:
+                there.member, there.creator = member, creator
                 yield there
 
 
@@ -166,12 +166,16 @@ def test_the_command_and_a_key_of_the_default_organisation_see_the_same(
     assert any("beats the weft" in text for text in texts(heddle.search("manual", RIGHT)))
     assert heddle.member.delete("/v1/vector_stores/manual").status_code == 403
 
-    store = heddle.member.post("/v1/vector_stores", json={"name": "threads"}).json()
+    body = {"name": "threads"}
+    assert heddle.member.post("/v1/vector_stores", json=body).status_code == 403
+    store = heddle.creator.post("/v1/vector_stores", json=body).json()
     heddle.ran("ingest", heddle.written("silk.txt", "Silk is strong."), "--collection", "threads")
     listed = [line.split()[0] for line in heddle.ran("collections", "list").splitlines()]
     assert listed.count("threads") == 1
     assert "Silk is strong." in heddle.ran("search", "silk", "--collection", "threads")
-    assert texts(heddle.search(store["id"], "silk")) == ["Silk is strong."]
+    path = f"/v1/vector_stores/{store['id']}/search"
+    results = heddle.creator.post(path, json={"query": "silk"}).json()["data"]
+    assert texts(results) == ["Silk is strong."]
 
 
 def test_what_the_operator_ingests_in_private_stays_private(heddle: Heddle) -> None:
@@ -301,7 +305,7 @@ def test_late_interaction_can_be_used(heddle: Heddle, way: str) -> None:
 def test_a_vector_store_says_whether_it_has_late_interaction(heddle: Heddle) -> None:
     for late_interaction in (True, False):
         body = {"name": "silk", "late_interaction": late_interaction}
-        store = heddle.member.post("/v1/vector_stores", json=body).json()
+        store = heddle.creator.post("/v1/vector_stores", json=body).json()
         assert store["late_interaction"] is late_interaction
     search = {"query": "silk", "ranking_options": {"ranker": "colbert"}}
     refused = heddle.member.post("/v1/vector_stores/manual/search", json=search)

@@ -112,6 +112,8 @@ async def a_user_has_what_is_his(front: FrontEnd) -> None:
     body = {"name": "mine", "model": {"connector": "bypass", "model": "simple-bypass"}}
     created = await front.client.post("/assistants", json=body, headers=of_user(BEN))
     assert created.status_code == 201, created.text
+    refused = await front.client.post("/assistants", json=body, headers=of_user(CY))
+    assert refused.status_code == 403, refused.text  # Heddle does not know him
     path = created.headers["location"]
     assert (await front.get(path, of_user(BEN))).json()["owner"] == BEN
     assert (await front.get(path, of_user(CY))).status_code == 404
@@ -253,8 +255,14 @@ ROWS: list[Row] = [
 async def front(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[FrontEnd]:
     async with (
         heddle(tmp_path_factory.mktemp("heddle")) as running,
+        browser(running.url, OPERATOR_KEY) as operator,
         browser(running.url, TRUSTED_KEY, timeout=60) as client,
     ):
+        for path, body in (
+            ("/organizations/default", {"name": "University"}),
+            (f"/organizations/default/users/{BEN}", {"role": "creator"}),
+        ):
+            (await operator.put(path, json=body)).raise_for_status()
         yield FrontEnd(running, client)
 
 

@@ -33,7 +33,7 @@ class NapConfig(ToolConfig):
     seconds: float = 0.0
 
 
-@tool("nap", title="Nap", config=NapConfig, slot="nap")
+@tool("nap", title="Nap", slot="nap")
 async def nap(call: ToolCall[NapConfig]) -> ToolResult:
     """Waits."""
     call.status("napping")
@@ -41,7 +41,7 @@ async def nap(call: ToolCall[NapConfig]) -> ToolResult:
     return ToolResult("Rested.", [Source("Nap")])
 
 
-@tool("broken", title="Broken", config=NapConfig, slot="broken")
+@tool("broken", title="Broken", slot="broken")
 async def broken(call: ToolCall[NapConfig]) -> ToolResult:
     """Fails."""
     await asyncio.sleep(call.config.seconds)

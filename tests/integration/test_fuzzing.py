@@ -14,9 +14,9 @@ import pytest
 import pytest_asyncio
 from google.protobuf.descriptor import MethodDescriptor
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.client import OPTIONS, channel
-from heddle_runtime.identity import SERVICE, Identity, TokenSigner
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.contract.struct_codec import to_struct
+from heddle_runtime.identity.callers import SERVICE, Identity, TokenSigner
+from heddle_runtime.rpc.client import OPTIONS, channel
 from integration.access.deployments import (
     ADDRESSES,
     COLLEAGUE,
@@ -34,7 +34,7 @@ from pydantic import SecretStr
 
 SHARDS = 10
 CALLS_PER_SHARD = 2_000
-SAMPLE = 600
+SAMPLE = 300
 CONCURRENT = 8
 SECONDS = 10.0
 CALLERS: tuple[Identity | None, ...] = (

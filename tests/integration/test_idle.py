@@ -2,10 +2,11 @@
 
 import pytest
 from heddle_knowledge.workers.worker import IDLE_SECONDS
+from runtime.examples import NIGHTLY
 
 from benchmarks.idle.__main__ import measure
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.alone, pytest.mark.timeout(1800)]
+pytestmark = [*NIGHTLY, pytest.mark.alone, pytest.mark.timeout(1800)]
 # `make idle` waits ten minutes. What ends when it is idle has ended by then, and nothing else does.
 MINUTES = IDLE_SECONDS / 60 + 0.5
 

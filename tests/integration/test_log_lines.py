@@ -1,15 +1,13 @@
 """Log lines of processes: one for each request or call, and why a process cannot start."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from integration import commands
 from integration.browser import browser
 from integration.processes import GATEWAY, MODULES, ONE_PROCESS, Processes, processes
 from integration.provider import providing
@@ -84,21 +82,15 @@ async def ask(client: Any, assistant: str, *, stream: bool) -> str:
 
 def start(module: str, folder: Path, **environment: str) -> list[dict[str, Any]]:
     """Start a service that cannot start, and return the lines that it writes."""
-    done = subprocess.run(  # noqa: S603 - our own module
-        [sys.executable, "-m", module],
-        env={
-            **os.environ,
-            "HEDDLE_GATEWAY_DEVELOPMENT": "1",
-            "HEDDLE_LOCAL_SECRET_FILE": str(folder / "secret"),
-            "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",
-            **environment,
-        },
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
+    settings = {
+        "HEDDLE_GATEWAY_DEVELOPMENT": "1",
+        "HEDDLE_LOCAL_SECRET_FILE": str(folder / "secret"),
+        "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",
+        **environment,
+    }
+    done = commands.run(module, environment=settings)
     assert done.returncode == 2, done.stderr
-    assert done.stdout == b""
+    assert done.stdout == ""
     return [json.loads(line) for line in done.stderr.splitlines()]
 
 

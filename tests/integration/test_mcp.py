@@ -16,9 +16,9 @@ import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
-from heddle_runtime.client import channel as connected
-from heddle_runtime.egress import SETTING
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.contract.struct_codec import to_struct
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.rpc.client import channel as connected
 from integration.functions.upstream import Delta, Upstream, calls, says, scripted
 from integration.test_moodle import SECRET, kept, signed
 from integration.whole import Whole, whole
@@ -52,7 +52,11 @@ class University:
         return {each.declaration.name: each.pin for each in found.held_back}
 
     async def ask(
-        self, bindings: Mapping[str, Mapping[str, Any]], *, stream: bool = False
+        self,
+        bindings: Mapping[str, Mapping[str, Any]],
+        *,
+        stream: bool = False,
+        on_change: "assistant_pb2.ChangePolicy.ValueType" = assistant_pb2.CHANGE_POLICY_RUN,
     ) -> httpx.Response:
         """Return the answer of a new assistant of Ann's."""
         made = assistant_pb2.Assistant(
@@ -66,6 +70,7 @@ class University:
                     tool="mcp",
                     mode=assistant_pb2.MODE_FUNCTION,
                     config=to_struct(dict(config)),
+                    on_change=on_change,
                 )
                 for name, config in bindings.items()
             ],
@@ -108,7 +113,7 @@ async def set_up(channel: grpc.aio.Channel, upstream: Upstream, site: str) -> st
     await accounts.PutOrganization(
         account_pb2.PutOrganizationRequest(organization=made), **signed()
     )
-    user = account_pb2.PutUserRequest(email=ANN, organization="uni")
+    user = account_pb2.PutUserRequest(email=ANN, organization="uni", role="creator")
     await accounts.PutUser(user, **signed())
     key = account_pb2.Key(name="ann", organization="uni", user=ANN)
     request = account_pb2.CreateKeyRequest(key=key)

@@ -12,10 +12,10 @@ import httpx
 import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.client import channel as connected
-from heddle_runtime.egress import SETTING
-from heddle_runtime.identity import Identity
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.client import channel as connected
 from integration.browser import browser
 from integration.functions.upstream import Upstream, calls, says, scripted
 from integration.whole import Transport, whole
@@ -111,7 +111,7 @@ async def set_up(channel: grpc.aio.Channel, site: MoodleServer, model: Upstream)
         account_pb2.PutOrganizationRequest(organization=made), **signed()
     )
     for email in (ANN, BEN):
-        user = account_pb2.PutUserRequest(email=email, organization="uni")
+        user = account_pb2.PutUserRequest(email=email, organization="uni", role="creator")
         await accounts.PutUser(user, **signed())
     keys = {
         "webui": account_pb2.Key(name="webui", organization="uni", trusted=True),

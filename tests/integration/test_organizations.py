@@ -13,10 +13,10 @@ import pytest
 from gateway.tasks import METADATA, TITLE
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.client import channel as connected
-from heddle_runtime.egress import SETTING
-from heddle_runtime.identity import Identity
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.client import channel as connected
 from integration.browser import browser
 from integration.provider import Provider, providing
 from integration.whole import Transport, whole
@@ -45,7 +45,7 @@ class Operator:
 
     async def key(self, slug: str, email: str) -> str:
         """Make a user of an organisation; return a key of his."""
-        user = account_pb2.PutUserRequest(email=email, organization=slug)
+        user = account_pb2.PutUserRequest(email=email, organization=slug, role="creator")
         await self._accounts.PutUser(user, **signed())
         key = account_pb2.Key(name="test", organization=slug, user=email)
         response = await self._accounts.CreateKey(account_pb2.CreateKeyRequest(key=key), **signed())

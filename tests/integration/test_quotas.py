@@ -19,7 +19,7 @@ from pathlib import Path
 from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolResult, tool
 
 
-@tool("recording", title="Recording", config=ToolConfig, slot="context")
+@tool("recording", title="Recording", slot="context")
 def recording(call: ToolCall[ToolConfig]) -> ToolResult:
     """Writes down that it ran."""
     with Path({path!r}).open("a") as file:

@@ -2,15 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+import pytest_asyncio
 from integration.browser import browser
-from integration.otlp_receiver import receiving, stable, tree
+from integration.otlp_receiver import Receiver, receiving, stable, tree
 from integration.processes import GATEWAY, MODULES, ONE_PROCESS, Processes, processes
 from integration.provider import ENDLESS, providing
 from integration.scraped import ASSISTANT, BIRDS, CANARY, upload
@@ -18,7 +22,6 @@ from integration.whole import write_assistant
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from patience import until
-from runtime.ports import free_port
 
 GOLDEN = {
     assistant: (Path(__file__).parents[1] / f"golden/traces/{name}.txt").read_text().splitlines()
@@ -31,48 +34,87 @@ tools: [{type: fast_vector_search, mode: agent, config: {collections: [birds]}}]
 """
 RPC = "heddle."
 KEY, TRUSTED = "key-of-the-operator-1", "key-of-the-front-end-1"
-HTTP = "http/protobuf"
-CASES = {
-    "one": (ONE_PROCESS, HTTP, "1"),
-    "one-grpc": (ONE_PROCESS, "grpc", "1"),
-    "many": (tuple(MODULES), HTTP, "1"),
-    "many-without-multiplexing": (tuple(MODULES), HTTP, "0"),
-}
+GONE, LEFT = "3", "4"
+"""Assistants whose model does not exist, and whose model never stops."""
+ALL = tuple(MODULES)
+EXHAUSTIVE = pytest.mark.exhaustive
+CASES = [
+    pytest.param(ONE_PROCESS, "1", id="one", marks=EXHAUSTIVE),
+    pytest.param(ALL, "1", id="many"),
+    pytest.param(ALL, "0", id="many-without-multiplexing", marks=EXHAUSTIVE),
+]
+"""All of them send their spans over HTTP."""
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.mark.parametrize(("modules", "protocol", "multiplexing"), CASES.values(), ids=CASES.keys())
-async def test_one_process_and_many_export_the_same_tree_without_any_text(
-    tmp_path: Path, modules: Sequence[str], protocol: str, multiplexing: str
-) -> None:
+@dataclass
+class Traced:
+    """A running Heddle with assistants and a document, and the receiver of its spans."""
+
+    heddle: Processes
+    client: httpx.AsyncClient
+    receiver: Receiver
+
+
+@asynccontextmanager
+async def traced(folder: Path, modules: Sequence[str], **settings: str) -> AsyncIterator[Traced]:
+    """Run Heddle, whose spans go to a receiver."""
     async with providing() as provider, receiving() as receiver:
-        write_assistant(tmp_path, "1", ASSISTANT.replace("MODEL", "m"))
-        write_assistant(tmp_path, "2", AGENT)
-        endpoint = receiver.grpc if protocol == "grpc" else receiver.http
+        provider.missing = ("gone",)
+        write_assistant(folder, "1", ASSISTANT.replace("MODEL", "m"))
+        write_assistant(folder, "2", AGENT)
+        for identifier, model in ((GONE, "gone"), (LEFT, ENDLESS)):
+            write_assistant(folder, identifier, f"model: {{connector: openai, model: {model}}}\n")
+        grpc = settings.get("OTEL_EXPORTER_OTLP_PROTOCOL") == "grpc"
         async with (
             processes(
-                tmp_path,
+                folder,
                 modules,
                 HEDDLE_CONNECTOR_OPENAI_BASE_URL=provider.url,
                 HEDDLE_CONNECTOR_OPENAI_API_KEY="test",
                 HEDDLE_TRACES_SAMPLE="1",
-                OTEL_EXPORTER_OTLP_ENDPOINT=endpoint,
-                OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
-                HEDDLE_MULTIPLEXING=multiplexing,
+                OTEL_EXPORTER_OTLP_ENDPOINT=receiver.grpc if grpc else receiver.http,
                 OTEL_BSP_SCHEDULE_DELAY="100",
+                **settings,
             ) as heddle,
             browser(heddle.url) as client,
         ):
             await upload(client, "birds", "herons.txt", BIRDS + CANARY)
             await ingested(client)
-            for assistant, stream in product(GOLDEN, (False, True)):
-                request_id = await ask(client, assistant, stream=stream)
-                spans = partial(receiver.of_request, request_id)
-                golden = GOLDEN[assistant]
-                await until(partial(has_all, spans, golden))
-                assert tree(spans(), without=RPC) == golden
-                assert len(spans()) > len(golden) or modules == ONE_PROCESS
-                check_attributes(spans(), assistant, stream=stream)
-                check_log_line(heddle, request_id, spans())
+            yield Traced(heddle, client, receiver)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Traced]:
+    """Heddle in one process, whose spans go over gRPC."""
+    folder = tmp_path_factory.mktemp("traced")
+    async with traced(folder, ONE_PROCESS, OTEL_EXPORTER_OTLP_PROTOCOL="grpc") as running:
+        yield running
+
+
+async def test_one_process_exports_the_tree_without_any_text(one: Traced) -> None:
+    await check_trees(one)
+
+
+@pytest.mark.parametrize(("modules", "multiplexing"), CASES)
+async def test_many_processes_export_the_same_tree_without_any_text(
+    tmp_path: Path, modules: Sequence[str], multiplexing: str
+) -> None:
+    async with traced(tmp_path, modules, HEDDLE_MULTIPLEXING=multiplexing) as running:
+        await check_trees(running)
+
+
+async def check_trees(running: Traced) -> None:
+    receiver, client = running.receiver, running.client
+    for assistant, stream in product(GOLDEN, (False, True)):
+        request_id = await ask(client, assistant, stream=stream)
+        spans = partial(receiver.of_request, request_id)
+        golden = GOLDEN[assistant]
+        await until(partial(has_all, spans, golden))
+        assert tree(spans(), without=RPC) == golden
+        assert len(spans()) > len(golden) or ONE_PROCESS[0] in running.heddle.running
+        check_attributes(spans(), assistant, stream=stream)
+        check_log_line(running.heddle, request_id, spans())
     for body in receiver.raw:
         assert CANARY.encode() not in body
         assert b"herons.txt" not in body
@@ -159,39 +201,22 @@ def plain(value: AnyValue) -> Any:
     return getattr(value, str(value.WhichOneof("value")))
 
 
-async def test_failures_and_cancellations_end_their_spans(tmp_path: Path) -> None:
-    async with providing() as provider, receiving() as receiver:
-        provider.missing = ("gone",)
-        for identifier, model in (("1", "gone"), ("2", ENDLESS)):
-            write_assistant(tmp_path, identifier, f"model: {{connector: openai, model: {model}}}\n")
-        async with (
-            processes(
-                tmp_path,
-                ONE_PROCESS,
-                HEDDLE_CONNECTOR_OPENAI_BASE_URL=provider.url,
-                HEDDLE_CONNECTOR_OPENAI_API_KEY="test",
-                HEDDLE_TRACES_SAMPLE="1",
-                OTEL_EXPORTER_OTLP_ENDPOINT=receiver.http,
-                OTEL_BSP_SCHEDULE_DELAY="100",
-            ) as heddle,
-            browser(heddle.url) as client,
-        ):
-            body = {"messages": [{"role": "user", "content": "hi"}], "stream": True}
-            refused = await client.post(
-                "/v1/chat/completions", json={**body, "model": "lamb_assistant.1"}
-            )
-            assert refused.status_code == 404
-            path, endless = "/v1/chat/completions", {**body, "model": "lamb_assistant.2"}
-            async with client.stream("POST", path, json=endless) as response:
-                left = str(response.headers["x-request-id"])
-                await anext(response.aiter_bytes())
+async def test_failures_and_cancellations_end_their_spans(one: Traced) -> None:
+    path, client = "/v1/chat/completions", one.client
+    body = {"messages": [{"role": "user", "content": "hi"}], "stream": True}
+    refused = await client.post(path, json={**body, "model": f"lamb_assistant.{GONE}"})
+    assert refused.status_code == 404
+    endless = {**body, "model": f"lamb_assistant.{LEFT}"}
+    async with client.stream("POST", path, json=endless) as response:
+        left = str(response.headers["x-request-id"])
+        await anext(response.aiter_bytes())
 
-            failed = partial(receiver.of_request, str(refused.headers["x-request-id"]))
-            cancelled = partial(receiver.of_request, left)
-            await until(lambda: len(failed()) == 3 and len(cancelled()) == 3)
+    failed = partial(one.receiver.of_request, str(refused.headers["x-request-id"]))
+    cancelled = partial(one.receiver.of_request, left)
+    await until(lambda: len(failed()) == 3 and len(cancelled()) == 3)
     assert {attributes(span).get("error.type") for span in failed()} == {None, "PROVIDER_REFUSED"}
     refusals = [span for span in failed() if span.status.code == Status.STATUS_CODE_ERROR]
-    assert {span.name for span in refusals} == {"chat gone", "invoke_agent file-1"}
+    assert {span.name for span in refusals} == {"chat gone", f"invoke_agent file-{GONE}"}
     assert all(attributes(span)["heddle.cancelled"] for span in cancelled())
 
 
@@ -230,29 +255,7 @@ async def test_the_flag_of_a_client_counts_from_this_machine_and_with_a_trusted_
     assert {span.parent_span_id.hex() for span in receiver.spans} == {"b7ad6b7169203331"}
 
 
-async def test_without_a_collector_that_listens_requests_are_answered_all_the_same(
-    tmp_path: Path,
-) -> None:
-    async with providing() as provider:
-        write_assistant(tmp_path, "1", "model: {connector: openai, model: m}\n")
-        async with (
-            processes(
-                tmp_path,
-                ONE_PROCESS,
-                HEDDLE_CONNECTOR_OPENAI_BASE_URL=provider.url,
-                HEDDLE_CONNECTOR_OPENAI_API_KEY="test",
-                HEDDLE_TRACES_SAMPLE="1",
-                OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{free_port()}",
-                OTEL_BSP_SCHEDULE_DELAY="50",
-            ) as heddle,
-            browser(heddle.url) as client,
-        ):
-            for stream in (False, True):
-                for _ in range(20):
-                    await ask(client, stream=stream)
-
-
-async def ask(client: Any, assistant: str = "1", *, stream: bool) -> str:
+async def ask(client: Any, assistant: str, *, stream: bool) -> str:
     """Send a chat completion and return its request id."""
     messages = [{"role": "user", "content": f"What do herons do? {CANARY}"}]
     body = {"model": f"lamb_assistant.{assistant}", "messages": messages, "stream": stream}

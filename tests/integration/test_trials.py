@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 import pytest_asyncio
+from gateway.essays import EXAMPLE
 from heddle.account.v1 import account_pb2, account_pb2_grpc
-from heddle_gateway.admin.rubrics import EXAMPLE
-from heddle_runtime.client import channel
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.client import channel
 from pydantic import SecretStr
 from threats.tenants import COLLEAGUE, OPERATOR, OWNER, SECRET, Tenants, called_by, tenants
 

@@ -13,8 +13,8 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_gateway.auth.authenticator import DEVELOPMENT_KEY
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
 from integration.browser import browser
 from integration.provider import providing
 from integration.whole import Transport, whole, write_assistant
@@ -31,7 +31,7 @@ class SleeperConfig(ToolConfig):
     text: str = Field(default="", description="What is found.")
     seconds: float = Field(default=0.05, description="How long it takes.")
 
-@tool("sleeper", title="Sleeper", config=SleeperConfig, slot="sleeper")
+@tool("sleeper", title="Sleeper", slot="sleeper")
 async def sleeper(call: ToolCall[SleeperConfig]) -> ToolResult:
     \"\"\"Finds a text after a while.\"\"\"
     call.status("sleeping")
@@ -92,6 +92,7 @@ async def test_builtin_tools_are_described_as_in_their_golden_files(folder: Path
                 "config_schema": golden["config_schema_json"],
                 "modes": [mode.removeprefix("MODE_").lower() for mode in golden["modes"]],
                 "function_name": golden["functions"][0]["name"],
+                "effect": golden["effect"].removeprefix("TOOL_EFFECT_").lower(),
                 "functions": [{"type": "function", "function": each} for each in functions],
             }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from gateway.extensions import without_lamb
 from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
 from heddle_devstack import Stack, StackSettings, stack
@@ -54,13 +55,14 @@ async def whole(
         (folder / name).mkdir(exist_ok=True)
     role = "HEDDLE_LAMB_DATABASE" if follows else "lamb_database"
     of_lamb: dict[str, Any] = {role: lamb_database} if lamb_database else {}
+    gateway, extensions = without_lamb(
+        {"lamb_url": lamb_url, "lamb_jwt_secret": SecretStr(SECRET), **gateway}
+    )
     settings = StackSettings(
         devstack=DevstackSettings(transport=transport),
         gateway=GatewaySettings(
             listen=ANYWHERE,
             drain_wait=0,
-            lamb_url=lamb_url,
-            lamb_jwt_secret=SecretStr(SECRET),
             **{"development": True, **gateway},
         ),
         orchestrator=OrchestratorSettings(listen=ANYWHERE, drain_wait=0, assistant_cache_seconds=0),
@@ -82,7 +84,10 @@ async def whole(
         ),
         migration=MigrationSettings(listen=ANYWHERE, drain_wait=0, **of_lamb),
     )
-    async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
+    async with (
+        stack(settings, extensions) as running,
+        serving(running.gateway, settings.gateway) as address,
+    ):
         yield Whole(f"http://{address}", running, lamb_url)
 
 

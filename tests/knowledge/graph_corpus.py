@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 DOCUMENTS = {
     "ed-wood.md": "# Ed Wood\n\nEd Wood is a 1994 American film about the director Ed Wood. It was "

@@ -8,11 +8,12 @@ from typing import Any
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.store import open_store
-from heddle_knowledge.testing import HashingEmbedder
-from heddle_runtime.client import channel
-from heddle_runtime.server import Binding, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, running
+from heddle_runtime.settings.service import ServiceSettings
 from knowledge.serving import CONTRACT, knowledge_binding
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 
 @asynccontextmanager

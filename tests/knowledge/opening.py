@@ -8,28 +8,30 @@ from typing import Any
 
 import httpx
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2_grpc
-from heddle_knowledge.audit import AuditOutbox
-from heddle_knowledge.audit_events import FileEvents
+from heddle_knowledge.audit.events import WaitingEvents
+from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_knowledge.collection.shared_registry import Shares, none_shared
+from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.lamb.registry import SharesOfLamb
-from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers
 from heddle_knowledge.models.interpreters import TextInterpreter
-from heddle_knowledge.service.calls import Backends, none_shared
+from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
+from heddle_knowledge.uploads.deletions import FileDeletions
 from heddle_knowledge.uploads.ingestion_queue import DEFAULT_LIMITS, IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_knowledge.uploads.sources import Sources
-from heddle_knowledge.uploads.stores import FileStores
+from heddle_knowledge.uploads.stores import open_file_stores
 from heddle_knowledge.web.fetching import WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts
-from heddle_runtime.egress import Egress, Network
-from heddle_runtime.grants import GrantVerifier
-from heddle_runtime.guarded_http import new_client
-from heddle_runtime.server import Binding, bind
-from integration.browser import browser
+from heddle_runtime.http.egress import Egress, Network
+from heddle_runtime.http.guarded_http import new_client
+from heddle_runtime.identity.grants import GrantVerifier
+from heddle_runtime.serving.background import repeating
+from heddle_runtime.serving.server import Binding, bind
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
 
 
 @dataclass(frozen=True)
@@ -66,25 +68,33 @@ async def forget_nothing(_: str) -> None:
     """Do nothing: no files are attached to collections."""
 
 
-def backends_of(servers: KnowledgeServers, queries: QueryWorkers, **more: Any) -> Backends:
+def backends_of(queries: QueryWorkers, **more: Any) -> Backends:
     """Return backends without secrets and models, except those in `more`."""
     defaults = {
-        "grants": GrantVerifier(None),
+        "grants": GrantVerifier(OF_THIS_PROCESS.get_secret_value()),
         "interpreter": TextInterpreter(),
         "embedders": no_embedders,
-        "audit": AuditOutbox(FileEvents(Path("audit.db")), None),
+        "audit": AuditOutbox(WaitingEvents(KnowledgeDatabase("", Path())), None),
         "forget_files": forget_nothing,
         "search_seconds": 10.0,
+        "sources": {},
     }
-    return Backends(servers, queries, **defaults | more)  # type: ignore[arg-type] # each of its own field
+    return Backends(queries=queries, **defaults | more)  # type: ignore[arg-type] # each of its own field
+
+
+@asynccontextmanager
+async def waiting_events(folder: Path) -> AsyncIterator[WaitingEvents]:
+    """Yield where events wait in a folder of their own."""
+    async with aclosing(KnowledgeDatabase("", folder)) as database:
+        yield WaitingEvents(database)
 
 
 @asynccontextmanager
 async def knowledge_and_files(
     store: KnowledgeStore,
-    uploads: Path,
+    folder: Path,
     limits: QueueLimits = DEFAULT_LIMITS,
-    shares: SharesOfLamb = none_shared,
+    shares: Shares = none_shared,
     web: Web = NOWHERE,
     **more: Any,
 ) -> AsyncIterator[list[Binding]]:
@@ -95,16 +105,12 @@ async def knowledge_and_files(
     opened = opening(store)
     async with (
         new_client(5.0, Egress(web.networks)) as guarded,
-        IngestionQueue(
-            FileStores.in_folder(uploads), opened, web.sources(guarded), limits
-        ) as queue,
-        browser() as http,
+        open_file_stores("", folder) as stores,
+        IngestionQueue(stores, opened, web.sources(guarded), limits) as queue,
+        repeating(FileDeletions(opened, queue).complete, 0.1, "deletions not completed"),
         aclosing(QueryWorkers()) as queries,
     ):
-        servers = KnowledgeServers(OwnerServers(None, None), http, http)
-        backends = backends_of(
-            servers, queries, forget_files=queue.forget_all, shares=shares, **more
-        )
+        backends = backends_of(queries, forget_files=queue.forget_all, shares=shares, **more)
         yield [
             bind(
                 knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.lamb.servers import KnowledgeServers, OwnerServers, ServerOf
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
-from heddle_runtime.grants import GrantVerifier
-from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_migration_service.searches.organization_servers import OwnerServers, ServerOf
+from heddle_migration_service.searches.servers import KnowledgeServers
+from heddle_runtime.identity.grants import GrantVerifier
+from heddle_runtime.serving.server import Binding, bind, running
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
+from heddle_runtime.settings.service import ServiceSettings
 from integration.browser import browser
 from knowledge.opening import backends_of, opening
 
@@ -34,13 +36,18 @@ async def knowledge_binding(
     store: KnowledgeStore | None = None,
     *,
     server_of: ServerOf = NO_SERVER,
-    secret: str | None = None,
+    secret: str = OF_THIS_PROCESS.get_secret_value(),
+    queries: QueryWorkers | None = None,
     **more: Any,
 ) -> AsyncGenerator[list[Binding]]:
-    """Yield the knowledge service over a store; without one, over none."""
-    async with browser() as http, aclosing(QueryWorkers()) as queries:
-        servers = KnowledgeServers(server_of, http, http)
-        backends = backends_of(servers, queries, grants=GrantVerifier(secret), **more)
+    """Yield the knowledge service over a store; without one, over none.
+
+    Its processes for queries are those of `queries`, if tests share them.
+    """
+    async with browser() as http, aclosing(QueryWorkers()) as own:
+        queries = queries or own
+        sources = {KnowledgeServers.backend: KnowledgeServers(server_of, http, http)}
+        backends = backends_of(queries, grants=GrantVerifier(secret), sources=sources, **more)
         servicer = KnowledgeServicer(opening(store) if store else no_store, backends)
         register = pb_grpc.add_KnowledgeServiceServicer_to_server
         yield [bind(register, TranslatedFailures(servicer))]

@@ -9,14 +9,15 @@ from assistants.audit.reading import changed, events, faults
 from assistants.serving import Service, serving
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
-from heddle_knowledge.audit import AuditOutbox
-from heddle_knowledge.audit_events import FileEvents
-from heddle_runtime.audit import Change
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.identity import Identity
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_knowledge.audit.events import WaitingEvents
+from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from knowledge.opening import waiting_events
 
-ADA = Identity("ada@uni.example", "uni", key_id="k1")
+ADA = Identity("ada@uni.example", "uni", ("creator",), key_id="k1")
 CREDENTIALS = ServiceCredentials("heddle-knowledge")
 
 
@@ -41,8 +42,16 @@ async def recorded(service: Service, count: int) -> list[pb.AuditEvent]:
     return log
 
 
-async def test_events_are_recorded_with_their_actor(service: Service, tmp_path: Path) -> None:
-    outbox = AuditOutbox(FileEvents(tmp_path / "audit.db"), AuditServiceStub(service.connection))
+@pytest.fixture
+async def waiting(tmp_path: Path) -> AsyncIterator[WaitingEvents]:
+    async with waiting_events(tmp_path) as events_of_service:
+        yield events_of_service
+
+
+async def test_events_are_recorded_with_their_actor(
+    service: Service, waiting: WaitingEvents
+) -> None:
+    outbox = AuditOutbox(waiting, AuditServiceStub(service.connection))
     async with outbox.sending(CREDENTIALS):
         for number in range(3):
             await outbox.add(change(number))
@@ -56,9 +65,10 @@ async def test_events_are_recorded_with_their_actor(service: Service, tmp_path: 
     assert await faults(service) == []
 
 
-async def test_events_of_an_earlier_run_are_sent_once(service: Service, tmp_path: Path) -> None:
+async def test_events_of_an_earlier_run_are_sent_once(
+    service: Service, waiting: WaitingEvents
+) -> None:
     stub = AuditServiceStub(service.connection)
-    waiting = FileEvents(tmp_path / "audit.db")
     stopped = AuditOutbox(waiting, stub)
     for number in range(2):
         await stopped.add(change(number))  # the process ends before it sends them

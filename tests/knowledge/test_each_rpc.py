@@ -8,12 +8,13 @@ import grpc
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.testing import HashingEmbedder
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 from knowledge.graph_corpus import DOCUMENTS
 from knowledge.knowledge_serving import knowledge_service
 from knowledge.store.making import pdf
 from tools_service.serving import SETTINGS
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 if TYPE_CHECKING:  # a class of the stubs alone
     from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub

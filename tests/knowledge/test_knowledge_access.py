@@ -9,7 +9,6 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_knowledge.embedders.embedding import MINILM
-from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -19,17 +18,18 @@ from heddle_runtime.errors import (
     from_rpc,
     from_status,
 )
-from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.callers import ADMIN, ORGANIZATION_ADMIN, Identity
+from heddle_runtime.settings.service import ServiceSettings
 from knowledge.knowledge_serving import knowledge_service
 
 SECRET = "a secret of thirty-two characters"
 PEOPLE = {
-    "ana": Identity("ana@uni.example", "uni"),
-    "ben": Identity("ben@uni.example", "uni"),
+    "ana": Identity("ana@uni.example", "uni", ("creator",)),
+    "ben": Identity("ben@uni.example", "uni", ("creator",)),
     "head": Identity("head@uni.example", "uni", (ORGANIZATION_ADMIN,)),
     "eve": Identity("eve@college.example", "college", (ORGANIZATION_ADMIN,)),
-    "twin": Identity("ana@uni.example", "college"),
+    "twin": Identity("ana@uni.example", "college", ("creator",)),
     "operator": Identity("operator", scopes=(ADMIN,)),
 }
 ResponseT = TypeVar("ResponseT")

@@ -9,7 +9,6 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     AlreadyExistsError,
     HeddleError,
@@ -19,6 +18,7 @@ from heddle_runtime.errors import (
     from_rpc,
     from_status,
 )
+from heddle_runtime.identity.call_metadata import new_call_options
 from knowledge.knowledge_serving import knowledge_service
 from knowledge.pages.pdfs import pdf
 from tools_service.serving import SETTINGS
@@ -415,6 +415,7 @@ async def test_passages_of_a_document_that_is_not_there_are_not_found(
             await answered(stub.ListPassages(request, **new_call_options(10)))
 
 
+@pytest.mark.exhaustive  # a store of pages shows the same order
 async def test_pages_of_all_collections_are_in_the_order_of_their_relevance(
     stub: "pb_grpc.KnowledgeServiceAsyncStub",
 ) -> None:

@@ -14,10 +14,10 @@ from heddle_runtime.errors import (
     NotFoundError,
     PermissionDeniedError,
 )
-from heddle_runtime.identity import ADMIN, Identity
+from heddle_runtime.identity.callers import ADMIN, Identity
 from knowledge.uploads.desk import PEOPLE, Desk, serving
 
-LAMBS = {"collection_id": "7", "shares": "lamb"}
+LAMBS = {"collection_id": "7", "shares": "registry"}
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def test_only_callers_who_may_do_everything_set_an_identifier(desk: Desk) 
     for person in ("ana", "head"):
         with pytest.raises(PermissionDeniedError):
             await created(desk, person, "optics", **LAMBS)
-    await created(desk, "ana", "optics", shares="lamb")
+    await created(desk, "ana", "optics", shares="registry")
 
 
 @pytest.mark.parametrize("settings", [{"shares": "all"}, {"server": "x"}])

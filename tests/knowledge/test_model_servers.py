@@ -1,7 +1,7 @@
 """Embeddings and reranking by models behind HTTP servers."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.errors import EmbedderMismatchError, EmbeddingError
-from heddle_knowledge.measuring import traced_embedding
+from heddle_knowledge.metrics import traced_embedding
 from heddle_knowledge.models.embeddings import RemoteEmbedder
 from heddle_knowledge.models.reranking import RemoteReranker
 from heddle_knowledge.models.server import ModelServer
+from heddle_knowledge.provider_factory import get_embeddings
+from heddle_knowledge.settings import KnowledgeSettings
 from heddle_knowledge.store import open_store
-from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.identity.call_metadata import CALLER, Caller
 from integration.browser import browser
 from knowledge.model_server import DIMENSION, ModelSite, fit, model_site, vector
 from opentelemetry.trace import SpanKind
@@ -220,6 +222,38 @@ async def test_a_collection_is_filled_and_searched_by_a_remote_model(
     async with open_store(tmp_path, other) as store:
         with pytest.raises(EmbedderMismatchError):
             await store.passages.search(made.id, "x", top_k=1)
+
+
+async def test_collections_of_earlier_models_are_searched_with_their_own(
+    site: ModelSite, http: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    settings = {
+        "embeddings_url": f"{site.url}/v1",
+        "embeddings_key": site.key,
+        "embeddings_dimension": DIMENSION,
+    }
+
+    async def search(model: str, earlier: Mapping[str, int]) -> list[str]:
+        """Search under these settings; return the models that the server was asked for."""
+        configured = KnowledgeSettings.model_validate(
+            {**settings, "embeddings_model": model, "embeddings_earlier": earlier}
+        )
+        site.bodies.clear()
+        async with (
+            get_embeddings(configured, http) as (first, *others),
+            open_store(tmp_path, first, others=others) as store,
+        ):
+            if model == "bge-m3":
+                await store.collections.create("looms")
+                async for _ in store.documents.ingest("looms", "a.txt", b"A shed is a gap."):
+                    pass
+            await store.passages.search("looms", "shed", top_k=1)
+        return [body["model"] for body in site.bodies]
+
+    assert set(await search("bge-m3", {})) == {"bge-m3"}
+    assert await search("nomic-embed", {"bge-m3": DIMENSION}) == ["bge-m3"]
+    with pytest.raises(EmbedderMismatchError, match="bge-m3"):
+        await search("nomic-embed", {})
 
 
 async def test_texts_are_scored_in_their_order(site: ModelSite, http: httpx.AsyncClient) -> None:

@@ -10,8 +10,8 @@ from assistants.serving import ADA, ADMIN, Caller, Service, serving
 from assistants.stored import LEGACY, TEXT, everything, keep, keep_many, kept, original
 from heddle.assistant.v1.assistant_pb2 import SELECTION_OWN
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -20,7 +20,7 @@ from heddle_runtime.errors import (
     PermissionDeniedError,
     from_status,
 )
-from heddle_runtime.identity import ANONYMOUS, Identity
+from heddle_runtime.identity.callers import DEVELOPER, Identity
 from runtime.examples import mostly_on
 from sqlalchemy import func, select
 
@@ -328,8 +328,8 @@ async def test_nobody_but_administrators_may(embedded: Service, identity: Identi
 
 async def test_whoever_is_alone_on_a_machine_may(database_url: str, database: Database) -> None:
     await keep(database)
-    async with serving(database_url, secret=None) as service:
-        *_, last = await service.as_(ANONYMOUS).migrate()
+    async with serving(database_url) as service:
+        *_, last = await service.as_(DEVELOPER).migrate()
     assert last.progress.changed == 1
 
 

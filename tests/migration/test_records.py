@@ -10,15 +10,15 @@ from assistants.serving import ADA, ADMIN, Caller, Service
 from assistants.stored import LEGACY, TEXT, everything, keep, keep_many, kept, original
 from heddle.assistant.v1 import assistant_pb2
 from heddle.migration.v1 import record_pb2 as pb
-from heddle_assistants.database.engine import Database
+from heddle_runtime.contract.struct_codec import from_struct
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
     InvalidRequestError,
     NotFoundError,
 )
-from heddle_runtime.identity import Identity
-from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.identity.callers import Identity
 
 REQUIRED = ("prompt_processor", "connector", "llm", "rag_processor")
 
@@ -272,7 +272,7 @@ async def test_only_what_the_caller_may_change_is_listed(
         (ADA, ["1"]),
         (Identity("chair@uni.example", "uni", ("organization_admin",)), ["1", "2"]),
         (ADMIN, ["1", "2"]),
-        (Identity("cleo@uni.example", "uni"), []),
+        (Identity("cleo@uni.example", "uni", ("creator",)), []),
     ):
         [page] = await pages(service.as_(identity), 10)
         assert [record.id for record in page.records] == ids

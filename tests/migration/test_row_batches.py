@@ -9,12 +9,12 @@ import pytest
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle.assistant.v1 import rows_pb2_grpc as pb_grpc
 from heddle_migration_service.row_batches import RowBatches
-from heddle_runtime.call_metadata import Context
-from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError
-from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import Context
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, bind, running
+from heddle_runtime.settings.service import ServiceSettings
 from runtime.ports import free_port
 
 ROWS = pb.DESCRIPTOR.services_by_name["RowBatchService"]

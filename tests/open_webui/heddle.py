@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 from connector import gemini
 from connector.provider import provider
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
 from integration.browser import browser
 from integration.processes import Processes, processes
 from integration.whole import write_assistant
@@ -34,14 +34,14 @@ from heddle_tools_service.sdk import (
 )
 
 
-class Gate(ToolConfig):
+class ThreadingConfig(ToolConfig):
     """What it waits for."""
 
     file: str = ""
 
 
-@tool("threading", title="Threading", config=Gate, slot="threading")
-async def threading(call: ToolCall[Gate]) -> ToolResult:
+@tool("threading", title="Threading", slot="threading")
+async def threading(call: ToolCall[ThreadingConfig]) -> ToolResult:
     """Waits until a file exists."""
     call.status("threading the heddles")
     while not Path(call.config.file).exists():

@@ -15,12 +15,18 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_orchestrator.app import OrchestratorSettings, app, connect
-from heddle_runtime.call_metadata import Caller, Context, caller, new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.errors import NotFoundError, ToolFailedError, UnavailableError, to_status
-from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.settings import ServiceSettings
-from heddle_runtime.struct_codec import from_struct, to_struct
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    NotFoundError,
+    ToolFailedError,
+    UnavailableError,
+    to_status,
+)
+from heddle_runtime.identity.call_metadata import Caller, Context, caller, new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, bind, running
+from heddle_runtime.settings.service import ServiceSettings
 
 TOOLS = tool_pb2.DESCRIPTOR.services_by_name["ToolService"]
 CONNECTORS = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
@@ -65,7 +71,9 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
             raise self.refusal
         listed = [
             tool_pb2.ToolFunctions(
-                id=invocation.id, functions=[chat_pb2.FunctionDeclaration(name=invocation.name)]
+                id=invocation.id,
+                functions=[chat_pb2.FunctionDeclaration(name=invocation.name)],
+                policies=[invocation.on_change or assistant_pb2.CHANGE_POLICY_RUN],
             )
             for invocation in request.invocations
         ]
@@ -177,6 +185,8 @@ class StoredAssistants(assistant_pb2_grpc.AssistantServiceServicer):
     tools: Sequence[assistant_pb2.ToolBinding] = ()
     quota: assistant_pb2.Quota | None = None
     output_hosts: str = ""
+    used: list[str] = field(default_factory=list)
+    """The confirmations that were used."""
     reads: int = 0
     reading: asyncio.Event | None = None
     """Delays the answer until it is set."""
@@ -194,6 +204,14 @@ class StoredAssistants(assistant_pb2_grpc.AssistantServiceServicer):
         return assistant_pb2.GetAssistantResponse(
             assistant=stored, quota=self.quota, organization_output_hosts=self.output_hosts
         )
+
+    async def UseConfirmation(
+        self, request: assistant_pb2.UseConfirmationRequest, context: Context
+    ) -> assistant_pb2.UseConfirmationResponse:
+        if request.id in self.used:
+            raise AlreadyExistsError("The confirmation was used before.")
+        self.used.append(request.id)
+        return assistant_pb2.UseConfirmationResponse()
 
 
 @dataclass

@@ -12,7 +12,8 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_orchestrator.completion import Completions
 from heddle_orchestrator.servicer import OrchestratorServicer
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.identity.callers import DEVELOPER
 from orchestrator.harness import (
     Harness,
     ask,
@@ -250,7 +251,7 @@ async def test_an_assistant_that_does_not_cite_keeps_sources_from_the_model(
 
 async def test_the_connector_receives_the_whole_assistant(harness: Harness) -> None:
     target = assistant(tool("a", "context", text="A"), function("look"), template="{context}")
-    target.extra_json = '{"colour": "blue"}'
+    target.extra_json, target.owner = '{"colour": "blue"}', DEVELOPER.subject
 
     for answered in (harness.events, harness.whole):
         await answered(ask(target))

@@ -5,10 +5,11 @@ import time
 
 import grpc
 import pytest
+from google.protobuf import duration_pb2
 from heddle.assistant.v1 import assistant_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import new_call_options
+from heddle_orchestrator.completion import with_tools_ran
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -18,7 +19,18 @@ from heddle_runtime.errors import (
     from_rpc,
     from_status,
 )
-from orchestrator.harness import Harness, ask, assistant, function, kinds, prompt_of, text, tool
+from heddle_runtime.identity.call_metadata import new_call_options
+from orchestrator.harness import (
+    Harness,
+    ask,
+    assistant,
+    function,
+    kinds,
+    orchestrating,
+    prompt_of,
+    text,
+    tool,
+)
 from structlog.testing import capture_logs
 
 
@@ -190,6 +202,28 @@ async def test_a_whole_answer_that_fails_after_its_tools_says_that_they_ran(
         await harness.whole(ask(assistant(tool("a"))))
 
     assert from_rpc(caught.value).metadata["tools_ran"] == "true"
+
+
+async def test_a_tools_service_that_cannot_be_reached_has_run_nothing() -> None:
+    async with orchestrating(tools_address="127.0.0.1:1") as harness:
+        [_, lost, *_] = await harness.events(ask(assistant(tool("a"))))
+        assert lost.tool_finished.HasField("error")
+        assert not lost.tool_finished.HasField("elapsed")
+        harness.connector.batches = [[text("half of")]]
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await harness.whole(ask(assistant(tool("a"))))
+    assert "tools_ran" not in from_rpc(caught.value).metadata
+
+
+def test_only_events_of_tools_say_that_tools_ran() -> None:
+    warning, text_ = pb.RunEvent(warning="No template."), pb.RunEvent(text_delta="half")
+    refused = pb.RunEvent(tool_finished=pb.ToolFinished(call=pb.CalledFunction(id="1", name="no")))
+    ran = pb.RunEvent(tool_finished=pb.ToolFinished(elapsed=duration_pb2.Duration()))
+    sources = pb.RunEvent(sources=pb.Sources())
+    shows = {"tools_ran": "true"}
+
+    for events, metadata in (([warning, text_, refused], {}), ([ran], shows), ([sources], shows)):
+        assert with_tools_ran(ProviderGarbledError("Cut off."), events).metadata == metadata
 
 
 async def test_a_slow_tool_leaves_time_for_the_model(harness: Harness) -> None:

@@ -6,7 +6,7 @@ from itertools import permutations, product
 import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
-from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.contract.struct_codec import from_struct
 from orchestrator.harness import Harness, ask, assistant, done, function, kinds, text, tool
 from runtime.examples import sampled
 

@@ -1,14 +1,14 @@
 """The grant with which the tools of an assistant read collections."""
 
 import pytest
-from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import UnauthenticatedError
-from heddle_runtime.grants import Grant, GrantVerifier, carrying
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.grants import Grant, GrantVerifier, carrying
 from orchestrator.harness import ask, assistant, kinds, orchestrating, tool
 
 SECRET = "s" * 32
-ANN = Identity("ann@uni.example", "uni")
+ANN = Identity("ann@uni.example", "uni", ("creator",))
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -8,8 +8,8 @@ import pytest
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_conversion import LegacyColumns, StoredColumns, convert, parse, to_contract
-from heddle_orchestrator.prompts.slots import lamb_citations
-from heddle_runtime.struct_codec import to_struct
+from heddle_orchestrator.prompts.slots import all_citations
+from heddle_runtime.contract.struct_codec import to_struct
 from orchestrator.harness import Harness, ask
 
 QUESTION = "What is $x^{2}$ in {1,2}?"
@@ -103,7 +103,7 @@ def test_files_and_rubrics_are_listed_without_an_address_as_lamb_does() -> None:
         tool_pb2.Source(title="Essay 1/2", kind="rubric"),
     ]
 
-    assert lamb_citations(sources) == (
+    assert all_citations(sources) == (
         "\n\n## Available Sources\n\n1. [notes.md]() (similarity: 0.000)\n"
         "2. [Essay 1/2]() (similarity: 0.000)\n"
     )
@@ -128,6 +128,17 @@ async def test_the_slots_of_further_tools_are_names_and_other_names_are_text(
 
     expected = f"\n\n{PASSAGE}\n\n|{{2_context}}|\n\n{QUESTION}\n\n"
     assert await sent(harness, assistant) == expected
+
+
+@pytest.mark.parametrize("others", [[], [{"type": "simple_rag", "slot": "context"}]])
+async def test_the_placeholder_of_a_disabled_tool_is_removed(
+    harness: Harness, others: list[dict[str, Any]]
+) -> None:
+    harness.tools.catalog = [tool_pb2.Tool(name="single_file", default_slot="file")]
+    tools = [{"type": "single_file", "enabled": False, "config": {}}, *others]
+    assistant = imported("{file}|{files}|{user_input}", {**SIMPLE, "tools": tools})
+
+    assert await sent(harness, assistant) == f"\n\n\n\n|{{files}}|\n\n{QUESTION}\n\n"
 
 
 DOCUMENT = "# Rules\n{user_input} stays."

@@ -12,7 +12,6 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunCompletionRequest,
 )
 from heddle.usage.v1.usage_pb2 import Counts
-from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -22,7 +21,8 @@ from heddle_runtime.errors import (
     Violation,
     from_rpc,
 )
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.callers import Identity
 from orchestrator.harness import Harness, ask, assistant, done, function, orchestrating, text, tool
 from patience import until
 from structlog.testing import capture_logs

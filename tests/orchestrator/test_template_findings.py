@@ -8,7 +8,7 @@ from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.validation.template_findings import MAX_FINDINGS
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 from orchestrator.harness import Harness
 
 if TYPE_CHECKING:  # the generated asynchronous stubs exist only in the type files

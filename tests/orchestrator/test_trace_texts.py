@@ -4,7 +4,7 @@ import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.contract.struct_codec import to_struct
 from orchestrator.harness import Harness, ask, assistant, done, function, text, tool
 
 KEY = "sk-proj-Zq81Lm20Xc93Vb47Nn65Rt12"

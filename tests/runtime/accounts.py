@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import DEFAULT_ORGANIZATION, Identity
-from heddle_runtime.server import Binding, Running, bind, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity
+from heddle_runtime.serving.server import Binding, Running, bind, running
+from heddle_runtime.settings.service import ServiceSettings
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]
 SECRET = "a-secret-of-at-least-32-characters"

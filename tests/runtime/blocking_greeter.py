@@ -6,9 +6,9 @@ import sys
 import time
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.call_metadata import Context
-from heddle_runtime.multiplex.server import loading
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import Context
+from heddle_runtime.rpc.multiplex.server import loading
+from heddle_runtime.settings.service import ServiceSettings
 from runtime.greeting import Greeter, greeting
 
 
@@ -43,7 +43,7 @@ class BlockingGreeter(Greeter):
 
 async def main() -> None:
     """Serve until killed, and print the address."""
-    settings = ServiceSettings(drain_wait=0, allow_anonymous=True)
+    settings = ServiceSettings(drain_wait=0)
     async with greeting(BlockingGreeter(), settings) as server:  # type: ignore[abstract] # it does not offer every method
         sys.stdout.write(f"address {server.address}\n")
         sys.stdout.flush()

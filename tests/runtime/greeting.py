@@ -10,11 +10,11 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, caller
-from heddle_runtime.client import channel
 from heddle_runtime.errors import InvalidRequestError, ResourceExhaustedError, Violation
-from heddle_runtime.server import Binding, Running, bind, running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, Running, bind, running
+from heddle_runtime.settings.service import ServiceSettings
 
 CONTRACT = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
 

@@ -7,18 +7,21 @@ from collections.abc import AsyncIterator
 
 import grpc
 import pytest
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
-from heddle_runtime.client import streaming
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
     InvalidRequestError,
     ResourceExhaustedError,
+    UnimplementedError,
     from_rpc,
 )
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.callers import DEVELOPER
+from heddle_runtime.rpc.client import streaming
+from heddle_runtime.settings.service import ServiceSettings
 from patience import until
 from runtime.greeting import Greeter, ask, greeting, lacking, reaching
 
@@ -144,19 +147,33 @@ async def test_cancelling_the_reader_ends_the_servicer(
 
 
 async def test_who_asks_travels_with_the_call(service: grpc.aio.Channel) -> None:
-    CALLER.set(Caller("req_1"))
+    CALLER.set(Caller("req_1", DEVELOPER))
     stub = pb_grpc.OrchestratorServiceStub(service)
 
     response = await stub.ListStrategies(pb.ListStrategiesRequest(), **new_call_options(5))
 
-    assert [s.name for s in response.strategies] == ["anonymous", "req_1"]
+    assert [s.name for s in response.strategies] == ["developer", "req_1"]
 
 
 async def test_a_method_that_nobody_offers_is_told(service: grpc.aio.Channel) -> None:
     stub = pb_grpc.OrchestratorServiceStub(service)
     call = stub.ListPromptProcessors(pb.ListPromptProcessorsRequest(), **new_call_options(5))
 
-    assert isinstance(await failure(call), HeddleError)
+    error = await failure(call)
+
+    assert isinstance(error, UnimplementedError)
+    assert error.code is grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_a_service_that_no_server_offers_is_unimplemented(service: grpc.aio.Channel) -> None:
+    stub = connector_pb2_grpc.ConnectorServiceStub(service)
+    call = stub.GenerateWholeMessage(
+        connector_pb2.GenerateWholeMessageRequest(), **new_call_options(5)
+    )
+    stream = stub.GenerateMessage(connector_pb2.GenerateMessageRequest(), **new_call_options(5))
+
+    assert isinstance(await failure(call), UnimplementedError)
+    assert isinstance(await failure(stream), UnimplementedError)
 
 
 async def test_a_message_that_no_trailer_can_hold_is_shortened(service: grpc.aio.Channel) -> None:

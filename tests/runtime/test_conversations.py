@@ -1,8 +1,8 @@
-"""`heddle_runtime.conversations`: which message is the question, and what of it is searched for."""
+"""`contract.conversations`: which message is the question, and what of it is searched for."""
 
 import pytest
 from heddle.chat.v1 import chat_pb2 as chat
-from heddle_runtime.conversations import own_words, question, question_index
+from heddle_runtime.contract.conversations import own_words, question, question_index
 
 USER, ANSWER, TOOL = chat.ROLE_USER, chat.ROLE_ASSISTANT, chat.ROLE_TOOL
 SYSTEM, DEVELOPER = chat.ROLE_SYSTEM, chat.ROLE_DEVELOPER

@@ -1,10 +1,10 @@
-"""`heddle_runtime.deadlines`."""
+"""`heddle_runtime.rpc.deadlines`."""
 
 import asyncio
 import time
 
 import pytest
-from heddle_runtime.deadlines import Deadlines
+from heddle_runtime.rpc.deadlines import Deadlines
 
 SOON, LATER, NEVER = 0.02, 0.06, 60.0
 

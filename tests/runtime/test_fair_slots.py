@@ -1,9 +1,9 @@
-"""`heddle_runtime.fair_slots`: whose work is next."""
+"""`heddle_runtime.serving.fair_slots`: whose work is next."""
 
 import asyncio
 
 import pytest
-from heddle_runtime.fair_slots import FairSlots, QueueFullError, Tenant, in_turn
+from heddle_runtime.serving.fair_slots import FairSlots, QueueFullError, Tenant, in_turn
 
 LOUD = Tenant("loud", "ann")
 

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from heddle_runtime.frontend_payloads import Error, Response, Result, Status, ToolOutput
+from heddle_runtime.contract.frontend_payloads import Error, Response, Result, Status, ToolOutput
 
 SECRET = "sk-" + "a1" * 20
 

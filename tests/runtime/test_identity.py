@@ -1,4 +1,4 @@
-"""`heddle_runtime.identity`."""
+"""`heddle_runtime.identity.callers`."""
 
 import base64
 import json
@@ -6,7 +6,7 @@ import time
 
 import pytest
 from heddle_runtime.errors import UnauthenticatedError
-from heddle_runtime.identity import ANONYMOUS, Identity, TokenSigner, TokenVerifier
+from heddle_runtime.identity.callers import NO_IDENTITY, Identity, TokenSigner, TokenVerifier
 from joserfc import jwt
 from joserfc.jwk import OctKey
 
@@ -58,9 +58,11 @@ def test_a_token_that_is_old_or_for_someone_else_is_refused(changes: dict[str, o
         TokenVerifier(SECRET).identity(signed(**changes), SERVICE)
 
 
-def test_no_token_says_that_nobody_has_to_sign() -> None:
+def test_no_token_is_signed_without_an_identity() -> None:
     with pytest.raises(UnauthenticatedError):
-        TokenVerifier(SECRET).identity(TokenSigner(SECRET).token(ANONYMOUS, SERVICE), SERVICE)
+        TokenSigner(SECRET).token(NO_IDENTITY, SERVICE)
+    with pytest.raises(UnauthenticatedError):
+        TokenVerifier(SECRET).identity(signed(sub=""), SERVICE)
 
 
 def test_an_unsigned_token_is_refused() -> None:

@@ -6,7 +6,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle.usage.v1 import usage_pb2
-from heddle_runtime.validation import impossible_times
+from heddle_runtime.contract.validation import impossible_times
 
 LAST = 253_402_300_799
 

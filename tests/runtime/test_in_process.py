@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
@@ -10,9 +11,18 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context, call_options, new_call_options
 from heddle_runtime.errors import DeadlineError, InvalidRequestError, from_rpc
-from heddle_runtime.in_process import InProcessChannel
+from heddle_runtime.identity.call_metadata import (
+    Caller,
+    Context,
+    call_options,
+    caller,
+    calling_as,
+    new_call_options,
+)
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.client import streaming
+from heddle_runtime.rpc.in_process import InProcessChannel
 from patience import until
 
 HI = chat_pb2.Message(role=chat_pb2.ROLE_USER)
@@ -106,3 +116,33 @@ async def test_what_comes_from_outside_is_checked_and_an_inner_call_believed() -
     assert isinstance(from_rpc(caught.value), InvalidRequestError)
     assert relay.failure is None
     assert model.left is not None
+
+
+async def test_a_stream_has_the_caller_of_its_call_and_not_of_its_reader() -> None:
+    seen: list[Caller] = []
+
+    class Teller(pb_grpc.OrchestratorServiceServicer):
+        async def RunCompletion(
+            self, request: pb.RunCompletionRequest, context: Context
+        ) -> AsyncIterator[pb.RunCompletionResponse]:
+            try:
+                while True:
+                    seen.append(caller())
+                    yield pb.RunCompletionResponse()
+            finally:
+                seen.append(caller())
+
+    local: Any = InProcessChannel()
+    pb_grpc.add_OrchestratorServiceServicer_to_server(Teller(), local)  # type: ignore[abstract] # it offers one method
+    ann, ben = (Caller(name, Identity(name), grant=name) for name in ("ann", "ben"))
+    stub: Any = pb_grpc.OrchestratorServiceStub(local)
+    with calling_as(ann):
+        stream = stub.RunCompletion(
+            pb.RunCompletionRequest(assistant_reference="1", messages=[HI]), **new_call_options(5)
+        )
+    with calling_as(ben):
+        async with streaming(stream) as responses:
+            for _ in range(2):
+                await anext(aiter(responses))
+                assert caller() == ben
+    assert seen == [ann] * 3

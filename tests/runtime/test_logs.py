@@ -1,4 +1,4 @@
-"""`heddle_runtime.logs`, in a process of its own: it changes how a process logs."""
+"""`heddle_runtime.telemetry.logs`, in a process of its own: it changes how a process logs."""
 
 import json
 import subprocess
@@ -11,8 +11,8 @@ SECRET = "sk-abcdefghijklmnop0123456789"
 PROGRAM = f"""
 import logging
 import structlog
-from heddle_runtime import logs
-from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.telemetry import logs
+from heddle_runtime.identity.call_metadata import CALLER, Caller
 
 logs.configure("demo", "INFO")
 CALLER.set(Caller("req_1"))
@@ -52,10 +52,10 @@ def test_every_line_is_json_tied_to_the_request_and_without_secrets() -> None:
 ENDED = """
 import sys
 import structlog
-from heddle_runtime import log_fields, logs
-from heddle_runtime.call_metadata import CALLER, Caller, caller
-from heddle_runtime.identity import Identity
-from heddle_runtime.log_fields import LogFields
+from heddle_runtime.telemetry import log_fields, logs
+from heddle_runtime.identity.call_metadata import CALLER, Caller, caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.telemetry.log_fields import LogFields
 
 logs.configure("demo", sys.argv[1])
 for each in (Caller("req_1"), Caller("")):
@@ -96,7 +96,7 @@ own = logging.getLogger("with.own.handler")
 own.addHandler(logging.StreamHandler(sys.stderr))
 own.propagate = False
 import structlog
-from heddle_runtime import logs
+from heddle_runtime.telemetry import logs
 from heddle_runtime.redaction import register_secrets
 from pydantic import BaseModel, SecretStr
 

@@ -1,9 +1,9 @@
-"""`heddle_runtime.loop_watch`."""
+"""`heddle_runtime.serving.loop_watch`."""
 
 import asyncio
 import time
 
-from heddle_runtime.loop_watch import watched_loop
+from heddle_runtime.serving.loop_watch import watched_loop
 from structlog.testing import capture_logs
 
 

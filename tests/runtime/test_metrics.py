@@ -1,4 +1,4 @@
-"""`heddle_runtime.metrics`: what is recorded, and how it is scraped."""
+"""`heddle_runtime.telemetry.metrics`: what is recorded, and how it is scraped."""
 
 import asyncio
 import subprocess
@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
-from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import ToolFailedError
-from heddle_runtime.identity import Identity
-from heddle_runtime.loop_watch import watched_loop
-from heddle_runtime.metrics import children, gauges, table
-from heddle_runtime.metrics.endpoint import MetricsSettings, serving_metrics
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.serving.loop_watch import watched_loop
 from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry.metrics import children, gauges, table
+from heddle_runtime.telemetry.metrics.endpoint import MetricsSettings, serving_metrics
 from patience import until
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
@@ -94,7 +94,7 @@ def test_a_scrape_can_be_open_metrics(address: str) -> None:
 
 def test_every_declared_metric_is_in_the_first_scrape_with_its_help(address: str) -> None:
     text = httpx.get(f"http://{address}/metrics").text
-    for metric in (*table.HISTOGRAMS, *table.COUNTERS):
+    for metric in table.METRICS:
         assert f"# HELP {metric.name}" in text
     for name in ("process_cpu_seconds_total", "heddle_build_info", "heddle_event_loop_lag_seconds"):
         assert f"# HELP {name}" in text
@@ -146,8 +146,8 @@ def test_durations_have_the_reason_of_a_failure(address: str) -> None:
 
 OFF = """
 import sys
-from heddle_runtime.metrics import table
-from heddle_runtime.metrics.endpoint import MetricsSettings, serving_metrics
+from heddle_runtime.telemetry.metrics import table
+from heddle_runtime.telemetry.metrics.endpoint import MetricsSettings, serving_metrics
 
 with serving_metrics(MetricsSettings(), "demo") as address:
     table.EXECUTE_TOOL.observe(1, "weather", "")

@@ -1,15 +1,15 @@
-"""`heddle_runtime.organization_settings`."""
+"""`heddle_runtime.rpc.organization_settings`."""
 
 import asyncio
 
 import pytest
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError
-from heddle_runtime.identity import Identity
-from heddle_runtime.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.rpc.organization_settings import ACCOUNTS, OrganizationSettings, account_stub
 from pydantic import SecretStr
 from runtime.accounts import SECRET, Accounts, serving_accounts
 

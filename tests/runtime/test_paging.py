@@ -1,8 +1,8 @@
-"""`heddle_runtime.paging`."""
+"""`heddle_runtime.contract.paging`."""
 
 import pytest
+from heddle_runtime.contract.paging import page
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.paging import page
 from hypothesis import given
 from hypothesis import strategies as st
 

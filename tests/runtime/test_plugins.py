@@ -1,4 +1,4 @@
-"""`heddle_runtime.plugins`."""
+"""`heddle_runtime.serving.plugins`."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from heddle_runtime.plugins import Plugins, discover
+from heddle_runtime.serving.plugins import Plugins, discover
 from structlog.testing import capture_logs
 
 

@@ -92,6 +92,11 @@ def test_a_secret_is_gone_and_the_rest_stays(secret: str) -> None:
         ("\x1b[31mpassword=\x1b[0mhunter2 é", "password=[redacted] é"),
         ("a token\npassword=hunter2", "a token\npassword=[redacted]"),
         ("the naïve password=hunter2 — ça va", "the naïve password=[redacted] — ça va"),
+        ("?dsn=amqp%3A%2F%2Fu%3Apw%40db&x=1", "?dsn=amqp%3A%2F%2Fu%3A[redacted]%40db&x=1"),
+        ("to=redis%253A%252F%252F%253Apw1%2540db", "to=redis%253A%252F%252F%253A[redacted]%2540db"),
+        (r'{"url": "smtp:\/\/u:s3cret@mail\/x"}', r'{"url": "smtp:\/\/u:[redacted]@mail\/x"}'),
+        ("url: cG9zdGdyZXNxbDovL3U6czNjcmV0QGRiL3g= é", "url: [redacted]= é"),
+        ("api_key=AQ.Ab8RN6kX, password=pw.x9Kd2", "api_key=[redacted], password=[redacted]"),
         ("password=xk1à12345 y 密码:a1b2c3d4 là", "password=[redacted] y 密码:[redacted] là"),
     ],
 )  # fmt: skip
@@ -164,3 +169,17 @@ def test_a_secret_may_have_any_characters(units: list[str]) -> None:
 
     assert len(redact(text)) <= len(text) + len(REDACTED) * MAX_CANDIDATES
     assert "a1à345" not in redact(f"{text}\npassword=xka1à345")
+
+
+@pytest.mark.parametrize("size", [0, 300, 20_000])
+def test_an_encoded_secret_is_found_wherever_it_stands_in_a_text(size: int) -> None:
+    around = "the loom weaves a b1 " * (size // 20)
+    text = (
+        f"{around}api_key%3D{'q1w2e3r4' * 20}%26 {around}"
+        f"?dsn=amqp%3A%2F%2Fu%3Ax9y8z7w6%40db{around} password%3Dhunter2"
+    )
+
+    assert redact(text) == (
+        f"{around}api_key%3D{REDACTED}%26 {around}"
+        f"?dsn=amqp%3A%2F%2Fu%3A{REDACTED}%40db{around} password%3D{REDACTED}"
+    )

@@ -1,15 +1,18 @@
-"""`heddle_runtime.reflection`: grpcurl and buf read the contracts from a server."""
+"""`heddle_runtime.serving.reflection`: grpcurl and buf read the contracts from a server."""
 
 import asyncio
 import sys
 from pathlib import Path
 
 import pytest
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.callers import OPERATOR, TokenSigner
+from heddle_runtime.settings.service import ServiceSettings
+from pydantic import SecretStr
 from runtime.greeting import Greeter, greeting
 
 PROGRAMS = Path(sys.executable).parent
 SERVICE = "heddle.orchestrator.v1.OrchestratorService"
+SECRET = "a-secret-of-at-least-32-characters"
 REFLECTION = "grpc.reflection.v1.ServerReflection"
 
 
@@ -59,3 +62,23 @@ async def test_an_unknown_symbol_is_reported() -> None:
     async with greeting(Greeter(), ServiceSettings(drain_wait=0)) as server:  # type: ignore[abstract] # it does not offer every method
         text = await output("grpcurl", "-plaintext", server.address, "describe", f"{SERVICE}.Nap")
     assert "Symbol not found" in text
+
+
+async def test_a_server_on_a_network_describes_itself_to_callers_with_a_token_only() -> None:
+    settings = ServiceSettings(
+        listen="0.0.0.0:0",
+        identity_secret=SecretStr(SECRET),
+        drain_wait=0,
+    )
+    signer = TokenSigner(SECRET)
+    async with greeting(Greeter(), settings) as server:  # type: ignore[abstract] # it does not offer every method
+        texts = [
+            await output(
+                *("grpcurl", "-plaintext", "-H", f"authorization: Bearer {token}"),
+                *(server.address, "list"),
+            )
+            for token in ("", "wrong", *(signer.token(OPERATOR, name) for name in (SERVICE, "x")))
+        ]
+
+    assert [SERVICE in text.splitlines() for text in texts] == [False, False, True, False]
+    assert ["Unauthenticated" in text for text in texts] == [True, True, False, True]

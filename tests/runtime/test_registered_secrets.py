@@ -9,7 +9,7 @@ import pytest
 from heddle_runtime.errors import InvalidRequestError, Violation, from_status, to_status
 from heddle_runtime.redaction import REDACTED, known_secrets, redact, redact_registered
 from heddle_runtime.redaction.registered import register_secrets
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.settings.service import ServiceSettings
 from pydantic import BaseModel, SecretStr
 
 KEY = 'magpie "river" 99/é of Lagos'  # in no provider's format

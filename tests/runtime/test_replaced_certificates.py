@@ -7,10 +7,10 @@ from pathlib import Path
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import CALLER, Caller, Context, caller, new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.mutual_tls import TlsSettings
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import CALLER, Caller, Context, caller, new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.settings.mutual_tls import TlsSettings
+from heddle_runtime.settings.service import ServiceSettings
 from runtime.certificates import Authority
 from runtime.greeting import CONTRACT, Greeter, greeting
 from runtime.ports import free_port
@@ -78,6 +78,7 @@ class Site:
                 while not ends.is_set():
                     await stub.ListStrategies(pb.ListStrategiesRequest(), **new_call_options(20))
                     calls.append(1)
+                    await asyncio.sleep(0.005)
 
             self._callers[name] = asyncio.create_task(call())
             try:

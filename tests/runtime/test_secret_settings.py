@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from heddle_runtime.redaction import redact
-from heddle_runtime.secret_settings import SecretFileError, SecretFileSettings
-from heddle_runtime.settings import ServiceSettings, describe, read
+from heddle_runtime.settings.secret_files import SecretFileError, SecretFileSettings
+from heddle_runtime.settings.service import ServiceSettings, describe, read
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 

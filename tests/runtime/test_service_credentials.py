@@ -1,15 +1,15 @@
-"""`heddle_runtime.service_credentials`."""
+"""`heddle_runtime.identity.service_credentials`."""
 
 import pytest
-from heddle_runtime.call_metadata import (
+from heddle_runtime.identity.call_metadata import (
     CALLER,
     REQUEST_ID,
     Caller,
     caller,
     new_call_options,
 )
-from heddle_runtime.identity import Identity
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 
 ANN = Caller("req_1", Identity("ann", "school"))
 

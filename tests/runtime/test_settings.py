@@ -1,9 +1,10 @@
-"""`heddle_runtime.settings`."""
+"""`heddle_runtime.settings.service`."""
 
 import json
 
 import pytest
-from heddle_runtime.settings import ServiceSettings, describe, is_local, read
+from heddle_runtime.settings.addresses import is_local
+from heddle_runtime.settings.service import ServiceSettings, describe, read
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 

@@ -5,7 +5,7 @@ import hmac
 import json
 
 import pytest
-from heddle_runtime.signed_tokens import InvalidTokenError, signed, verified
+from heddle_runtime.identity.signed_tokens import InvalidTokenError, signed, verified
 from hypothesis import given
 from hypothesis import strategies as st
 from joserfc import jwt

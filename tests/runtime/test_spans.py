@@ -6,9 +6,9 @@ import sys
 from collections.abc import AsyncGenerator, Iterator
 
 import pytest
-from heddle_runtime import call_metadata
-from heddle_runtime.call_metadata import CALLER, TRACE, Caller, new_call_options
 from heddle_runtime.errors import ToolFailedError
+from heddle_runtime.identity import call_metadata
+from heddle_runtime.identity.call_metadata import CALLER, TRACE, Caller, new_call_options
 from heddle_runtime.telemetry import spans
 from heddle_runtime.telemetry.identifiers import RequestIdGenerator
 from opentelemetry import trace
@@ -194,7 +194,7 @@ def test_the_trace_id_is_the_request_id() -> None:
 
 OFF = """
 import sys
-from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.telemetry import spans
 from heddle_runtime.telemetry.export import SpanSettings, exporting
 

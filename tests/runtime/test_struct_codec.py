@@ -1,7 +1,7 @@
-"""`heddle_runtime.struct_codec`."""
+"""`heddle_runtime.contract.struct_codec`."""
 
 import pytest
-from heddle_runtime.struct_codec import from_struct, to_struct
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
 
 
 def test_whole_numbers_stay_whole() -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.telemetry import content, spans
 from recorded_spans import DRAWN, Recorded, recorded
 

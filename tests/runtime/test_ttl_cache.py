@@ -1,10 +1,12 @@
-"""`heddle_runtime.ttl_cache`."""
+"""`heddle_runtime.rpc.ttl_cache`."""
 
 import asyncio
 
 import pytest
 from heddle_runtime.errors import DeadlineError
-from heddle_runtime.ttl_cache import MAX_ENTRIES, TTLCache
+from heddle_runtime.identity.call_metadata import Caller, caller, calling_as
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.ttl_cache import MAX_ENTRIES, TTLCache
 
 
 class Loader:
@@ -109,3 +111,15 @@ async def test_a_flood_of_questions_takes_bounded_memory() -> None:
     assert load.count == MAX_ENTRIES + 50
     await cache.get(0, load)  # was forgotten to make room
     assert load.count == MAX_ENTRIES + 51
+
+
+async def test_a_value_is_loaded_without_the_identity_and_the_grant_of_who_comes_first() -> None:
+    cache: TTLCache[str, Caller] = TTLCache(60)
+
+    async def load() -> Caller:
+        return caller()
+
+    first = Caller("req_1", Identity("ann", "uni", ("creator",)), grant="g")
+    with calling_as(first):
+        assert await cache.get("a", load) == Caller("req_1")
+        assert caller() == first

@@ -7,9 +7,9 @@ import grpc
 import pytest
 from google.protobuf.message import DecodeError
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.call_metadata import AUTHORIZATION
-from heddle_runtime.identity import Identity, TokenSigner
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.identity.callers import Identity, TokenSigner
+from heddle_runtime.settings.service import ServiceSettings
 from runtime.greeting import CONTRACT, Greeter, greeting
 from runtime.multiplex.serving import CARRY, LIST, STREAM, by_hand, opening, serving
 

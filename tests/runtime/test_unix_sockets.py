@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 import pytest
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.health import healthy
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.health import healthy
+from heddle_runtime.settings.service import ServiceSettings
 from runtime.greeting import CONTRACT, Greeter, greeting
 
 

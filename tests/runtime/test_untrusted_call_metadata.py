@@ -11,9 +11,9 @@ from google.rpc import error_details_pb2, status_pb2
 from heddle.call.v1 import call_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.identity import Identity, TokenSigner
-from heddle_runtime.server import Running
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.callers import Identity, TokenSigner
+from heddle_runtime.serving.server import Running
+from heddle_runtime.settings.service import ServiceSettings
 from joserfc import jwt
 from joserfc.jwk import OctKey
 from runtime.greeting import Greeter, greeting

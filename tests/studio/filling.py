@@ -1,7 +1,11 @@
 """Collections with files, for the tests of the screens about knowledge."""
 
+import json
+import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from studio.harness import Studio
@@ -47,3 +51,29 @@ def _wait(studio: Studio, collection: str) -> None:
     while studio.client.get(f"/v1/vector_stores/{collection}").json()["status"] == "in_progress":
         assert time.monotonic() < end, "the files are not read"
         time.sleep(0.1)
+
+
+def copy_file(folder: Path, changes: Iterable[Mapping[str, Any]]) -> None:
+    """Store copies of the row of the only file of a collection, as many files leave them.
+
+    Args:
+        folder: The data folder of the running Heddle.
+        changes: The members of each copy's record that differ; `file_id` is required.
+    """
+    (path,) = folder.rglob("knowledge.db")
+    with closing(sqlite3.connect(path)) as database, database:
+        ((collection, text),) = database.execute("SELECT collection, record FROM attached_files")
+        first = json.loads(text)
+        records = [first | each for each in changes]
+        database.executemany(
+            "INSERT INTO attached_files (collection, id, state, created_at, record) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [
+                (
+                    collection,
+                    *(each["file_id"], each["state"], each["created_at"]),
+                    json.dumps(each).encode(),
+                )
+                for each in records
+            ],
+        )

@@ -72,6 +72,7 @@ def test_the_list_is_accessible(many: Studio, theme: str, width: int) -> None:
         screen.picture(f"assistants-many-{theme}-{width}")
 
 
+@pytest.mark.alone
 def test_paging_and_searching_many_assistants_is_fast(many: Studio) -> None:
     with many.screen() as screen:
         page = screen.page

@@ -30,7 +30,7 @@ def beside(tmp_path: Path, browser: Browser) -> Iterator[Studio]:
     port = free_port()
     settings = {
         "HEDDLE_GATEWAY_API_KEY": KEY,
-        "HEDDLE_GATEWAY_LAMB_CHATS": "heddle",
+        "HEDDLE_LAMB_CHATS": "heddle",
         "HEDDLE_LAMB_DATABASE": str(database),
         "HEDDLE_LAMB_URL": f"http://127.0.0.1:{port}",
         "HEDDLE_TOOLS_FILES_DIR": str(tmp_path / "files"),

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from heddle_gateway.admin.rubrics import EXAMPLE
+from gateway.essays import EXAMPLE
 from playwright.sync_api import Browser, Locator, Page, expect
 from studio.difficult_schemas import CASES, Step, write_tools
 from studio.editing import new_assistant, open_editor, save, stored
 from studio.harness import PHONE, VIEWS, Studio, running
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(600)]
-TOOLS = "/lamb/v1/completions/tools"
+TOOLS = "/tools"
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, Request, expect
 from studio.harness import VIEWS, Studio
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
-TOOLS = "/lamb/v1/completions/tools"
+TOOLS = "/tools"
 
 
 def checked(page: Page) -> Any:

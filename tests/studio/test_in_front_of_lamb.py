@@ -41,7 +41,7 @@ def front(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
     }
     with lamb(port), running(folder, browser, **settings) as studio:
         studio.heddle("organizations", "set", "uni", "--name", "The University")
-        studio.heddle("users", "set", ANN, "--organization", "uni")
+        studio.heddle("users", "set", ANN, "--organization", "uni", "--role", "creator")
         yield studio
 
 

@@ -1,13 +1,12 @@
 """A collection with thousands of files: listed, searched, filtered and paged at once."""
 
-import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from studio.filling import filled
+from studio.filling import copy_file, filled
 from studio.harness import VIEWS, Studio, running
 from studio.test_assistants import seconds
 
@@ -16,6 +15,8 @@ COUNT = 5_000
 EVERY_FAILED = 50
 MAX_SECONDS = 0.2
 PAGE_SIZE = 50
+SIZE = 26
+"""Bytes of the smallest file."""
 _NEXT = """document.querySelector("nav[aria-label=Pages] button:last-child").click()"""
 _PREVIOUS = """document.querySelector("nav[aria-label=Pages] button:first-child").click()"""
 
@@ -34,7 +35,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator
     folder = tmp_path_factory.mktemp("many_files")
     with running(folder, browser) as studio:
         collection, _ = filled(studio, "Archive", {name(0): b"The archive of all looms."})
-        _copy(folder, COUNT)
+        copy_file(folder, _copies(created_at=time.time_ns() // 1000))
         yield Many(studio, collection)
 
 
@@ -43,20 +44,18 @@ def name(number: int) -> str:
     return f"loom_{number:04}.txt"
 
 
-def _copy(folder: Path, count: int) -> None:
-    """Store copies of the record of the only file, as attaching them one by one would."""
-    (record,) = folder.rglob("attached/*/file-*.json")
-    first = json.loads(record.read_text())
-    for number in range(1, count):
-        copy = first | {
+def _copies(created_at: int) -> Iterator[dict[str, object]]:
+    """Yield what differs in the records of files that were attached one by one."""
+    for number in range(1, COUNT):
+        copy = {
             "file_id": f"file-{number:032x}",
             "filename": name(number),
-            "created_at": first["created_at"] + number,
-            "size": first["size"] + number,
+            "created_at": created_at + number,
+            "size": SIZE + number,
         }
         if number % EVERY_FAILED == 0:
             copy |= {"state": "failed", "error": "The file is empty.", "unreadable": True}
-        record.with_name(f"{copy['file_id']}.json").write_text(json.dumps(copy))
+        yield copy
 
 
 def chosen(label: str, value: str) -> str:

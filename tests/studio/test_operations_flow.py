@@ -51,6 +51,7 @@ def _add_user(page: Page) -> str:
     """Add a user with a generated password, and return it."""
     page.get_by_role("button", name="Add a user").first.click()
     page.get_by_label("E-mail address").fill("eve@college.example")
+    page.get_by_role("dialog").get_by_label("Role").select_option(label="Creator")
     page.get_by_role("button", name="Add", exact=True).click()
     row = page.get_by_role("row").filter(has_text="eve@college.example")
     row.get_by_role("button").click()

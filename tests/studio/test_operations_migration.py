@@ -35,7 +35,8 @@ def _start(page: Page, kind: str, *, dry_run: bool) -> None:
 
 
 def _ended(page: Page) -> None:
-    expect(page.get_by_role("status").filter(has_text="Done")).to_be_visible()
+    done = page.get_by_role("status").filter(has_text="Done")
+    expect(done).to_be_visible(timeout=60_000)  # a job of 100,000 rows on a busy machine
 
 
 def _import(studio: Studio) -> None:

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from heddle_gateway.admin.rubrics import EXAMPLE
+from gateway.essays import EXAMPLE
 from playwright.sync_api import Page, expect
 from studio.harness import VIEWS, Studio
 

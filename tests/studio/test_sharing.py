@@ -26,7 +26,7 @@ def people(locked: Studio) -> Studio:
     locked.heddle("organizations", "set", "weavers", "--name", "Weavers")
     for email in (ANN, BEN):
         organization = ("--organization", "weavers")
-        locked.heddle("users", "set", email, *organization)
+        locked.heddle("users", "set", email, *organization, "--role", "creator")
         locked.heddle("users", "set-password", email, *organization, text=PASSWORD)
     return locked
 

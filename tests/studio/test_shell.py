@@ -100,7 +100,8 @@ PASSWORD = "a shuttle carries the weft"
 def people(locked: Studio) -> Studio:
     """A user with a password."""
     locked.heddle("organizations", "set", "weavers", "--name", "Weavers")
-    locked.heddle("users", "set", "ann@uni.example", "--organization", "weavers")
+    user = ("users", "set", "ann@uni.example", "--organization", "weavers", "--role", "creator")
+    locked.heddle(*user)
     password = ("users", "set-password", "ann@uni.example", "--organization", "weavers")
     locked.heddle(*password, text=PASSWORD)
     return locked

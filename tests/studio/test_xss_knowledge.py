@@ -1,6 +1,5 @@
 """Hostile names, descriptions, documents and errors execute nothing in the studio."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 from knowledge.pages.pdfs import pdf
 from playwright.sync_api import Browser, Page, expect
-from studio.filling import Files, filled
+from studio.filling import Files, copy_file, filled
 from studio.harness import Studio, running
 from studio.hostile_texts import PAYLOADS, check, watched
 
@@ -46,7 +45,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
     }
     with running(folder, browser) as studio:
         failed, _ = filled(studio, "Failed", {"first.txt": b"A text."})
-        _copy(folder)
+        copy_file(folder, _failures())
         collection, files = filled(studio, "Documents", documents)
         for name, payload in NAMES.items():
             body = {"name": payload, "sharing": "organization"}
@@ -61,12 +60,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
         yield Hostile(studio, collection, files, failed)
 
 
-def _copy(folder: Path) -> None:
-    """Store records of failed files with payloads as names and as errors."""
-    (record,) = folder.rglob("attached/*/file-*.json")
-    first = json.loads(record.read_text())
+def _failures() -> Iterator[dict[str, object]]:
+    """Yield what records of failed files have as names and errors: each payload."""
     for payload in PAYLOADS:
-        copy = first | {
+        yield {
             "file_id": file_id(payload),
             "filename": payload,
             "attributes": {"folder": payload},
@@ -74,7 +71,6 @@ def _copy(folder: Path) -> None:
             "error": payload,
             "unreadable": True,
         }
-        record.with_name(f"{copy['file_id']}.json").write_text(json.dumps(copy))
 
 
 def file_id(payload: str) -> str:

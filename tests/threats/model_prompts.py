@@ -18,7 +18,7 @@ class Text(ToolConfig):
     text: str = Field(default="", description="The text.")
     times: int = Field(default=1, description="How often it is repeated.")
 
-@tool("quotes", title="Quotes", config=Text, slot="context")
+@tool("quotes", title="Quotes", slot="context")
 async def quotes(call: ToolCall[Text]) -> ToolResult:
     """Returns a text of the author."""
     return ToolResult(call.config.text * call.config.times)

@@ -1,30 +1,34 @@
 """Two organisations in one Heddle, with an owner, a colleague and a stranger."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import grpc
 import httpx
 import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.client import channel
-from heddle_runtime.identity import Identity
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.contract.struct_codec import to_struct
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import role_of
+from heddle_runtime.rpc.client import channel
 from integration.browser import browser
+from integration.processes import processes
 from integration.whole import whole
 from pydantic import SecretStr
 
+Form = Literal["local", "grpc", "processes"]
 SECRET = "a-secret-of-at-least-32-characters"
 OPERATOR = Identity("operator", scopes=("admin",))
-OWNER = Identity("ann@uni.example", "uni")
-COLLEAGUE = Identity("ben@uni.example", "uni")
-STRANGER = Identity("eve@school.example", "school")
+OWNER = Identity("ann@uni.example", "uni", ("creator",))
+COLLEAGUE = Identity("ben@uni.example", "uni", ("creator",))
+MEMBER = Identity("mia@uni.example", "uni")
+STRANGER = Identity("eve@school.example", "school", ("creator",))
 PEOPLE = (OWNER, COLLEAGUE, STRANGER)
 
 
@@ -62,25 +66,34 @@ class Tenants:
         """Create an assistant whose model answers with its prompt; return its identifier."""
         bindings = [
             assistant_pb2.ToolBinding(
-                id=f"tool{number}", tool=tool["type"], config=to_struct(tool["config"])
+                id=f"tool{number}",
+                tool=tool["type"],
+                config=to_struct(tool["config"]),
+                mode=tool.get("mode", assistant_pb2.MODE_UNSPECIFIED),
             )
             for number, tool in enumerate(tools)
         ]
         model = assistant_pb2.ModelRef(connector="bypass", model="full-conversation-bypass")
+        members = {"model": model} | more
         assistant = assistant_pb2.Assistant(
-            name=name, owner=owner.subject, model=model, tools=bindings, **more
+            name=name, owner=owner.subject, tools=bindings, **members
         )
         request = assistant_pb2.CreateAssistantRequest(assistant=assistant, published=published)
         response = await self.assistants.CreateAssistant(request, **called_by(OPERATOR))
         return str(response.assistant.id)
 
     async def ask(
-        self, person: Identity, assistant: str, *, stream: bool = False
+        self,
+        person: Identity,
+        assistant: str,
+        *,
+        stream: bool = False,
+        question: str = "What is a shed?",
     ) -> httpx.Response:
         """Ask an assistant a question."""
         body = {
             "model": f"lamb_assistant.{assistant}",
-            "messages": [{"role": "user", "content": "What is a shed?"}],
+            "messages": [{"role": "user", "content": question}],
             "stream": stream,
         }
         return await self.request(person, "POST", "/v1/chat/completions", json=body)
@@ -93,28 +106,63 @@ def called_by(person: Identity) -> Any:
 
 
 @asynccontextmanager
-async def tenants(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Tenants]:
-    """Serve all of Heddle to people of two organisations."""
+async def tenants(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: Form = "grpc",
+    settings: Mapping[str, Any] | None = None,
+) -> AsyncGenerator[Tenants]:
+    """Serve all of Heddle to people of two organisations, which have some settings."""
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
     secret = SecretStr(SECRET)
     async with (
-        whole(folder) as heddle,
-        channel(heddle.stack.assistants, secret=secret) as to_accounts,
-        channel(heddle.stack.orchestrator, secret=secret) as to_orchestrator,
+        _running(folder, form) as heddle,
+        channel(heddle.assistants, secret=secret) as to_accounts,
+        channel(heddle.orchestrator, secret=secret) as to_orchestrator,
         browser(heddle.url, timeout=30) as client,
     ):
         accounts: Any = account_pb2_grpc.AccountServiceStub(to_accounts)
         for slug in ("uni", "school"):
-            organization = account_pb2.Organization(slug=slug, settings_json=json.dumps({}))
+            organization = account_pb2.Organization(
+                slug=slug, settings_json=json.dumps(settings or {})
+            )
             request = account_pb2.PutOrganizationRequest(organization=organization)
             await accounts.PutOrganization(request, **called_by(OPERATOR))
-        keys = {person: await _key(accounts, person) for person in PEOPLE}
+        keys = {person: await _key(accounts, person) for person in (*PEOPLE, MEMBER)}
         assistants = assistant_pb2_grpc.AssistantServiceStub(to_accounts)
-        yield Tenants(client, keys, assistants, to_orchestrator, heddle.stack.assistants)
+        yield Tenants(client, keys, assistants, to_orchestrator, heddle.assistants)
+
+
+class _Heddle(NamedTuple):
+    """Where a running Heddle is reached."""
+
+    url: str
+    assistants: str
+    orchestrator: str
+
+
+@asynccontextmanager
+async def _running(folder: Path, form: Form) -> AsyncGenerator[_Heddle]:
+    """Run Heddle in this process, over the in-process channel or gRPC, or a process per service."""
+    if form != "processes":
+        async with whole(folder, form) as heddle:
+            yield _Heddle(heddle.url, heddle.stack.assistants, heddle.stack.orchestrator)
+        return
+    names = ("plugins", "files", "rubrics", "workspaces")
+    variables = ("PLUGINS_DIR", "FILES_DIR", "RUBRICS_DIR", "WORKSPACE_DIR")
+    folders = {
+        f"HEDDLE_TOOLS_{variable}": str(folder / name)
+        for variable, name in zip(variables, names, strict=True)
+    }
+    async with processes(folder, **folders) as running:
+        at = (running.address("heddle_assistants"), running.address("heddle_orchestrator"))
+        yield _Heddle(running.url, *at)
 
 
 async def _key(accounts: Any, person: Identity) -> str:
-    user = account_pb2.PutUserRequest(email=person.subject, organization=person.organization)
+    user = account_pb2.PutUserRequest(
+        email=person.subject, organization=person.organization, role=role_of(person)
+    )
     await accounts.PutUser(user, **called_by(OPERATOR))
     key = account_pb2.Key(name="test", organization=person.organization, user=person.subject)
     request = account_pb2.CreateKeyRequest(key=key)

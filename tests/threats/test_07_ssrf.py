@@ -8,7 +8,7 @@ For each place that takes a URL, see `tests/connector/test_egress.py` and
 import socket
 
 import pytest
-from heddle_runtime.egress import SETTING, Egress, EgressSettings, ForbiddenAddressError
+from heddle_runtime.http.egress import SETTING, Egress, EgressSettings, ForbiddenAddressError
 from pydantic import ValidationError
 
 PRIVATE = [

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from heddle_knowledge.store import open_store
-from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.errors import ToolFailedError
 from integration.browser import browser
 from integration.provider import providing
@@ -19,6 +18,8 @@ from integration.whole import whole, write_assistant
 from knowledge.kb_server import kb_server
 from tools_service.knowledge_bases.asking import ASKED, serving_with
 from web_server import web_server
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 KEY = "sk-of-the-operator-0123456789"
 CLIENT_KEY = "sk-of-the-client-0123456789"

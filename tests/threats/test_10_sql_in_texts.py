@@ -26,18 +26,15 @@ INJECTIONS = (
 PRODUCT = ("gateway", "services", "tools-service", "migration-service")
 REVIEWED = {
     "services/devstack/src/heddle_devstack/backup/restoring.py",
-    "services/knowledge/src/heddle_knowledge/backup/file_rows.py",
     "services/knowledge/src/heddle_knowledge/engines/postgres.py",
     "services/knowledge/src/heddle_knowledge/pages/page_database.py",
     "services/knowledge/src/heddle_knowledge/pages/page_tables.py",
-    "services/knowledge/src/heddle_knowledge/sqlite_files.py",
+    "services/knowledge/src/heddle_knowledge/files/sqlite_files.py",
     "migration-service/src/heddle_migration_service/lamb/tables.py",
-    "services/assistants/src/heddle_assistants/database/identities.py",
+    "services/runtime/src/heddle_runtime/database/identities.py",
     "services/knowledge/src/heddle_knowledge/document_queries/database.py",
     "services/knowledge/src/heddle_knowledge/engines/postgres_full_text.py",
     "services/knowledge/src/heddle_knowledge/engines/postgres_table.py",
-    "services/knowledge/src/heddle_knowledge/uploads/database_attachments.py",
-    "services/knowledge/src/heddle_knowledge/uploads/database_uploads.py",
 }
 """The files that put names of Heddle's own into the text of a query."""
 

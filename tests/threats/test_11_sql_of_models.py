@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from heddle_knowledge.document_queries.database import opened, select
 from heddle_knowledge.document_queries.guard import guarded
+from heddle_knowledge.document_queries.query_inputs import Fact
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.document_queries.records import Fact
 from heddle_knowledge.document_queries.schema import tables_of
 from heddle_knowledge.errors import RefusedQueryError
 from knowledge.document_queries.attacks import ATTACKS, QUESTIONS

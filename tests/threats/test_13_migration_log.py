@@ -9,8 +9,8 @@ import sys
 import pytest
 from assistants.serving import ADA, Service
 from assistants.stored import keep, kept
-from heddle_assistants.database.engine import Database
 from heddle_assistants.repository.journal import described, pseudonym
+from heddle_runtime.database.engine import Database
 
 SECRETS = {
     "api_key": "sk-abcdefghijklmnop0123456789",
@@ -100,7 +100,7 @@ def test_a_large_document_makes_a_small_line() -> None:
 
 PROGRAM = """
 import logging
-from heddle_runtime import logs
+from heddle_runtime.telemetry import logs
 
 logs.configure("migration", "INFO")
 logging.getLogger("lamb.migration").info("Migrated", extra={"assistant_id": 7, "owner": "x"})

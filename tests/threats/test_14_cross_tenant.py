@@ -6,7 +6,7 @@ and `integration/access/rpcs.py` say what each answers to whom.
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import grpc
 import pytest
 import pytest_asyncio
 from heddle_runtime.errors import from_rpc
+from heddle_runtime.identity.permissions import has
+from heddle_runtime.rpc.interceptor import right_of
 from integration.access import rest, rpcs
 from integration.access.deployments import (
     CALLERS,
@@ -26,7 +28,7 @@ from integration.access.deployments import (
 )
 from integration.access.deployments import rpcs as all_rpcs
 from integration.access.outcomes import Outcome, fault
-from integration.access.things import Absent, Things
+from integration.access.things import TYPES, Absent, Things
 from runtime.examples import repetitions, sampled
 
 _CODES = {
@@ -37,10 +39,16 @@ _CODES = {
 }
 _STATUSES = {"201": "200", "502": "failed"}
 _READING = re.compile(r"GET |\w+\.(Get|List|Search|Resolve|Describe|Query|Find|Embed|Run|Assess)")
-OPERATIONS = [*rest.ROUTES, *rpcs.RPCS][:: 1 if repetitions(4) > 1 else 4]
-"""All, or each fourth with `make test`."""
+OPERATIONS = [*rest.ROUTES, *rpcs.RPCS][:: 1 if repetitions(4) > 1 else 8]
+"""All, or each eighth with `make test`."""
 _ABSENT = ("404", "failed")
-_PRIVATE: set[Role] = {"owner", "other user"}
+_MISSING: dict[Outcome, Collection[str]] = {
+    "404": TYPES,
+    "failed": TYPES,
+    "404 of the file": ("file",),
+}
+"""The types of things that do not exist, as far as an answer of this kind shows."""
+_PRIVATE: set[Role] = {"owner", "other user", "admin", "operator"}
 Answer = tuple[str, str]
 """The status and the text of a response."""
 
@@ -79,15 +87,16 @@ class Matrix:
             return f"expected {expected}, got {status}: {text[:300]}"
         if problem := fault(expected, text + _joined(text), things.content, things.prompt):
             return f"{problem}: {text[:300]}"
-        if expected in _ABSENT and (problem := self._difference(name, role, things, text)):
-            return problem
+        if types := _MISSING.get(expected):
+            absent = Absent(things, types)
+            if problem := self._difference(name, role, absent, text):
+                return problem
         if not (expected.startswith("200") or reading) and things.state() != before:
             return "it changed something"
         return ""
 
-    def _difference(self, name: str, role: Role, things: Things, text: str) -> str:
+    def _difference(self, name: str, role: Role, absent: Absent, text: str) -> str:
         """Return how the answer differs from the one about something that does not exist."""
-        absent = Absent(things)
         status, other = self._answer(name, role, absent)
         for identifier, missing in absent.identifiers.items():
             text = text.replace(identifier, "ID")
@@ -151,6 +160,20 @@ async def test_each_caller_gets_what_the_tables_say(heddle: Deployment) -> None:
     for name in OPERATIONS:
         matrix.check(name)
     assert not matrix.faults, "\n".join(matrix.faults)
+
+
+def test_the_tables_refuse_every_role_that_lacks_the_right_of_a_method() -> None:
+    differences = []
+    for name, rpc in rpcs.RPCS.items():
+        method = all_rpcs()[name.partition(" ")[0]]
+        right = right_of(f"/{method.containing_service.full_name}/{method.name}")
+        for role, outcome in rpc.outcomes.items():
+            caller = CALLERS[role]
+            if right is None or caller is None:
+                continue
+            if (outcome != "403" and not has(caller, right)) or (role, outcome) == ("owner", "403"):
+                differences.append(f"{name}, {role}: {outcome}, right {right}")
+    assert not differences, "\n".join(differences)
 
 
 def missing_routes(document: dict[str, Any]) -> list[str]:

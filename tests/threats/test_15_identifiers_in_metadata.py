@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heddle_gateway.admin.rubrics import EXAMPLE
+from gateway.essays import EXAMPLE
 from threats.tenants import COLLEAGUE, OWNER, PEOPLE, STRANGER, Tenants, tenants
 
 CONTENT = "magpie-feather-content"

@@ -2,14 +2,15 @@
 
 from collections.abc import AsyncIterator
 from itertools import count
-from pathlib import Path
 
 import httpx
 import pytest
+import pytest_asyncio
 from integration.browser import browser
-from integration.functions.toolbox import PLUGIN
-from integration.functions.upstream import Script, Upstream, calls, scripted
-from integration.whole import whole, write_assistant
+from integration.functions.stage import Stage, staged
+from integration.functions.upstream import Script, calls
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ROUNDS = 5
 _ASSISTANT = f"""
@@ -38,27 +39,20 @@ SCRIPTS: dict[str, tuple[Script, int]] = {
 }
 
 
-@pytest.fixture(params=SCRIPTS)
-async def model(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[Upstream, int]]:
-    """A provider whose model never answers, and how often it may be asked."""
-    script, most = SCRIPTS[request.param]
-    async with scripted(script) as upstream:
-        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
-        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
-        yield upstream, most
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    async with staged(tmp_path_factory.mktemp("loops"), {"1": _ASSISTANT}) as running:
+        yield running
 
 
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", SCRIPTS)
 async def test_a_model_that_only_calls_tools_is_stopped(
-    model: tuple[Upstream, int], tmp_path: Path, stream: bool
+    stage: Stage, name: str, stream: bool
 ) -> None:
-    upstream, most = model
-    (tmp_path / "plugins").mkdir()
-    (tmp_path / "plugins" / "toolbox.py").write_text(PLUGIN)
-    write_assistant(tmp_path, "1", _ASSISTANT)
-    async with whole(tmp_path) as heddle, browser(heddle.url) as client:
+    script, requests_at_most = SCRIPTS[name]
+    upstream = stage.follow(script)
+    async with browser(stage.heddle.url) as client:
         response: httpx.Response = await client.post(
             "/v1/chat/completions",
             json={
@@ -69,4 +63,4 @@ async def test_a_model_that_only_calls_tools_is_stopped(
         )
     assert response.status_code == 200, response.text
     assert _STOPPED in response.text
-    assert len(upstream.bodies) == most
+    assert len(upstream.bodies) == requests_at_most

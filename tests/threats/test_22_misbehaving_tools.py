@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.workers.confinement import missing
 from patience import until
 from threats.tool_service import Attacked, tool_service

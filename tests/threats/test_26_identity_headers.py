@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from gateway.bare_sockets import ask
 from gateway.conftest import KEY, gateway
-from heddle_runtime.identity import ANONYMOUS
+from heddle_runtime.identity.callers import NO_IDENTITY
 
 SECRET = "a-secret-of-at-least-32-characters"
 EVE = "eve@evil.example"
@@ -74,4 +74,4 @@ async def test_no_client_acts_as_another(transport: str) -> None:
         await answer(request("", BODY, trailer=True))
         seen: Any = bench.orchestrator.callers
         assert len(seen) >= len(COPIES) * len(HEADERS)
-        assert not [each for each in seen if each.identity == ANONYMOUS or "eve" in str(each)]
+        assert not [each for each in seen if each.identity == NO_IDENTITY or "eve" in str(each)]

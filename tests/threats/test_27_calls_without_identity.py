@@ -14,12 +14,13 @@ import grpc
 import httpx
 import pytest
 import pytest_asyncio
+from google.protobuf.descriptor import MethodDescriptor
 from heddle.multiplex.v1 import multiplex_pb2_grpc
 from heddle_gateway.services import SERVICES
-from heddle_runtime.call_metadata import AUTHORIZATION
-from heddle_runtime.identity import OPERATOR, TokenSigner
-from heddle_runtime.mutual_tls import TlsSettings
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.identity.callers import OPERATOR, TokenSigner
+from heddle_runtime.settings.mutual_tls import TlsSettings
+from heddle_runtime.settings.service import ServiceSettings
 from integration.processes import GATEWAY, MODULES, Processes, processes
 from joserfc import jwt
 from joserfc.jwk import OctKey
@@ -170,10 +171,31 @@ def stream_status(channel: grpc.Channel, token: str) -> grpc.StatusCode:
     return grpc.StatusCode.OK
 
 
-def status(channel: grpc.Channel, service: str, token: str) -> grpc.StatusCode:
-    """Return how an empty call of the first method ends that sends one response."""
+@pytest.mark.parametrize(
+    ("module", "name"), [each for each in MODULES.items() if each[0] != GATEWAY]
+)
+async def test_each_method_is_refused_without_a_token(
+    heddle: Processes, module: str, name: str
+) -> None:
+    methods = [method for contract in SERVICES[name.lower()] for method in contract.methods]
+    with heddle.channel(module) as channel:
+        codes = {
+            method.full_name: status(channel, method.containing_service.full_name, "", method)
+            for method in methods
+        }
+    refused = grpc.StatusCode.UNAUTHENTICATED
+    assert codes
+    assert {name: code for name, code in codes.items() if code != refused} == {}
+
+
+def status(
+    channel: grpc.Channel, service: str, token: str, called: MethodDescriptor | None = None
+) -> grpc.StatusCode:
+    """Return how an empty call ends; of the first method that sends one response by default."""
     contract = next(each for each in CONTRACTS if each.full_name == service)
     name = next(each.name for each in contract.methods if not each.server_streaming)
+    if called is not None:
+        name = called.name
     method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{service}/{name}")
     metadata = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
     try:

@@ -11,7 +11,7 @@ import time
 from statistics import fmean, variance
 
 from heddle_gateway.auth.keys_file import Keyring, Principal
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 KEY = "lamb_0123456789abcdef0123456789abcdef"
 RIGHT_CHARACTERS = (0, 5, 20, 30)

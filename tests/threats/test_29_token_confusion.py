@@ -13,9 +13,9 @@ import grpc
 import pytest
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import AUTHORIZATION
-from heddle_runtime.client import channel
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.settings.service import ServiceSettings
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 from runtime.greeting import CONTRACT, Greeter, greeting

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import grpc
 import pytest
+from gateway.essays import EXAMPLE
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_gateway.admin.rubrics import EXAMPLE
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from threats.tenants import COLLEAGUE, OWNER, Tenants, called_by, tenants
 
 RUBRIC_TITLE = "magpie-feather-title"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 from threats.tool_service import tool_service
 from tools_service.serving import said as conversation
 from tools_service.serving import text_of

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
 from integration.processes import processes
 from tools_service.serving import Client
 from tools_service.serving import said as conversation
@@ -81,8 +82,12 @@ async def tool_service(
     (folder / "plugins").mkdir()
     for name, text in plugins.items():
         (folder / "plugins" / name).write_text(text)
+    secret_file = folder / "identity-secret"
+    secret_file.touch(0o600)
+    secret_file.write_text(OF_THIS_PROCESS.get_secret_value())
     environment = {
-        "HEDDLE_LOCAL_SECRET_FILE": "",
+        "HEDDLE_LOCAL_SECRET_FILE": str(secret_file),  # with it, tests sign grants
+        "HEDDLE_ASSISTANTS_ADDRESS": "none",
         "HEDDLE_TOOLS_PLUGINS_DIR": str(folder / "plugins"),
         "HEDDLE_TOOLS_WORKSPACE_DIR": str(folder / "workspaces"),
         **settings,

@@ -9,16 +9,16 @@ from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, from_status
-from heddle_runtime.identity import Identity
-from heddle_runtime.server import running
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.serving.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from runtime.accounts import SECRET, Accounts, serving_accounts
 from tools_service.serving import Client, granted, text_of
 
-SERVICE = Identity("somebody")
+SERVICE = Identity("somebody", scopes=("creator",))
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import HeddleError, from_status
-from heddle_runtime.identity import Identity
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.callers import Identity
 from tools_service.calling import SERVICE, Calling
 from tools_service.mcp_sites import Library
 from tools_service.serving import said, text_of

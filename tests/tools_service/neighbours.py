@@ -7,8 +7,8 @@ from heddle_tools_service.capabilities.passages import Passage, Passages
 from heddle_tools_service.capabilities.small_model import Generate, SmallModel
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.sdk import Tool, ToolError
-from heddle_tools_service.sdk.testing import Outcome, ScriptedPages, ScriptedPassages
-from heddle_tools_service.sdk.testing import run_tool as run_with_capabilities
+from heddle_tools_service.testing import Outcome, ScriptedPages, ScriptedPassages
+from heddle_tools_service.testing import run_tool as run_with_capabilities
 
 
 async def run_tool(

@@ -13,7 +13,7 @@ class NapConfig(ToolConfig):
     seconds: float = Field(default=0.05, ge=0, description="How long.")
 
 
-@tool("nap", title="Nap", config=NapConfig, slot="nap")
+@tool("nap", title="Nap", slot="nap")
 async def nap(call: ToolCall[NapConfig]) -> ToolResult:
     """Sleeps."""
     call.status("sleeping")

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.store import KnowledgeStore
 from heddle_tools_service.sdk import ToolUnavailableError
 from knowledge.serving import knowledge_stub
@@ -27,10 +28,12 @@ class Writer:
 
 
 @asynccontextmanager
-async def asking(store: KnowledgeStore, model: Writer | None = None) -> AsyncGenerator[Client]:
-    """Run the service over a store."""
+async def asking(
+    store: KnowledgeStore, model: Writer | None = None, queries: QueryWorkers | None = None
+) -> AsyncGenerator[Client]:
+    """Run the service over a store; tests may share the processes for `queries`."""
     async with (
-        knowledge_stub(store) as knowledge,
+        knowledge_stub(store, queries=queries) as knowledge,
         serving(
             discovering(None), knowledge=knowledge, small_model=model, default_timeout=60
         ) as client,

@@ -16,13 +16,14 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder, MultilingualE5Embedder
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
-from heddle_runtime.grants import Grant, GrantSigner
-from heddle_runtime.server import Binding, bind, running
-from heddle_runtime.settings import ServiceSettings
-from heddle_tools_service.assistant_owner import AssistantOwners
+from heddle_runtime.identity.assistant_owners import AssistantOwners
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.identity.grants import Grant, GrantSigner
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, bind, running
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
+from heddle_runtime.settings.service import ServiceSettings
 from heddle_tools_service.capabilities.document_queries import DocumentQueries
 from heddle_tools_service.capabilities.files import Files
 from heddle_tools_service.capabilities.graph import Graph
@@ -51,10 +52,10 @@ from heddle_tools_service.providers.rubrics import AssistantRubrics
 from heddle_tools_service.providers.web_search.searches import AssistantWeb
 from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.registry import Registry
-from heddle_tools_service.sdk import Assistant, Tool, ToolCall
-from heddle_tools_service.sdk.testing.loading import requestable
+from heddle_tools_service.sdk import Assistant, Tool
 from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
+from heddle_tools_service.testing.loading import requestable
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.tool_runner import ToolRunner
 from integration.browser import browser
@@ -158,9 +159,7 @@ async def serving(
         ):
             stub = knowledge or without_store
 
-            def client(call: ToolCall[Any, Any]) -> KnowledgeClient:
-                return KnowledgeClient(stub, call.grant)
-
+            client = KnowledgeClient(stub)
             moodles = Moodles(http, http, None, None)
             weather = OpenMeteo(http, NOWHERE, NOWHERE)
             workspace_threads = Threads(threads)
@@ -172,12 +171,12 @@ async def serving(
             capabilities = Capabilities(
                 {
                     httpx.AsyncClient: lambda _: http,
-                    DocumentQueries: lambda call: DocumentSearch(client(call)),
+                    DocumentQueries: lambda _: DocumentSearch(client),
                     Files: lambda call: AssistantFiles(folder / "files", None, call.assistant),
-                    Graph: lambda call: GraphSearch(client(call)),
+                    Graph: lambda _: GraphSearch(client),
                     Moodle: lambda call: OwnAccount(moodles, call.assistant, call.caller),
-                    Pages: lambda call: PageSearch(client(call)),
-                    Passages: lambda call: CollectionSearch(client(call)),
+                    Pages: lambda _: PageSearch(client),
+                    Passages: lambda _: CollectionSearch(client),
                     RemoteServers: lambda call: servers(call.assistant),
                     Rubrics: lambda call: AssistantRubrics(
                         None, folder / "rubrics", call.assistant
@@ -194,7 +193,10 @@ async def serving(
             )
             runner = ToolRunner(register(capabilities), Threads(threads), default_timeout)
             add = pb_grpc.add_ToolServiceServicer_to_server
-            similarity, owners = SemanticSimilarity(stub), AssistantOwners(None)
+            similarity, owners = (
+                SemanticSimilarity(stub),
+                AssistantOwners(OF_THIS_PROCESS.get_secret_value(), "run_tools"),
+            )
             yield [bind(add, ToolServicer(runner, similarity, owners, McpInspection(servers)))]
 
     async with (
@@ -246,7 +248,8 @@ def said(
         organization=organization,
         model=assistant_pb2.ModelRef(connector="bypass", model="simple-bypass"),
     )
-    grant = GrantSigner(secret).sign(Grant(owner, organization), GRANT_SECONDS)
+    signer = GrantSigner(secret or OF_THIS_PROCESS.get_secret_value())
+    grant = signer.sign(Grant(owner, organization), GRANT_SECONDS)
     return pb.RunContext(messages=messages, assistant=assistant, grant=grant)
 
 

@@ -60,6 +60,29 @@ def tool_processor(request, assistant, tool_config):
 """
 
 
+CLASS = """
+import lamb.completions.tools.base as base
+from lamb.completions.tools.base import BaseTool, ToolDefinition, ToolResult
+from lamb.lamb_classes import Assistant
+
+class Glossary(BaseTool):
+    def __init__(self):
+        self.calls = 0
+
+    @classmethod
+    def get_definition(cls) -> ToolDefinition:
+        return ToolDefinition("glossary", "Glossary", "Explains terms.", "terms", {})
+
+    def validate_config(self, tool_config):
+        return [f"{name} is odd" for name in tool_config]
+
+    def process(self, request, assistant: Assistant, tool_config) -> ToolResult:
+        self.calls += 1
+        text = f"{request['messages'][-1]['content']}|{assistant.owner}|{self.calls}"
+        return base.ToolResult("terms", text, [{"title": "T"}], {"n": 1})
+"""
+
+
 async def run(
     folder: Path, name: str, config: dict[str, Any] | None = None
 ) -> tuple[Registry, pb.ToolResult]:
@@ -203,3 +226,18 @@ def test_an_incomplete_definition_is_told_with_what_to_mend(
     [problem] = discovered(tmp_path).problems
 
     assert message in problem.message
+
+
+@pytest.mark.parametrize("begin", ["def process", "async def process"])
+async def test_a_class_of_lambs_base_is_a_tool_that_checks_its_configuration(
+    tmp_path: Path, begin: str
+) -> None:
+    (tmp_path / "any_name.py").write_text(CLASS.replace("def process", begin))
+    await run(tmp_path, "glossary")
+    registry, result = await run(tmp_path, "glossary")
+    assert text_of(result) == "What is a shed?|ana@example.org|1", "each call has its own object"
+    assert (result.slot, result.sources[0].title) == ("terms", "T")
+    assert registry.describe(registry.get("glossary")).title == "Glossary"
+    with pytest.raises(InvalidRequestError) as failure:
+        await run(tmp_path, "glossary", {"depth": 1})
+    assert [each.description for each in failure.value.violations] == ["depth is odd"]

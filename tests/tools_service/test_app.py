@@ -15,11 +15,12 @@ from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.lazy_store import LazyStore, Storage
 from heddle_knowledge.settings import KnowledgeSettings
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
+from heddle_migration_service.searches.settings import SearchSettings
 from heddle_runtime.errors import UnavailableError
-from heddle_runtime.server import Running, running
-from heddle_runtime.settings import describe, read
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Running, running
+from heddle_runtime.settings.service import describe, read
 from heddle_tools_service.app import ToolsSettings, app
 from knowledge.kb_server import hit, kb_server
 from pydantic import ValidationError
@@ -32,7 +33,7 @@ PLUGIN = '''
 import httpx
 from heddle_tools_service.sdk import ToolResult, tool
 
-@tool("fetch", title="Fetch", slot="fetched")
+@tool("fetch", title="Fetch", slot="fetched", effect="read_only")
 async def fetch(call, http: httpx.AsyncClient):
     """Asks a server that sets a cookie and redirects."""
     first = await http.get(call.query)
@@ -155,21 +156,24 @@ async def test_a_plugin_of_the_mounted_folder_is_listed(tmp_path: Path) -> None:
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDDLE_TOOLS_PLUGINS_DIR", "/plugins")
-    monkeypatch.setenv("HEDDLE_TOOLS_TOOL_TIMEOUT", "7")
+    monkeypatch.setenv("HEDDLE_TOOL_TIMEOUT_SECONDS", "7")
     monkeypatch.setenv("HEDDLE_KNOWLEDGE_KB_TOKEN", "s3cr3t")
     monkeypatch.delenv("HEDDLE_TOOLS_LISTEN")
 
     configured = read(ToolsSettings, [])
 
-    assert "s3cr3t" not in repr(read(KnowledgeSettings, []))
+    assert "s3cr3t" not in repr(read(SearchSettings, []))
     assert configured.plugins_dir == Path("/plugins")
-    assert configured.tool_timeout == 7
+    assert configured.tool_timeout_seconds == 7
     assert configured.listen == "127.0.0.1:9102"
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(ToolsSettings, "HEDDLE_TOOLS_PLUGINS_DIR"), (KnowledgeSettings, "HEDDLE_KNOWLEDGE_KB_URL")],
+    [
+        (ToolsSettings, "HEDDLE_TOOLS_PLUGINS_DIR"),
+        (KnowledgeSettings, "HEDDLE_KNOWLEDGE_VLM_MODEL"),
+    ],
 )
 def test_every_setting_is_described(kind: type[BaseSettings], name: str) -> None:
     described = describe(kind)
@@ -185,7 +189,7 @@ def test_every_setting_is_described(kind: type[BaseSettings], name: str) -> None
 )
 def test_an_address_that_cannot_be_one_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        KnowledgeSettings(kb_url=url)
+        SearchSettings(kb_url=url)
 
     assert all(url not in error["msg"] for error in caught.value.errors())
 
@@ -194,6 +198,13 @@ def test_an_address_that_cannot_be_one_is_refused_without_repeating_it(url: str)
 def test_a_model_needs_a_connector(model: str) -> None:
     with pytest.raises(ValidationError):
         ToolsSettings(small_fast_model=model)
+
+
+def test_hashes_of_files_need_the_sandbox_that_compares_them() -> None:
+    hashes = {"one.py": "0" * 64}
+    with pytest.raises(ValidationError, match="checks no files: set it to auto"):
+        ToolsSettings(sandbox="off", plugin_hashes=hashes)
+    assert ToolsSettings(sandbox="auto", plugin_hashes=hashes).plugin_hashes == hashes
 
 
 async def test_the_list_names_every_tool(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class LexiconConfig(ToolConfig):
     collection: str = Field(description="The collection.", examples=["lexicon"])
 
 
-@tool("lexicon", title="Lexicon", config=LexiconConfig, modes=("augment", "function"))
+@tool("lexicon", title="Lexicon", modes=("augment", "function"))
 async def lexicon(call: ToolCall[LexiconConfig], passages: Passages) -> ToolResult:
     """Finds what a lexicon says."""
     call.status("searching the lexicon")
@@ -37,7 +37,7 @@ HELPER = """def known(texts):
 TEST = """import pytest
 from heddle_tools_service.capabilities.passages import Passage, Passages
 from heddle_tools_service.sdk import Caller
-from heddle_tools_service.sdk.testing import ScriptedPassages, conformance, load, run_tool_sync
+from heddle_tools_service.testing import ScriptedPassages, conformance, load, run_tool_sync
 
 LEXICON = load("lexicon.py")
 
@@ -69,7 +69,7 @@ def test_it_returns_what_the_lexicon_says():
 """
 SERVER_TEST = '''import httpx
 from heddle_tools_service.sdk import ToolCall, ToolResult, tool
-from heddle_tools_service.sdk.testing import run_tool_sync, scripted_server
+from heddle_tools_service.testing import run_tool_sync, scripted_server
 
 
 @tool("fetching", title="Fetching")

@@ -9,7 +9,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from tools_service.serving import discovered, discovering, invocation, outcome, serving, text_of
 
-IMPORT = "from heddle_tools_service.adapters.base_tools import BaseTool\n"
+IMPORT = "from agentsmithy_server.tools import BaseTool\n"
 CUSTOM = f"""{IMPORT}
 class MyCustomTool(BaseTool):
     name = "my_tool"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import DeadlineError, HeddleError, from_status
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.sdk import OfferContext, Tool, ToolCall, ToolResult, tool
 from tools_service.serving import invocation, outcome, serving_tools
 

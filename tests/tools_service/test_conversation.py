@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
 from heddle_tools_service.conversation import Conversation
 from heddle_tools_service.sdk import EarlierResult, ToolCall, ToolConfig, ToolResult, tool
 from tools_service.serving import invocation, said, serving_tools
@@ -160,7 +160,7 @@ async def test_a_tool_sees_assistant_caller_and_earlier_results() -> None:
     assert (assistant.id, assistant.owner, assistant.organization) == ("7", "ana@example.org", "o1")
     assert (assistant.connector, assistant.model) == ("bypass", "simple-bypass")
     # The service has no secret here, so it believes no token.
-    assert (caller.subject, caller.organization) == ("anonymous", "")
+    assert (caller.subject, caller.organization) == ("developer", "")
     assert earlier == (EarlierResult("b1", "simple_rag", "context", "found {x}"),)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from heddle_tools_service.capabilities.passages import FailedSearch, Passage
 from heddle_tools_service.sdk import ToolUnavailableError
-from heddle_tools_service.sdk.testing import Outcome, ScriptedModel, ScriptedPages, ScriptedPassages
+from heddle_tools_service.testing import Outcome, ScriptedModel, ScriptedPages, ScriptedPassages
+from heddle_tools_service.tools.combined_rankings import fused
 from heddle_tools_service.tools.deep_analysis import deep_analysis
-from heddle_tools_service.tools.passes import fused
 from heddle_tools_service.tools.planning import Search, planned
 from tools_service.neighbours import failure_of, page, passage, run_tool
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from heddle_tools_service.definitions import CATEGORIES
-from heddle_tools_service.sdk import ToolResult
+from heddle_tools_service.sdk import ToolResult, tool
 from tools_service.serving import discovered
 
 HEAD = "from heddle_tools_service.sdk import *\nfrom pydantic import BaseModel\n\n"
@@ -33,7 +33,7 @@ def mine(options: str = "", parameters: str = "call") -> str:
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "message"),
     [
         (mine(', modes="function"'), "its modes are a text, write modes=('function',)."),
         (mine(parameters=""), "it must take the ToolCall as its first parameter"),
@@ -62,12 +62,12 @@ def mine(options: str = "", parameters: str = "call") -> str:
             "its enabled is async, write `def`.",
         ),
         (
-            mine(", config={}"),
-            "The config of the tool 'mine' must be a class that derives from ToolConfig",
+            mine(parameters="call: ToolCall[dict]"),
+            "tool 'mine' names <class 'dict'>: name a class that derives from ToolConfig",
         ),
         (
-            mine(", arguments=BaseModel"),
-            "The arguments of the tool 'mine' must be a class that derives from ToolArguments",
+            mine(parameters="call: 'ToolCall[None, BaseModel]'"),
+            "name a class that derives from ToolArguments",
         ),
         (
             PLUGIN,
@@ -76,28 +76,28 @@ def mine(options: str = "", parameters: str = "call") -> str:
     ],
 )
 def test_a_definition_that_could_not_work_is_refused_with_the_remedy(
-    tmp_path: Path, source: str, told: str
+    tmp_path: Path, source: str, message: str
 ) -> None:
     (tmp_path / "mine.py").write_text(HEAD + source)
 
     [problem] = discovered(tmp_path).problems
 
     assert problem.origin == "folder:mine.py"
-    assert told in problem.message
+    assert message in problem.message
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "message"),
     [
         ({"text": None}, "the text of a ToolResult is a str, not NoneType"),
         ({"text": "", "warnings": "careful"}, "a list of sentences, not a str"),
     ],
 )
 def test_a_result_that_cannot_be_is_refused_where_it_is_made(
-    given: Mapping[str, Any], told: str
+    arguments: Mapping[str, Any], message: str
 ) -> None:
-    with pytest.raises(TypeError, match=told):
-        ToolResult(**given)
+    with pytest.raises(TypeError, match=message):
+        ToolResult(**arguments)
 
 
 @pytest.mark.parametrize("category", [*CATEGORIES, "", "search", "Rag", None])
@@ -116,3 +116,8 @@ def test_a_tool_has_a_known_category(tmp_path: Path, category: str | None) -> No
 
 def test_categories_are_those_of_the_design_and_two_of_our_own() -> None:
     assert {*CATEGORIES} == {"rag", "rubric", "file", "custom", "legacy", "utilities", "lms"}
+
+
+def test_a_tool_with_an_unknown_effect_names_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="'reads'; use read_only, non_destructive, destructive"):
+        tool("look", title="Look", effect="reads")  # type: ignore[arg-type] # a mistake

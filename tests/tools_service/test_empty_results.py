@@ -15,7 +15,7 @@ from heddle_tools_service.sdk import (
     TreeData,
     tool,
 )
-from heddle_tools_service.sdk.testing import ScriptedPages, ScriptedPassages
+from heddle_tools_service.testing import ScriptedPages, ScriptedPassages
 from heddle_tools_service.tools.colqwen_search import colqwen_search
 from heddle_tools_service.tools.deep_analysis import deep_analysis
 from heddle_tools_service.tools.fast_vector_search import fast_vector_search

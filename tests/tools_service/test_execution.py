@@ -9,7 +9,6 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -19,6 +18,7 @@ from heddle_runtime.errors import (
     UnavailableError,
     Violation,
 )
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.sdk import (
     ToolCall,
     ToolConfig,

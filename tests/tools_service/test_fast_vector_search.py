@@ -7,10 +7,10 @@ import pytest
 from google.rpc import status_pb2
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.capabilities.passages import FailedSearch, SearchOptions
 from heddle_tools_service.sdk import ToolUnavailableError
-from heddle_tools_service.sdk.testing import ScriptedPassages, SearchRequest
+from heddle_tools_service.testing import ScriptedPassages, SearchRequest
 from heddle_tools_service.tools.fast_vector_search import fast_vector_search
 from tools_service.neighbours import failure_of, passage, run_tool
 from tools_service.serving import discovering, invocation, said, serving

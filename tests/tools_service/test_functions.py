@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -14,6 +13,7 @@ from heddle_runtime.errors import (
     Violation,
     from_status,
 )
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import (
@@ -48,8 +48,6 @@ ran: list[tuple[str, Any]] = []
 @tool(
     "weather_of",
     title="Weather",
-    config=Units,
-    arguments=City,
     function="get_weather",
     modes=("function",),
 )

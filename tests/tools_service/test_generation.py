@@ -9,10 +9,10 @@ import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import Context
-from heddle_runtime.client import channel
 from heddle_runtime.errors import ProviderRefusedError
-from heddle_runtime.server import Binding, bind, running
+from heddle_runtime.identity.call_metadata import Context
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, bind, running
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.generation import Channel, ConnectorModel
 from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolResult, ToolUnavailableError, tool

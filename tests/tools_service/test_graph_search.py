@@ -8,11 +8,12 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.errors import ToolFailedError, from_status
 from knowledge.graph_corpus import build
 from tools_service.questions import Writer, asking, called
 from tools_service.serving import Client, said, text_of
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 TOOL = "graph_search"
 CONFIG = {"collections": ["films"]}

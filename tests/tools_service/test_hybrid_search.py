@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from heddle_tools_service.capabilities.passages import FailedSearch
 from heddle_tools_service.sdk import ToolError
-from heddle_tools_service.sdk.testing import ScriptedPages, ScriptedPassages
+from heddle_tools_service.testing import ScriptedPages, ScriptedPassages
 from heddle_tools_service.tools.hybrid_search import hybrid_search
 from tools_service.neighbours import failure_of, page, passage, run_tool
 

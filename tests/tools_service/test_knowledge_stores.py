@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from heddle.account.v1 import account_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_knowledge.settings import KnowledgeSettings
-from heddle_runtime.egress import SETTING
+from heddle_migration_service.searches.settings import SearchSettings
 from heddle_runtime.errors import HeddleError, ToolFailedError, UnavailableError
+from heddle_runtime.http.egress import SETTING
 from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from knowledge.store_server import TOKEN, Store, StoreServer, store_server
 from runtime.accounts import SECRET, Accounts, serving_accounts
@@ -285,7 +285,7 @@ def assert_no_secret(bases: KnowledgeBaseServer) -> None:
 def test_heddles_name_of_a_setting_comes_before_lambs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMB_KB_SERVER_V2", "http://lambs:9092/")
     monkeypatch.setenv("LAMB_KB_SERVER_V2_TOKEN", "lambs")
-    assert KnowledgeSettings().lamb_stores_url == "http://lambs:9092"
-    assert KnowledgeSettings().lamb_stores_token.get_secret_value() == "lambs"
+    assert SearchSettings().lamb_stores_url == "http://lambs:9092"
+    assert SearchSettings().lamb_stores_token.get_secret_value() == "lambs"
     monkeypatch.setenv("HEDDLE_KNOWLEDGE_LAMB_STORES_URL", "http://own:9092")
-    assert KnowledgeSettings().lamb_stores_url == "http://own:9092"
+    assert SearchSettings().lamb_stores_url == "http://own:9092"

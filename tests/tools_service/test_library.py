@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from heddle_runtime.guarded_http import new_client
+from heddle_runtime.http.guarded_http import new_client
 from heddle_tools_service.providers.files import AssistantFiles
 from heddle_tools_service.providers.library import LibraryServer
 from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError

@@ -7,12 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from heddle.assistant.v1 import assistant_pb2
 from heddle_runtime.errors import from_status
 from patience import until
 from tools_service.calling import Calling, calling_tools
-from tools_service.mcp_calling import MODEL, UNI, accepted, answer, called, failure, listed
-from tools_service.mcp_sites import Library, library
+from tools_service.mcp_calling import (
+    MODEL,
+    UNI,
+    accepted,
+    answer,
+    called,
+    failure,
+    listed,
+    pins,
+)
+from tools_service.mcp_sites import Library, described, library, polite, result, stranger
+from web_proxy import web_proxy
 
 ALL = ("find", "odd.name.x", "show", "fail", "tell", "long", "hang")
 
@@ -206,3 +217,16 @@ async def test_a_configuration_that_cannot_be_meant_is_refused(
     error = from_status(found.error)
     assert error.reason == "INVALID_REQUEST"
     assert "secret" not in str(error)
+
+
+async def test_a_server_is_reached_through_the_proxy(tmp_path: Path) -> None:
+    async def answered(_: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        return polite(message, [described()]) or result(message, {})
+
+    async with (
+        web_proxy() as proxy,
+        stranger(answered) as server,
+        calling_tools(tmp_path, HTTP_PROXY=proxy.url) as tools,
+    ):
+        assert await pins(tools, {"url": server.url})
+    assert set(proxy.requests) == {f"POST {server.url}"}

@@ -3,14 +3,14 @@
 import json
 import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import from_status
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
 from runtime.accounts import SECRET
 from tools_service.calling import SERVICE, Calling, calling_tools
 from tools_service.mcp_calling import pins
@@ -21,10 +21,19 @@ SERVER = {"command": "time"}
 BOTH = ("get_current_time", "convert_time")
 
 
-@pytest.fixture
-async def tools(tmp_path: Path) -> AsyncIterator[Calling]:
-    async with calling_tools(tmp_path, mcp_commands=COMMANDS) as calling:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tools(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Calling]:
+    async with calling_tools(tmp_path_factory.mktemp("tools"), mcp_commands=COMMANDS) as calling:
         yield calling
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def offered(tools: Calling) -> dict[str, str]:
+    """The pins of the server's functions."""
+    return await pins(tools, SERVER)
 
 
 def in_agent_run() -> pb.RunContext:
@@ -53,8 +62,10 @@ async def run(tools: Calling, config: dict[str, Any], function: str, **arguments
     return await tools.event(invocation, in_agent_run())
 
 
-async def test_each_accepted_function_is_a_choice_of_the_agent(tools: Calling) -> None:
-    config = {**SERVER, "tools": list(BOTH), "pins": await pins(tools, SERVER)}
+async def test_each_accepted_function_is_a_choice_of_the_agent(
+    tools: Calling, offered: dict[str, str]
+) -> None:
+    config = {**SERVER, "tools": list(BOTH), "pins": offered}
 
     choices = await assessed(tools, config)
 
@@ -64,8 +75,10 @@ async def test_each_accepted_function_is_a_choice_of_the_agent(tools: Calling) -
     assert schema["required"]
 
 
-async def test_the_agent_runs_a_function_and_gets_its_answer_as_an_object(tools: Calling) -> None:
-    config = {**SERVER, "tools": list(BOTH), "pins": await pins(tools, SERVER)}
+async def test_the_agent_runs_a_function_and_gets_its_answer_as_an_object(
+    tools: Calling, offered: dict[str, str]
+) -> None:
+    config = {**SERVER, "tools": list(BOTH), "pins": offered}
 
     event = await run(tools, config, "get_current_time", timezone="Europe/Berlin")
 
@@ -75,13 +88,12 @@ async def test_the_agent_runs_a_function_and_gets_its_answer_as_an_object(tools:
 
 
 async def test_a_function_that_nobody_accepted_is_neither_a_choice_nor_run(
-    tools: Calling,
+    tools: Calling, offered: dict[str, str]
 ) -> None:
-    accepted = await pins(tools, SERVER)
     config = {
         **SERVER,
         "tools": list(BOTH),
-        "pins": {"convert_time": accepted["convert_time"]},
+        "pins": {"convert_time": offered["convert_time"]},
     }
 
     [choice] = await assessed(tools, config)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from heddle_tools_service.providers.mcp.conversations import MAX_IDLE
 from patience import until
 from tools_service.calling import Calling, calling_tools
@@ -105,7 +105,9 @@ async def test_the_uses_of_a_run_share_a_session_and_other_runs_have_others(
         await answer(tools, config, "count"),
         await answer(tools, config, "count"),
         await answer(tools, config, "count", **again),
-        await answer(tools, config, "count", identity=Identity("eve"), **again),
+        await answer(
+            tools, config, "count", identity=Identity("eve", scopes=("creator",)), **again
+        ),
         await answer(tools, config, "count", organization="poor", run="req_2"),
         await answer(tools, config, "count", **again),
     ]

@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 from heddle.account.v1 import account_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.errors import HeddleError, from_rpc
-from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.callers import ADMIN, ORGANIZATION_ADMIN, Identity
 from runtime.accounts import Accounts
 from structlog.testing import capture_logs
 from tools_service.calling import Calling, calling_tools
@@ -129,10 +129,24 @@ async def test_a_tool_without_a_form_that_can_be_accepted_says_why(tools: Callin
     assert "tools/call" not in [message["method"] for message in server.messages]
 
 
+async def test_a_tool_whose_schema_is_none_says_where_it_is_wrong(tools: Calling) -> None:
+    schema = {"type": "object", "properties": {"year": {"type": "year"}, "most": {"minimum": "x"}}}
+
+    async def wrong(_: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        return polite(message, [described(inputSchema=schema)]) or web.Response(status=500)
+
+    async with stranger(wrong) as server:
+        seen = await inspected(tools, url=server.url)
+
+    assert seen["act"].pin == ""
+    assert "see properties/most/minimum: 'x' is not of type 'number'" in seen["act"].problem
+    assert "see properties/year/type: 'year' is not one of ['array', " in seen["act"].problem
+
+
 @pytest.mark.parametrize(
     ("identity", "organization"),
     [
-        (Identity("ann@uni.example", "uni"), "uni"),
+        (Identity("ann@uni.example", "uni", ("creator",)), "uni"),
         (Identity("boss@college.example", "college", scopes=(ORGANIZATION_ADMIN,)), "uni"),
         (HEAD, "college"),
         (HEAD, ""),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from heddle_runtime.errors import HeddleError
+from loop_pauses import longest_pause
 from tools_service.calling import Calling, calling_tools
 from tools_service.mcp_calling import answer, failure, listed, pins
 from tools_service.mcp_sites import Answer, described, event, polite, result, stranger
@@ -108,6 +109,75 @@ async def test_a_giant_answer_is_not_read(tools: Calling) -> None:
         return result(message, {"content": [{"type": "text", "text": "x" * (5 * MIB)}]})
 
     assert "more than 4 MiB" in (await fails(tools, giant)).message
+
+
+MANY: dict[str, bytes] = {
+    "10,000 tools": json.dumps({"tools": [described(f"t{i}") for i in range(10_000)]}).encode(),
+    "a million lists": b'{"tools": [' + b"[]," * 1_000_000 + b"[]]}",
+    "a million members": b'{"tools": [], "x": {' + b'"":0,' * 600_000 + b'"":0}}',
+}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("many", MANY)
+async def test_an_answer_of_many_values_is_refused_before_it_is_parsed(
+    tools: Calling, many: str, kind: str
+) -> None:
+    body = b'{"jsonrpc": "2.0", "id": %b, "result": %b}'
+    body = b"data: " + body + b"\n\n" if kind == "text/event-stream" else body
+
+    async def listing(_: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        if message["method"] == "tools/list":
+            answered = body % (json.dumps(message["id"]).encode(), MANY[many])
+            return web.Response(body=answered, headers={"content-type": kind})
+        return polite(message, []) or web.Response(status=500)
+
+    async with stranger(listing) as server:
+        await listed(tools, {"url": server.url})  # loads the SDK
+        async with longest_pause() as pause:
+            [refused] = await listed(tools, {"url": server.url})
+
+    assert "answers with more than 50,000 values" in refused.error.message
+    assert pause.seconds < 0.5  # at most 20 ms of work; the machine may be busy
+
+
+async def test_a_long_table_in_a_text_is_no_answer_of_many_values(tools: Calling) -> None:
+    table = '1,"a",\\\n' * 300_000
+
+    async def csv(_: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        return result(message, {"content": [{"type": "text", "text": table}]})
+
+    async with stranger(calling(csv)) as server:
+        accepted = await pins(tools, {"url": server.url})
+        config = {"url": server.url, "tools": ["act"], "pins": accepted}
+        response = await answer(tools, config, "act")
+
+    assert table[:1000] in response
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (rb"a \ud83d b", "a \ufffd b"),
+        (rb"\ud83d\ude00 \\ud83d", "😀 \\ud83d"),
+        (b"a \xff b", "a \ufffd b"),
+    ],
+)
+async def test_halves_of_characters_and_odd_bytes_do_not_end_a_call(
+    tools: Calling, sent: bytes, read: str, kind: str
+) -> None:
+    async def half(_: web.Request, message: dict[str, Any]) -> web.StreamResponse:
+        text = b'{"type":"text","text":"%b"}' % sent
+        body = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[%b]}}' % (message["id"], text)
+        body = b"data: " + body + b"\n\n" if kind == "text/event-stream" else body
+        return web.Response(body=body, headers={"content-type": kind})
+
+    async with stranger(calling(half)) as server:
+        accepted = await pins(tools, {"url": server.url})
+        config = {"url": server.url, "tools": ["act"], "pins": accepted}
+        assert read in await answer(tools, config, "act")
 
 
 async def test_a_compressed_answer_is_not_unpacked(tools: Calling) -> None:
@@ -248,8 +318,13 @@ async def test_a_strangers_schema_is_not_evaluated(tools: Calling) -> None:
 async def test_a_server_that_asks_for_more_than_arguments_gets_none(tools: Calling) -> None:
     async def asking(request: web.Request, message: dict[str, Any]) -> web.StreamResponse:
         response = await streaming(request)
-        wanted = {"messages": [], "maxTokens": 5}
-        sampling = {"jsonrpc": "2.0", "id": 7, "method": "sampling/createMessage", "params": wanted}
+        parameters = {"messages": [], "maxTokens": 5}
+        sampling = {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "sampling/createMessage",
+            "params": parameters,
+        }
         await response.write(event(sampling))
         content = {"content": [{"type": "text", "text": "done"}]}
         await response.write(event({"jsonrpc": "2.0", "id": message["id"], "result": content}))

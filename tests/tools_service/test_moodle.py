@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from heddle.account.v1 import account_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError, ToolFailedError, UnavailableError
-from heddle_runtime.identity import Identity
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.callers import Identity
 from runtime.accounts import Accounts
 from structlog.testing import capture_logs
 from tools_service.calling import Calling, calling_tools

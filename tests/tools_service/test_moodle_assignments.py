@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from heddle.account.v1 import account_pb2
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from runtime.accounts import Accounts
 from tools_service.calling import Calling, calling_tools
 from tools_service.moodle_site import MoodleServer, RefusedError, attempt, course, moodle_site

@@ -1,7 +1,7 @@
 """`no_tool`, for assistants that must name a tool and use none."""
 
 from heddle_tools_service.sdk import ToolResult
-from heddle_tools_service.sdk.testing import run_tool
+from heddle_tools_service.testing import run_tool
 from heddle_tools_service.tools.no_tool import no_tool
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_runtime.errors import ToolFailedError, UnavailableError
-from heddle_runtime.server import running
+from heddle_runtime.serving.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from runtime.accounts import SECRET, Accounts, serving_accounts
 from tools_service.serving import Client, said, text_of
@@ -62,7 +62,7 @@ async def tools(folder: Path, accounts: Accounts) -> AsyncGenerator[Client]:
 async def test_a_number_is_the_folder_of_the_user_who_has_it(
     tmp_path: Path, accounts: Accounts, path: str, owner: str, organization: str, *, readable: bool
 ) -> None:
-    context = said("?", owner=owner, organization=organization)
+    context = said("?", owner=owner, organization=organization, secret=SECRET)
     async with tools(tmp_path, accounts) as client:
         if readable:
             _, result = await client.run("single_file", {"file_path": path}, context)
@@ -76,7 +76,7 @@ async def test_a_number_is_the_folder_of_the_user_who_has_it(
 async def test_a_number_that_cannot_be_had_is_told_and_may_be_had_later(
     tmp_path: Path, accounts: Accounts
 ) -> None:
-    context = said("?", owner=ANN, organization="uni")
+    context = said("?", owner=ANN, organization="uni", secret=SECRET)
     accounts.failure = UnavailableError("down at 10.0.0.1")
     async with tools(tmp_path, accounts) as client:
         with pytest.raises(UnavailableError) as caught:

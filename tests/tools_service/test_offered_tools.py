@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import NotFoundError, from_status
+from heddle_runtime.identity.call_metadata import new_call_options
 from structlog.testing import capture_logs
 from tools_service.services import services
 from tools_service.serving import Client, invocation

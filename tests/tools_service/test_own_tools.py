@@ -30,7 +30,7 @@ class Server(ToolConfig):
     url: str = Field(description="Where it is.", examples=["http://127.0.0.1:9/"])
 
 
-@tool("asking", title="Asking", config=Server)
+@tool("asking", title="Asking")
 async def asking(call: ToolCall[Server], http: httpx.AsyncClient) -> ToolResult:
     """Asks."""
     answer = await http.get(call.config.url, params={"q": call.query})
@@ -38,7 +38,7 @@ async def asking(call: ToolCall[Server], http: httpx.AsyncClient) -> ToolResult:
 '''
 CONVERTING = '''"""Has arguments of its own, and one of them has no example."""
 
-from heddle_tools_service.sdk import ToolArguments, ToolResult, tool
+from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
 from pydantic import Field
 
 
@@ -48,8 +48,8 @@ class Miles(ToolArguments):
     miles: float = Field(description="How many miles.")
 
 
-@tool("converting", title="Converting", arguments=Miles, modes=("function",))
-def converting(call):
+@tool("converting", title="Converting", modes=("function",))
+def converting(call: ToolCall[None, Miles]):
     """Converts."""
     return ToolResult.json({"kilometres": call.arguments.miles * 1.609})
 '''

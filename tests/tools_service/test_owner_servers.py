@@ -9,10 +9,10 @@ import pytest
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import ToolFailedError, UnavailableError
-from heddle_runtime.identity import Identity
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
 from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
 from runtime.accounts import SECRET, Accounts, serving_accounts
 from structlog.testing import capture_logs
@@ -189,7 +189,7 @@ async def test_a_record_that_names_anothers_collection_does_not_help(
     async with service(tmp_path, accounts, operators, **SECRETS) as both:
         knowledge = both.knowledge_stub
         asked = knowledge_pb2.CreateCollectionRequest(collection=mine)
-        CALLER.set(Caller("req", Identity("ann@uni.example", "uni")))
+        CALLER.set(Caller("req", Identity("ann@uni.example", "uni", ("creator",))))
         await knowledge.CreateCollection(asked, timeout=30)
         client = both.client
         with pytest.raises(ToolFailedError, match="has no such collection"):

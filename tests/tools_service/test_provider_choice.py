@@ -19,7 +19,7 @@ from heddle_knowledge.provider_factory import (
     get_vlm,
 )
 from heddle_knowledge.settings import KnowledgeSettings
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.app import ToolsSettings
 from integration.browser import browser
 from knowledge.model_server import DIMENSION, model_site

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import from_status
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.definitions import DefinitionError
 from heddle_tools_service.registry import Registry
 from heddle_tools_service.sdk import (
@@ -46,7 +46,7 @@ async def _any_page(call: ToolCall[Any]) -> Trigger | None:
     return Trigger(cause="pages") if call.environment.find("find_pages", "manual") else None
 
 
-@tool("look", title="Look", modes=("agent",), arguments=Wanted, available=_pages_were_found)
+@tool("look", title="Look", modes=("agent",), available=_pages_were_found)
 async def look(call: ToolCall[Any, Wanted]) -> ToolResult:
     """Looks at a page."""
     tree = call.tree
@@ -62,13 +62,13 @@ async def look(call: ToolCall[Any, Wanted]) -> ToolResult:
     return ToolResult("", objects=[told], name="page", message="Looked at a page.")
 
 
-@tool("shorten", title="Shorten", modes=("agent",), arguments=Wanted, trigger=_too_much)
+@tool("shorten", title="Shorten", modes=("agent",), trigger=_too_much)
 async def shorten(call: ToolCall[Any, Wanted]) -> ToolResult:
     """Shortens what was found."""
     return ToolResult(f"at most {call.arguments.limit}")
 
 
-@tool("note", title="Note", modes=("agent",), arguments=Wanted, trigger=_any_page, end=True)
+@tool("note", title="Note", modes=("agent",), trigger=_any_page, end=True)
 async def note(call: ToolCall[Any, Wanted]) -> ToolResult:
     """Notes down."""
     return ToolResult(f"noted {call.arguments.limit}")
@@ -77,7 +77,6 @@ async def note(call: ToolCall[Any, Wanted]) -> ToolResult:
 @tool(
     "find",
     title="Find",
-    arguments=Wanted,
     modes=("augment", "function", "agent"),
     examples=[Example("Where is the fuse?", {"query": "fuse"})],
 )
@@ -253,7 +252,7 @@ async def test_objects_that_are_no_json_are_left_out_with_a_warning() -> None:
         ({"modes": ("augment",), "end": True}, "end is for the mode agent"),
         ({"modes": ("augment",), "trigger": _too_much}, "trigger is for the mode agent"),
         (
-            {"modes": ("agent",), "arguments": Wanted, "examples": [Example("x", {"limit": 0})]},
+            {"modes": ("agent",), "examples": [Example("x", {"limit": 0})]},
             "in its example 1 arguments.limit must be at least 1",
         ),
         ({"modes": ("agent",), "examples": [Example(" ", {"query": "x"})]}, "has no request"),
@@ -264,7 +263,7 @@ def test_a_definition_that_the_agent_could_not_use_is_refused(
     given: Mapping[str, Any], complaint: str
 ) -> None:
     @tool("wrong", title="Wrong", **given)
-    async def wrong(_: object) -> ToolResult:
+    async def wrong(_: ToolCall[Any, Wanted]) -> ToolResult:
         """Is wrong."""
         return ToolResult("")
 

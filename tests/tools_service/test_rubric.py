@@ -10,7 +10,7 @@ import yaml
 from heddle_runtime.errors import HeddleError, InvalidRequestError, ToolFailedError
 from heddle_tools_service.capabilities.rubrics import Rubrics
 from heddle_tools_service.sdk import ToolError
-from heddle_tools_service.sdk.testing import run_tool
+from heddle_tools_service.testing import run_tool
 from heddle_tools_service.tools.rubric import rubric
 from heddle_tools_service.tools.rubric_forms import evaluation_markdown
 from tools_service.serving import discovering, said, serving, text_of
@@ -117,6 +117,18 @@ async def test_a_rubric_is_for_its_owner_or_public_in_the_organisation(
         with pytest.raises(ToolFailedError) as caught:
             await run(tmp_path, {"rubric_id": ID})
         assert caught.value.message == f"Rubric {ID} not found or not accessible"
+
+
+@pytest.mark.parametrize("named", ["", "default"])
+@pytest.mark.parametrize("organization", ["", "default"])
+async def test_a_file_without_an_organisation_is_of_the_operators(
+    tmp_path: Path, named: str, organization: str
+) -> None:
+    keep(tmp_path, organization=named, is_public=True)
+
+    _, result = await run(tmp_path, {"rubric_id": ID}, "operator", organization)
+
+    assert text_of(result).startswith("# EVALUATION RUBRIC: Essay")
 
 
 async def test_an_assistant_without_owner_owns_nothing(tmp_path: Path) -> None:

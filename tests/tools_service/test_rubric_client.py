@@ -13,10 +13,10 @@ import yaml
 from assistants.serving import SECRET, serving
 from assistants.stored import keep_rubric, keep_user
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.schema import rubrics
+from heddle_runtime.database.engine import Database, open_database
 from heddle_runtime.errors import ToolFailedError, UnavailableError
-from heddle_runtime.server import running
+from heddle_runtime.serving.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from heddle_tools_service.providers.rubric_client import REMEMBERED
 from sqlalchemy import update
@@ -35,7 +35,7 @@ class Bench:
 
     async def title(self, rubric_id: str, owner: str = ADA, organization: str = "uni") -> str:
         """Return the title in what the tool finds for an assistant."""
-        context = said("?", owner=owner, organization=organization)
+        context = said("?", owner=owner, organization=organization, secret=SECRET)
         _, result = await self.client.run("rubric", {"rubric_id": rubric_id}, context)
         return text_of(result).splitlines()[0].removeprefix("# EVALUATION RUBRIC: ")
 

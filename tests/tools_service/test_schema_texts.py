@@ -32,7 +32,6 @@ class Config(ToolConfig):
     "own",
     title="Own tool",
     label="Own",
-    config=Config,
     translations={"es": {"Own tool": "Propia", "City": "Ciudad", "Text": "Texto"}},
 )
 async def own(call: ToolCall[Config]) -> ToolResult:

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import Violation
-from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.schema_problems import schema_problems
 from heddle_tools_service.schemas import CompiledSchema
 from tools_service.serving import discovering, serving
 
@@ -129,6 +130,34 @@ def test_a_schema_without_rules_takes_anything() -> None:
 def test_a_schema_that_cannot_serve_is_refused_with_what_to_mend(schema: Any, message: str) -> None:
     with pytest.raises(DefinitionError, match=message):
         CompiledSchema(schema, dict)
+
+
+def test_a_wrong_schema_is_refused_with_the_place_and_the_rule_of_each_error() -> None:
+    schema = {
+        "properties": {"a": {"type": "nonsense"}, "b": {"minimum": "x"}},
+        "$ref": "http://127.0.0.1:1/schema.json",
+    }
+    with pytest.raises(DefinitionError) as raised:
+        CompiledSchema(schema, dict)
+
+    assert "see properties/a/type: 'nonsense' is not one of ['array'," in str(raised.value)
+    assert "see properties/b/minimum: 'x' is not of type 'number'" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("draft", "problems"),
+    [
+        ("http://json-schema.org/draft-07/schema#", []),
+        ("https://json-schema.org/draft/2020-12/schema", ["properties/pair/items"]),
+        ("http://127.0.0.1:1/schema.json", ["properties/pair/items"]),
+    ],
+)
+def test_a_schema_is_checked_by_its_own_draft_and_unknown_ones_are_not_fetched(
+    draft: str, problems: list[str]
+) -> None:
+    schema = {"$schema": draft, "properties": {"pair": {"items": [{"type": "string"}]}}}
+
+    assert [each.partition(":")[0] for each in schema_problems(schema)] == problems
 
 
 @pytest.mark.parametrize(

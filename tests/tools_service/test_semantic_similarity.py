@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service import semantic_similarity
 from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from pydantic import Field
@@ -19,13 +20,13 @@ class Wanted(ToolArguments):
     what: str = Field(default="", description="What to look for.")
 
 
-@tool("bus_times", title="Bus", modes=("agent",), arguments=Wanted)
+@tool("bus_times", title="Bus", modes=("agent",))
 async def bus_times(call: ToolCall[Any, Wanted]) -> ToolResult:
     """Tells when the next bus leaves from a stop."""
     return ToolResult(call.arguments.what)
 
 
-@tool("calculator", title="Calculator", modes=("agent",), arguments=Wanted)
+@tool("calculator", title="Calculator", modes=("agent",))
 async def calculator(call: ToolCall[Any, Wanted]) -> ToolResult:
     """Evaluates an arithmetic expression."""
     return ToolResult(call.arguments.what)
@@ -35,7 +36,6 @@ async def calculator(call: ToolCall[Any, Wanted]) -> ToolResult:
     "svc_17",
     title="Service",
     modes=("agent",),
-    arguments=Wanted,
     examples=[Example("My screen is broken", {}), Example("The printer does not print", {})],
 )
 async def svc_17(call: ToolCall[Any, Wanted]) -> ToolResult:
@@ -47,7 +47,7 @@ async def _never(_: ToolCall[Any]) -> bool:
     raise ToolError("Not now.")
 
 
-@tool("night_bus", title="Night bus", modes=("agent",), arguments=Wanted, available=_never)
+@tool("night_bus", title="Night bus", modes=("agent",), available=_never)
 async def night_bus(call: ToolCall[Any, Wanted]) -> ToolResult:
     """Tells when the next bus leaves at night."""
     return ToolResult(call.arguments.what)
@@ -110,3 +110,35 @@ async def test_without_the_models_the_tools_are_told_all_the_same(
 
     assert [each.available for each in found.values()] == [True, True, True, False]
     assert not any(each.HasField("affinity") for each in found.values())
+
+
+class Embedder:
+    """Stores the texts of each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    async def EmbedTexts(
+        self, request: knowledge_pb2.EmbedTextsRequest, **_: Any
+    ) -> knowledge_pb2.EmbedTextsResponse:
+        self.calls.append(list(request.texts))
+        vectors = [knowledge_pb2.Embedding(values=[len(text), 1]) for text in request.texts]
+        return knowledge_pb2.EmbedTextsResponse(embeddings=vectors)
+
+
+async def test_only_texts_that_are_new_are_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(semantic_similarity, "_MAX_VECTORS", 8)
+    embedder = Embedder()
+    similarity = semantic_similarity.SemanticSimilarity(embedder)  # type: ignore[arg-type] # all that is called
+    tools = [pb.Assessment(id=name, available=True) for name in ("a", "bb")]
+    for each in tools:
+        each.function.name = each.id
+    of_tools = ["a: ", "bb: "]
+    for query in ("Where?", "Where?", "When?"):
+        await similarity.compare(query, tools, 60)
+    both = [["Where?", *of_tools], ["When?"]]
+    assert embedder.calls == [texts for texts in both for _ in range(2)]  # by two models
+    affinity = tools[0].affinity
+    await similarity.compare("Why?", tools, 60)
+    await similarity.compare("When?", tools, 60)
+    assert tools[0].affinity == affinity

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_knowledge.access import Owner
-from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.store import open_store
-from heddle_knowledge.testing import HashingEmbedder
-from heddle_runtime.call_metadata import new_call_options
+from heddle_migration_service.searches.client import KnowledgeServer
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -20,6 +18,7 @@ from heddle_runtime.errors import (
     ToolFailedError,
     from_status,
 )
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.adapters.tool_plugins import ToolContext, ToolEvent, ToolPlugin
 from heddle_tools_service.sdk import OfferContext, ToolCall, ToolConfig, ToolResult, tool
 from knowledge.kb_server import KnowledgeBaseServer, hit, kb_server
@@ -35,6 +34,8 @@ from tools_service.serving import (
     serving_tools,
     text_of,
 )
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 PLUGIN = """
 from __future__ import annotations
@@ -128,7 +129,7 @@ async def test_a_plugin_is_a_function_that_models_call(tmp_path: Path) -> None:
         ("return ToolEvent('x', {'answer': 1})", '{"answer": 1}'),
         ("return ToolEvent('x', 'words')", "words"),
         ("return [1, None]", "[1, null]"),
-        ("return ctx.user_id + '|' + ctx.user_token", "anonymous|"),
+        ("return ctx.user_id + '|' + ctx.user_token", "developer|"),
     ],
 )
 async def test_what_a_handler_returns_is_what_the_model_reads(
@@ -153,7 +154,7 @@ async def test_arguments_are_checked_before_the_handler_runs(tmp_path: Path) -> 
 
 
 async def test_a_switched_off_function_is_neither_offered_nor_run(tmp_path: Path) -> None:
-    write(tmp_path, enabled="lambda ctx: ctx.has_documents and ctx.user_id == 'anonymous'")
+    write(tmp_path, enabled="lambda ctx: ctx.has_documents and ctx.user_id == 'developer'")
 
     off = await offered(tmp_path)
     on = await offered(tmp_path, {"collections": ["notes"]})
@@ -187,7 +188,7 @@ async def test_our_own_tools_have_such_a_switch_too() -> None:
 
         open: bool = False
 
-    @tool("door", title="Door", config=Doors, modes=("function",), enabled=is_open)
+    @tool("door", title="Door", modes=("function",), enabled=is_open)
     async def door(_: ToolCall[Doors]) -> ToolResult:
         """Goes through."""
         return ToolResult("through")
@@ -319,7 +320,7 @@ def test_what_is_no_plugin_is_skipped_with_a_warning_and_the_rest_loads(
 )
 def test_whatever_is_imported_first_all_tools_are_there(first: str, second: str) -> None:
     lines = [f"import {first}", f"import {second}"]
-    lines += ["from heddle_tools_service.sdk.testing.loading import requestable"]
+    lines += ["from heddle_tools_service.testing.loading import requestable"]
     lines += ["from heddle_tools_service.registry import Registry"]
     lines += ["print(*sorted(each.name for each in Registry.discover(None, requestable())))"]
     run = subprocess.run(  # noqa: S603 - our own lines

@@ -11,7 +11,7 @@ from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_tools_service.models import InputKind
 from heddle_tools_service.registry import Installed
-from heddle_tools_service.sdk.testing import Check, conformance
+from heddle_tools_service.testing import Check, conformance
 from tools_service.serving import discovered
 
 # Heddle's tools, installed ones, and those of a folder: the examples, or an author's.
@@ -23,6 +23,7 @@ TOOLS = list(REGISTRY)
 CHECKS = [check for installed in TOOLS for check in conformance(installed.tool)]
 LANGUAGES = ("ca", "es", "eu")
 MAX_LABEL_CHARS = 24
+WRITE = "PYTHONPATH=tests .venv/bin/python -m tools_service.test_tools_conform"
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 
 
@@ -53,7 +54,8 @@ def test_a_definition_is_as_agreed(installed: Installed) -> None:
     golden = GOLDEN / f"{installed.name}.json"
 
     described = definition(REGISTRY.describe(installed))
-    assert described == json.loads(golden.read_text()), f"run {__file__} to write it anew"
+    agreed = json.loads(golden.read_text()) if golden.exists() else None
+    assert described == agreed, f"`{WRITE}` writes {golden.name} anew"
 
 
 @pytest.mark.parametrize("installed", TOOLS, ids=lambda installed: installed.name)
@@ -64,11 +66,12 @@ def test_heddles_tools_speak_to_people_in_each_language(installed: Installed) ->
     tool = REGISTRY.describe(installed)
     schema = json.loads(tool.config_schema_json)
     assert 0 < len(tool.label) <= MAX_LABEL_CHARS
-    assert texts_without_translation(schema, ("title", "description", "label")) == []
+    where = "add the English text and its translation to tools/translations/LANGUAGE.json"
+    assert texts_without_translation(schema, ("title", "description", "label")) == [], where
     for name, option in schema.get("properties", {}).items():
         assert option.get("title"), f"{name} has no title"
         assert option.get("description"), f"{name} has no description"
-        assert texts_without_translation(option, ("title", "description")) == [], name
+        assert texts_without_translation(option, ("title", "description")) == [], f"{name}: {where}"
         assert option.get("x-heddle-input", "file") in get_args(InputKind)
         if name == "collections":
             assert option["x-heddle-input"] == "collections"

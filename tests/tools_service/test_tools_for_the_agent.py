@@ -4,10 +4,10 @@ import json
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.capabilities.web_search import WebAnswer, WebResult
 from heddle_tools_service.sdk import Environment, Tool, ToolObjects, TreeData
-from heddle_tools_service.sdk.testing import ScriptedPages, ScriptedPassages
+from heddle_tools_service.testing import ScriptedPages, ScriptedPassages
 from heddle_tools_service.tools.colqwen_search import colqwen_search
 from heddle_tools_service.tools.fast_vector_search import fast_vector_search
 from heddle_tools_service.tools.hybrid_search import hybrid_search

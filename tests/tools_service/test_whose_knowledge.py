@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 from heddle_runtime.errors import ToolFailedError
 from knowledge.serving import knowledge_stub
 from tools_service.serving import Client, discovering, said, serving, text_of
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 ANA = {"owner": "ana@uni.example", "organization": "uni"}
 BEN = {"owner": "ben@uni.example", "organization": "uni"}

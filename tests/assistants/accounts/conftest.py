@@ -1,8 +1,11 @@
 """The account service over real gRPC, on both databases."""
 
+import asyncio
+import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -15,12 +18,13 @@ from heddle_assistants.accounts.bootstrap import (
     encryption_keys,
 )
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.upgrading import upgrade
-from heddle_runtime.call_metadata import AUTHORIZATION
+from heddle_assistants.database.schema import SCHEMA
+from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.identity import Identity, TokenSigner
-from heddle_runtime.server import Binding, running
+from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.identity.callers import Identity, TokenSigner
+from heddle_runtime.serving.server import Binding, running
 
 SECRET = "a-secret-of-at-least-32-characters"
 CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]
@@ -29,9 +33,9 @@ ENCRYPTION = "encryption-key-of-at-least-32-chars"
 SERVICE = Identity("heddle-test", scopes=("service",))
 ADMIN = Identity("operator", scopes=("admin",))
 UNI_ADMIN = Identity("head@uni.example", "uni", ("organization_admin",))
-ANN = Identity("ann@uni.example", "uni")
-BEN = Identity("ben@uni.example", "uni")
-EVE = Identity("eve@evil.example", "evil")
+ANN = Identity("ann@uni.example", "uni", ("creator",))
+BEN = Identity("ben@uni.example", "uni", ("creator",))
+EVE = Identity("eve@evil.example", "evil", ("creator",))
 EVIL_ADMIN = Identity("boss@evil.example", "evil", ("organization_admin",))
 STRANGER = Identity("stranger")
 
@@ -110,7 +114,7 @@ async def serving(url: str, **settings: Any) -> AsyncGenerator[Accounts]:
     @asynccontextmanager
     async def app() -> AsyncGenerator[Sequence[Binding]]:
         async with open_database(url) as database:
-            await upgrade(database)
+            await upgrade(database, SCHEMA)
             audit = await open_audit_log(
                 database, encryption_keys(url, complete), refuse=not complete.secrets_lost
             )
@@ -124,11 +128,30 @@ async def serving(url: str, **settings: Any) -> AsyncGenerator[Accounts]:
         yield Accounts(channel, TokenSigner(SECRET))
 
 
+@pytest.fixture(scope="session")
+def populated_sqlite(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with three organisations and their people, to be copied."""
+    path = tmp_path_factory.mktemp("populated") / "heddle.db"
+    shutil.copyfile(sqlite_template, path)
+    asyncio.run(_populate_database(f"sqlite:///{path}"))
+    return path
+
+
 @pytest.fixture
-async def accounts(database_url: str) -> AsyncIterator[Accounts]:
+def populated_url(dialect: str, database_url: str, request: pytest.FixtureRequest) -> str:
+    """The URL of a database with three organisations and their people."""
+    if dialect == "sqlite":
+        template = request.getfixturevalue("populated_sqlite")
+        shutil.copyfile(template, database_url.removeprefix("sqlite:///"))
+    else:
+        asyncio.run(_populate_database(database_url))
+    return database_url
+
+
+@pytest.fixture
+async def accounts(populated_url: str) -> AsyncIterator[Accounts]:
     """A service with three organisations and their people."""
-    async with serving(database_url) as running_accounts:
-        await populate(running_accounts)
+    async with serving(populated_url) as running_accounts:
         yield running_accounts
 
 
@@ -138,6 +161,11 @@ async def rows(accounts: Accounts, database_url: str) -> AsyncIterator[Database]
     assert accounts is not None  # it has made the tables
     async with open_database(database_url) as database:
         yield database
+
+
+async def _populate_database(url: str) -> None:
+    async with serving(url) as accounts:
+        await populate(accounts)
 
 
 async def populate(accounts: Accounts) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from assistants.accounts.conftest import ADMIN, ANN, SERVICE, Accounts
 from google.protobuf.message import Message
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 PASSWORD = "correct horse battery"
 OTHER_PASSWORD = "staple in another stable"

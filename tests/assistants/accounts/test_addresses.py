@@ -1,14 +1,15 @@
 """Addresses of servers in private networks, where organisations may have none."""
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
 from assistants.accounts.conftest import ADMIN, UNI_ADMIN, Accounts, populate, serving
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations
-from heddle_runtime.egress import SETTING
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.http.egress import SETTING
 from sqlalchemy import update
 
 
@@ -17,31 +18,31 @@ def openai(url: str, **more: Any) -> str:
     return json.dumps({"setups": {"default": {"providers": providers}}})
 
 
-@pytest.mark.parametrize("identity", [ADMIN, UNI_ADMIN])
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        (openai("http://127.0.0.1:11434/v1"), "providers.openai"),
-        (openai("http://169.254.169.254/latest"), "providers.openai"),
-        (openai("https://LOCALHOST"), "providers.openai"),
-        (openai("http://2130706433"), "providers.openai"),
-        (openai("http://[::ffff:10.0.0.1]:80"), "providers.openai"),
-        ('{"kb_server": {"url": "http://10.0.0.5:9090"}}', "knowledge_base"),
-        ('{"knowledge_store": {"server_url": "http://10.0.0.5:9092"}}', "knowledge_store"),
-        ('{"moodle": {"url": "http://192.168.0.1"}}', "moodle"),
-    ],
-)
+PRIVATE = [
+    (openai("http://127.0.0.1:11434/v1"), "providers.openai"),
+    (openai("http://169.254.169.254/latest"), "providers.openai"),
+    (openai("https://LOCALHOST"), "providers.openai"),
+    (openai("http://2130706433"), "providers.openai"),
+    (openai("http://[::ffff:10.0.0.1]:80"), "providers.openai"),
+    ('{"kb_server": {"url": "http://10.0.0.5:9090"}}', "knowledge_base"),
+    ('{"knowledge_store": {"server_url": "http://10.0.0.5:9092"}}', "knowledge_store"),
+    ('{"moodle": {"url": "http://192.168.0.1"}}', "moodle"),
+]
+
+
 async def test_an_organisation_has_no_servers_in_private_networks(
-    accounts: Accounts, settings: str, name: str, identity: Any
+    accounts: Accounts, subtests: pytest.Subtests
 ) -> None:
     before = (await accounts.organization("uni")).etag
-    with pytest.raises(InvalidRequestError) as refused:
-        await accounts.replace("uni", settings, identity)
-    [violation] = refused.value.violations
-    assert violation.field == "organization.settings_json"
-    assert repr(name) in violation.description
-    assert SETTING in violation.description
-    assert (await accounts.organization("uni")).etag == before
+    for identity, (settings, name) in product((ADMIN, UNI_ADMIN), PRIVATE):
+        with subtests.test(identity=identity.subject, settings=settings):
+            with pytest.raises(InvalidRequestError) as refused:
+                await accounts.replace("uni", settings, identity)
+            [violation] = refused.value.violations
+            assert violation.field == "organization.settings_json"
+            assert repr(name) in violation.description
+            assert SETTING in violation.description
+            assert (await accounts.organization("uni")).etag == before
 
 
 async def test_a_new_organisation_is_looked_at_as_well(accounts: Accounts) -> None:
@@ -49,33 +50,39 @@ async def test_a_new_organisation_is_looked_at_as_well(accounts: Accounts) -> No
         await accounts.put("new", openai("http://127.0.0.1"))
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("file:///etc/passwd", "ftp://files.example", "unix:/run/docker.sock", "x:y"),
-        *("javascript:alert(1)", "gopher://8.8.8.8", "//8.8.8.8/v1", "8.8.8.8/v1", "https://"),
-        *("http://[broken", "http://:80", "http://8.8.8.8:99999", "ht\ntp://8.8.8.8"),
-        *("https://user:s3cret@8.8.8.8/v1", "https://8.8.8.8/v1?key=s3cret", "https://8.8.8.8/#x"),
-    ],
-)
-@pytest.mark.parametrize("slug", ["uni", "default"])
+NOT_HTTP = [
+    *("file:///etc/passwd", "ftp://files.example", "unix:/run/docker.sock", "x:y"),
+    *("javascript:alert(1)", "gopher://8.8.8.8", "//8.8.8.8/v1", "8.8.8.8/v1", "https://"),
+    *("http://[broken", "http://:80", "http://8.8.8.8:99999", "ht\ntp://8.8.8.8"),
+    *("https://user:s3cret@8.8.8.8/v1", "https://8.8.8.8/v1?key=s3cret", "https://8.8.8.8/#x"),
+]
+
+
+def servers_at(url: str) -> dict[str, str]:
+    """Return settings with a server at an address, by the names that errors have for them."""
+    return {
+        "providers.openai": openai(url),
+        "knowledge_base": json.dumps({"kb_server": {"url": url}}),
+        "knowledge_store": json.dumps({"knowledge_store": {"server_url": url}}),
+        "moodle": json.dumps({"moodle": {"url": url}}),
+        "mcp_servers.crm": json.dumps({"mcp_servers": {"crm": {"url": url}}}),
+    }
+
+
 async def test_servers_have_http_addresses_without_credentials(
-    accounts: Accounts, url: str, slug: str
+    accounts: Accounts, subtests: pytest.Subtests
 ) -> None:
-    for settings, name in (
-        (openai(url), "providers.openai"),
-        (json.dumps({"kb_server": {"url": url}}), "knowledge_base"),
-        (json.dumps({"knowledge_store": {"server_url": url}}), "knowledge_store"),
-        (json.dumps({"moodle": {"url": url}}), "moodle"),
-        (json.dumps({"mcp_servers": {"crm": {"url": url}}}), "mcp_servers.crm"),
-    ):
-        with pytest.raises(InvalidRequestError) as refused:
-            await accounts.replace(slug, settings)
-        [violation] = refused.value.violations
-        assert violation.field == "organization.settings_json"
-        assert repr(name) in violation.description
-        assert "https://models.example.org/v1" in violation.description
-        assert "s3cret" not in str(refused.value)
+    cases = [(url, *each) for url in NOT_HTTP for each in servers_at(url).items()]
+    for number, (url, name, settings) in enumerate(cases):
+        slug = ("uni", "default")[number % 2]
+        with subtests.test(url=url, name=name):
+            with pytest.raises(InvalidRequestError) as refused:
+                await accounts.replace(slug, settings)
+            [violation] = refused.value.violations
+            assert violation.field == "organization.settings_json"
+            assert repr(name) in violation.description
+            assert "https://models.example.org/v1" in violation.description
+            assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("url", ["https://8.8.8.8/v1", "https://not-known.invalid", ""])

@@ -9,7 +9,7 @@ import pytest
 from assistants.accounts.conftest import serving
 from assistants.postgres import Postgres
 from heddle_assistants.accounts.bootstrap import AccountSettings, encryption_keys
-from heddle_runtime.secret_file import read_or_create_secret
+from heddle_runtime.identity.secrets import read_or_create_secret
 from pydantic import ValidationError
 
 

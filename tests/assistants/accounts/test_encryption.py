@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from heddle_assistants.accounts.encryption import Keys, UnreadableSecretError, is_sealed
 from heddle_assistants.accounts.secret_members import (
     is_secret_name,
     masked,
@@ -13,6 +12,7 @@ from heddle_assistants.accounts.secret_members import (
     sealed,
     unmasked,
 )
+from heddle_assistants.database.encryption import Keys, UnreadableSecretError, is_sealed
 from hypothesis import given
 from hypothesis import strategies as st
 

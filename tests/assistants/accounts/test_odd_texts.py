@@ -5,8 +5,8 @@ from contextlib import suppress
 import pytest
 from assistants.accounts.conftest import ADMIN, SERVICE, Accounts
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.contract.paging import write_token
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
-from heddle_runtime.paging import write_token
 
 REQUESTS = [
     ("GetOrganization", pb.GetOrganizationRequest(slug="uni\0")),

@@ -14,15 +14,15 @@ from assistants.accounts.signing_in import (
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.accounts.sign_in.limits import MAX_ADDRESS_FAILURES
 from heddle_assistants.accounts.sign_in.password_rules import check_new_password
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import audit_events
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
     ResourceExhaustedError,
     UnauthenticatedError,
 )
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import select
 
 
@@ -83,7 +83,7 @@ async def test_only_administrators_set_the_passwords_of_others(
     await set_password(accounts)
     with pytest.raises(NotFoundError) as caught:
         await set_password(accounts, password=OTHER_PASSWORD, by=by)
-    missing = Identity(ANN.subject, "nowhere")
+    missing = Identity(ANN.subject, "nowhere", ("creator",))
     with pytest.raises(NotFoundError) as other:
         await set_password(accounts, missing, OTHER_PASSWORD, by=by)
     assert caught.value.message.replace("'uni'", "X") == other.value.message.replace(
@@ -94,7 +94,7 @@ async def test_only_administrators_set_the_passwords_of_others(
 
 async def test_a_user_of_another_organisation_has_no_password_there(accounts: Accounts) -> None:
     with pytest.raises(NotFoundError):
-        await set_password(accounts, Identity(EVE.subject, "uni"), by=UNI_ADMIN)
+        await set_password(accounts, Identity(EVE.subject, "uni", ("creator",)), by=UNI_ADMIN)
     request = pb.SetPasswordRequest(email=EVE.subject, password=PASSWORD, current_password="x")
     with pytest.raises(InvalidRequestError):
         await accounts.call("SetPassword", request, ANN)
@@ -112,7 +112,7 @@ async def test_a_user_of_another_organisation_has_no_password_there(accounts: Ac
 async def test_a_weak_password_is_refused_without_repeating_it(
     accounts: Accounts, password: str, complaint: str
 ) -> None:
-    user = Identity("annette@uni.example", "uni")
+    user = Identity("annette@uni.example", "uni", ("creator",))
     await accounts.user(user.subject, "uni")
     with pytest.raises(InvalidRequestError) as caught:
         await set_password(accounts, user, password)

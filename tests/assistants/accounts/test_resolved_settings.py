@@ -6,8 +6,8 @@ import pytest
 from assistants.accounts.conftest import ANN, SERVICE, Accounts, serving
 from assistants.stored import keep_user
 from heddle.account.v1 import account_pb2 as pb
-from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.schema import organizations
+from heddle_runtime.database.engine import Database, open_database
 from heddle_runtime.errors import InvalidRequestError, UnavailableError
 from sqlalchemy import select, update
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from assistants.accounts.conftest import ADMIN, ANN, SERVICE, UNI_ADMIN, Accounts
 from heddle.account.v1 import account_pb2 as pb
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError
 from sqlalchemy import update
 

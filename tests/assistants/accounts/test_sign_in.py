@@ -35,7 +35,6 @@ from heddle_assistants.accounts.sign_in.limits import (
     MAX_CLIENT_FAILURES,
     WINDOW_SECONDS,
 )
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import (
     audit_events,
     organizations,
@@ -43,6 +42,7 @@ from heddle_assistants.database.schema import (
     sessions,
     sign_in_attempts,
 )
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -51,10 +51,10 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     UnauthenticatedError,
 )
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import select, update
 
-NOBODY = Identity("nobody@uni.example", "uni")
+NOBODY = Identity("nobody@uni.example", "uni", ("creator",))
 
 
 async def refusal(accounts: Accounts, *arguments: Any, **fields: Any) -> HeddleError:
@@ -68,10 +68,10 @@ async def test_a_session_acts_as_the_user(accounts: Accounts) -> None:
     await set_password(accounts)
     await set_password(accounts, UNI_ADMIN, OTHER_PASSWORD)
     ann = await session(accounts, (await sign_in(accounts)).token)
-    assert (ann.user, ann.organization, ann.role) == (ANN.subject, "uni", "creator")
+    assert (ann.user, ann.organization, ann.role) == (ANN.subject, "uni", "member")
     assert (list(ann.scopes), ann.method) == ([], "password")
     head = (await sign_in(accounts, UNI_ADMIN, OTHER_PASSWORD)).session
-    assert list(head.scopes) == ["organization_admin"]
+    assert list(head.scopes) == ["creator", "organization_admin"]
 
 
 async def test_a_user_signs_in_however_the_address_and_the_password_are_spelt(
@@ -302,7 +302,7 @@ async def test_the_home_password_opens_all_organisations_of_the_user(accounts: A
     moved = await switch(accounts, started.token, "evil")
     assert moved.token != started.token
     assert moved.session.expire_time == started.session.expire_time
-    assert list(moved.session.scopes) == ["organization_admin"]
+    assert list(moved.session.scopes) == ["creator", "organization_admin"]
     with pytest.raises(UnauthenticatedError):
         await session(accounts, started.token)
     assert (await sign_in(accounts, organization="evil")).session.organization == "evil"
@@ -315,7 +315,7 @@ async def test_the_home_password_opens_all_organisations_of_the_user(accounts: A
 
 async def test_another_organisations_password_opens_only_that_one(accounts: Accounts) -> None:
     await _add(accounts, ANN, "evil")
-    await set_password(accounts, Identity(ANN.subject, "evil"), by=EVIL_ADMIN)
+    await set_password(accounts, Identity(ANN.subject, "evil", ("creator",)), by=EVIL_ADMIN)
     assert isinstance(await refusal(accounts, organization="uni"), UnauthenticatedError)
     started = await sign_in(accounts)
     assert started.session.organization == "evil"
@@ -324,7 +324,9 @@ async def test_another_organisations_password_opens_only_that_one(accounts: Acco
     await set_password(accounts, password=OTHER_PASSWORD)
     home = await sign_in(accounts, password=OTHER_PASSWORD)
     assert home.session.organization == "uni"
-    await set_password(accounts, Identity(ANN.subject, "evil"), PASSWORD, by=EVIL_ADMIN)
+    await set_password(
+        accounts, Identity(ANN.subject, "evil", ("creator",)), PASSWORD, by=EVIL_ADMIN
+    )
     assert (await session(accounts, home.token)).id
     assert await sign_out(accounts, (await sign_in(accounts, organization="evil")).token) == 1
 
@@ -359,7 +361,7 @@ async def test_who_leaves_an_organisation_loses_sessions_and_password(accounts: 
 
 
 async def test_operators_do_everything_in_their_own_organisation(database_url: str) -> None:
-    root = Identity("Root@Heddle.example", "default")
+    root = Identity("Root@Heddle.example", "default", ("creator",))
     async with serving(database_url, operators=[root.subject]) as accounts:
         for slug in ("default", "uni"):
             await accounts.put(slug)
@@ -453,7 +455,7 @@ async def test_memberships_are_those_in_which_a_user_can_act(accounts: Accounts)
     request = pb.ListMembershipsRequest(email=ANN.subject)
     response = await accounts.call("ListMemberships", request, SERVICE)
     assert [(each.organization, each.role) for each in response.memberships] == [
-        ("uni", "creator"),
+        ("uni", "member"),
         ("evil", "admin"),
     ]
 

@@ -13,7 +13,7 @@ from assistants.accounts.conftest import (
 )
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,10 @@ async def test_a_user_has_one_number(accounts: Accounts) -> None:
         assert await accounts.call(
             "ResolveUserNumber", request, SERVICE
         ) == pb.ResolveUserNumberResponse(
-            email=identity.subject, organization=identity.organization, disabled=disabled
+            email=identity.subject,
+            organization=identity.organization,
+            disabled=disabled,
+            role="member",
         )
     for number in (-1, 999, 2**63 - 1):
         with pytest.raises(NotFoundError):

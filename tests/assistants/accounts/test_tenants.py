@@ -17,7 +17,7 @@ from assistants.accounts.conftest import (
 )
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import HeddleError, UnauthenticatedError
-from heddle_runtime.identity import ANONYMOUS, Identity
+from heddle_runtime.identity.callers import NO_IDENTITY, Identity
 
 EVERYBODY = {
     "admin": ADMIN,
@@ -29,7 +29,7 @@ EVERYBODY = {
     "service": SERVICE,
     "stranger": STRANGER,
     # Another installation's names prove nothing here.
-    "namesake elsewhere": Identity(ANN.subject, "evil"),
+    "namesake elsewhere": Identity(ANN.subject, "evil", ("creator",)),
     "key of uni": Identity("key:0123456789abcdef", "uni"),
 }
 Request = Callable[[str, str], Any]
@@ -181,7 +181,7 @@ async def test_what_is_no_user_is_refused(accounts: Accounts, email: str, role: 
 
 
 @pytest.mark.parametrize("method", ["ListKeys", "ListOrganizations"])
-async def test_a_token_that_says_anonymous_opens_nothing(accounts: Accounts, method: str) -> None:
+async def test_a_token_of_no_identity_opens_nothing(accounts: Accounts, method: str) -> None:
     request = getattr(pb, f"{method}Request")()
     with pytest.raises(UnauthenticatedError):
-        await accounts.call(method, request, ANONYMOUS)
+        await accounts.call(method, request, NO_IDENTITY)

@@ -5,7 +5,7 @@ from typing import Any
 from assistants.serving import ADMIN, Service
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 
 async def events(

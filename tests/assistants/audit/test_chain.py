@@ -1,24 +1,20 @@
 """The chain of events: changes of the database by other programs are reported."""
 
 import asyncio
-from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
 from assistants.audit.reading import changed, events, faults
 from assistants.serving import ADA, ADMIN, SECRET, Service, serving
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit import verification
 from heddle_assistants.audit.log import AuditLog, open_audit_log
-from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.schema import audit_chain, audit_events, audit_keys, metadata
-from heddle_assistants.database.upgrading import upgrade
-from heddle_runtime.audit import Change
+from heddle_assistants.database.encryption import Keys
+from heddle_assistants.database.schema import audit_chain, audit_events, audit_keys
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
 from runtime.examples import repetitions
-from sqlalchemy import Connection, Delete, Insert, Update, delete, insert, select, text, update
+from sqlalchemy import Delete, Insert, Update, delete, insert, select, text, update
 
 KEYS = Keys.of([SECRET])
 Statement = Delete | Insert | Update
@@ -222,32 +218,3 @@ async def test_a_long_chain_is_verified_in_parts(
     stub = AuditServiceStub(service.connection)
     part = await service.as_(ADMIN).ask(stub.VerifyAuditEvents, pb.VerifyAuditEventsRequest())
     assert (part.verified_count, part.newest.number, bool(part.next_page_token)) == (3, 0, True)
-
-
-async def test_a_database_of_the_first_release_gets_the_log(empty_database_url: str) -> None:
-    tables = (
-        *("sessions", "passwords", "sign_in_attempts"),
-        *("assistant_versions", "daily_usage", "assistant_users", "saved_questions"),
-        *("job_findings", "jobs", "followed_rows", "following", "knowledge_stores"),
-        *("audit_events", "audit_chain", "audit_keys", "audit_recorders"),
-        "schema_compatibility",
-    )
-    async with open_database(empty_database_url) as database:
-        await upgrade(database)
-        async with database.writing() as connection:
-            for table in tables:
-                await connection.execute(text(f"DROP TABLE {table}"))
-            await connection.execute(text("ALTER TABLE assistants DROP COLUMN sharing"))
-            await connection.execute(text("ALTER TABLE api_keys DROP COLUMN used_at"))
-            await connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
-        await upgrade(database)
-        log = await open_audit_log(database, KEYS)
-        await add(log, 1)
-        assert await faults_of(database) == []
-        async with database.reading() as connection:
-            assert await connection.run_sync(differences) == []
-
-
-def differences(connection: Connection) -> list[Any]:
-    """Return how the tables differ from those of the schema."""
-    return list(compare_metadata(MigrationContext.configure(connection), metadata))

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 from heddle.audit.v1 import audit_pb2 as pb
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit import verification
 from heddle_assistants.audit.log import AuditLog, open_audit_log
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import audit_events
-from heddle_runtime.audit import Change
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.identity import Identity
-from heddle_runtime.people import Person
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.database.engine import Database
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.people import Person
 from sqlalchemy import select, update
 
 KEYS = Keys.of(["a-secret-of-at-least-32-characters"])
@@ -37,7 +37,7 @@ OTHERS = [
 async def log(database: Database) -> AuditLog:
     opened = await open_audit_log(database, KEYS)
     for change in (*OTHERS, *HERS):
-        CALLER.set(Caller("req_1", Identity("root@heddle.example", "main")))
+        CALLER.set(Caller("req_1", Identity("root@heddle.example", "main", ("creator",))))
         async with opened.writing() as (_, changes):
             changes.append(change)
     CALLER.set(Caller("req_2", Identity(ANA.email, "uni", key_id="k1")))

@@ -10,17 +10,17 @@ import pytest
 from assistants.audit.reading import changed, events
 from assistants.serving import ADA, ADMIN, MODEL, SERVICE, Service
 from assistants.stored import RUBRIC, keep, keep_usage, keep_user
+from gateway.essays import EXAMPLE
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2, rows_pb2
 from heddle.assistant.v1.rows_pb2_grpc import RowBatchServiceStub
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
 from heddle.rubric.v1 import rubric_pb2
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import audit_events
-from heddle_gateway.admin.rubrics import EXAMPLE
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError, InvalidRequestError, PermissionDeniedError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import select
 
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))
@@ -34,6 +34,7 @@ UNAUDITED = {
     ("accounts/sign_in/limits.py", "begin"): "counts attempts",
     ("accounts/sign_in/limits.py", "forget"): "deletes counts that have ended",
     ("accounts/sign_in/limits.py", "succeeded"): "counts attempts",
+    ("accounts/sign_in/limits.py", "uses"): "counts uses of confirmations",
     ("accounts/sign_in/sessions.py", "_touch"): "stores when a session was used",
     ("accounts/sign_in/sessions.py", "forget"): "deletes sessions that have ended by themselves",
     ("accounts/sign_in/signing_in.py", "_rehash"): "computes a hash anew, and changes no password",
@@ -42,8 +43,6 @@ UNAUDITED = {
     ("audit/log.py", "open_audit_log"): "begins the log",
     ("audit/log.py", "recording"): "adds events of others",
     ("audit/log.py", "writing"): "adds the events",
-    ("database/upgrading.py", "downgrade"): "changes tables while no service of this version runs",
-    ("database/upgrading.py", "upgrade"): "changes tables before there is a log",
     ("following/claims.py", "claim"): "assigns the following to a service; changes no setting",
     ("jobs/store.py", "claim"): "assigns a job to a service; its start is in the log",
     ("jobs/store.py", "report"): "stores the progress of a job; its changes are in the log",
@@ -254,7 +253,7 @@ async def test_refused_attempts_are_in_the_log_of_the_callers_organisation(
 
 
 async def test_only_administrators_read_and_each_the_own_organisation(service: Service) -> None:
-    ben = Identity("ben@college.example", "college")
+    ben = Identity("ben@college.example", "college", ("creator",))
     await service.as_(ADA).create("a")
     await service.as_(ben).create("b")
     assert [each.organization for each in await events(service)] == ["uni", "college"]
@@ -273,7 +272,7 @@ async def test_only_administrators_read_and_each_the_own_organisation(service: S
 
 
 async def test_filters_and_pages_select_events_in_a_stable_order(service: Service) -> None:
-    ada, bob = service.as_(ADA), service.as_(Identity("bob@uni.example", "uni"))
+    ada, bob = service.as_(ADA), service.as_(Identity("bob@uni.example", "uni", ("creator",)))
     for number in range(5):
         await ada.create(f"a{number}")
         await bob.create(f"b{number}")

@@ -5,8 +5,8 @@ import json
 from assistants.database.processes import outputs, ready
 from assistants.database.rows import add_assistant
 from assistants.database.traffic import ROWS
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
+from heddle_runtime.database.engine import Database
 from runtime.examples import mostly_on, repetitions
 from sqlalchemy import func, select, update
 

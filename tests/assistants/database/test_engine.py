@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from assistants.database.rows import add_assistant
-from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.schema import assistants, organizations
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA, assistants, organizations
+from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.database.upgrading import upgrade
 from sqlalchemy import bindparam, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -37,7 +37,7 @@ async def test_what_was_written_is_read(filled: Database) -> None:
 async def test_what_was_written_is_there_when_it_is_opened_again(empty_database_url: str) -> None:
     for expected in (0, 1):
         async with open_database(empty_database_url) as database:
-            await upgrade(database)
+            await upgrade(database, SCHEMA)
             async with database.writing() as connection:
                 count = await connection.scalar(select(func.count()).select_from(organizations))
                 assert count == expected

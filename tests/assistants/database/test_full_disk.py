@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from assistants.database.rows import add_organization
 from full_disk import needs_root, small_disk
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.schema import organizations
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA, organizations
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import StorageError
 from sqlalchemy import func, select, update
 
@@ -16,7 +16,7 @@ from sqlalchemy import func, select, update
 async def test_a_write_to_a_full_disk_is_a_typed_error_and_changes_nothing(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         async with open_database(f"sqlite:///{disk.folder}/heddle.db") as database:
-            await upgrade(database)
+            await upgrade(database, SCHEMA)
             await add_organization(database)
             await database.check()
             disk.fill()

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 from assistants.database.rows import add_organization
-from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.schema import organizations
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA, organizations
+from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import HeddleError, StorageError
-from heddle_runtime.stored_files import StoredFiles
+from heddle_runtime.storage.stored_files import StoredFiles
 from sqlalchemy import select, update
 
 
 @pytest.fixture
 async def opened(tmp_path: Path) -> AsyncGenerator[Database]:
     async with open_database(f"sqlite:///{tmp_path}/heddle.db") as database:
-        await upgrade(database)
+        await upgrade(database, SCHEMA)
         await add_organization(database)
         yield database
 

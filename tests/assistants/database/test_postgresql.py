@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from assistants.database.rows import add_assistant, add_organization
 from assistants.postgres import Postgres, postgres
-from heddle_assistants.database.engine import Database, open_database
-from heddle_assistants.database.schema import assistants
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA, assistants
+from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import UnavailableError
 from sqlalchemy import bindparam, select, text, update
 
@@ -20,7 +20,7 @@ async def database(postgres_server: Postgres) -> AsyncIterator[Database]:
     """A database of the server that all tests share."""
     with postgres_server.database() as url:
         async with open_database(url) as opened:
-            await upgrade(opened)
+            await upgrade(opened, SCHEMA)
             yield opened
 
 
@@ -46,7 +46,7 @@ async def all_ways(database: Database) -> list[BaseException | None]:
 async def test_a_server_that_started_again_is_used_without_a_failure() -> None:
     with postgres() as server, server.database() as url:
         async with open_database(url) as database:
-            await upgrade(database)
+            await upgrade(database, SCHEMA)
             assert set(await all_ways(database)) == {None}
             server.stop()
             outcomes = await all_ways(database)

@@ -5,8 +5,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from heddle_assistants.database.semaphore import FairSemaphore
-from heddle_assistants.database.sqlite import open_sqlite
+from heddle_runtime.database.semaphore import FairSemaphore
+from heddle_runtime.database.sqlite import open_sqlite
 from heddle_runtime.errors import UnavailableError
 from sqlalchemy import text
 

@@ -6,8 +6,9 @@ Usage: python upgrade_once.py URL
 import asyncio
 import sys
 
-from heddle_assistants.database.engine import open_database
-from heddle_assistants.database.upgrading import upgrade
+from heddle_assistants.database.schema import SCHEMA
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.database.upgrading import upgrade
 
 
 async def main(url: str) -> None:
@@ -15,7 +16,7 @@ async def main(url: str) -> None:
     print("ready", flush=True)  # noqa: T201 (the parent reads it)
     await asyncio.to_thread(sys.stdin.readline)
     async with open_database(url) as database:
-        await upgrade(database)
+        await upgrade(database, SCHEMA)
 
 
 if __name__ == "__main__":

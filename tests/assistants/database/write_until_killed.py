@@ -9,8 +9,8 @@ import asyncio
 import sys
 from itertools import count
 
-from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.schema import assistants
+from heddle_runtime.database.engine import open_database
 from sqlalchemy import func, select, update
 
 

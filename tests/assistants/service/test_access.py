@@ -6,18 +6,18 @@ from typing import NamedTuple
 import pytest
 from assistants.stored import keep
 from heddle_assistants.access import ASSISTANTS
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants, organizations
-from heddle_runtime import permissions
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity import ANONYMOUS, DEFAULT_ORGANIZATION, Identity
+from heddle_runtime.identity import permissions
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, DEVELOPER, Identity
 from sqlalchemy import ColumnElement, select
 
 CALLERS = [
-    ANONYMOUS,
-    Identity("ada@uni.example", "uni"),
-    Identity("bob@uni.example", "uni"),
-    Identity("ada@uni.example", "college"),
+    DEVELOPER,
+    Identity("ada@uni.example", "uni", ("creator",)),
+    Identity("bob@uni.example", "uni", ("creator",)),
+    Identity("ada@uni.example", "college", ("creator",)),
     Identity("ada@uni.example"),
     Identity("key:1", "uni"),
     Identity("chair@uni.example", "uni", ("organization_admin",)),
@@ -35,7 +35,7 @@ class Thing(NamedTuple):
 
 
 async def test_python_and_sql_say_the_same_of_every_row(database: Database) -> None:
-    owners = ("ada@uni.example", "bob@uni.example", "anonymous")
+    owners = ("ada@uni.example", "bob@uni.example", "developer")
     places = product(("uni", "college", DEFAULT_ORGANIZATION), owners, (True, False))
     for number, (organization, owner, published) in enumerate(places):
         name = f"a{number}"
@@ -66,7 +66,7 @@ async def test_python_and_sql_say_the_same_of_every_row(database: Database) -> N
 
 @pytest.mark.parametrize("caller", CALLERS)
 def test_only_administrators_may_do_everything(caller: Identity) -> None:
-    if caller == ANONYMOUS or "admin" in caller.scopes:
+    if "admin" in caller.scopes:
         permissions.require_administrator(caller)
         return
     with pytest.raises(PermissionDeniedError, match="scope 'admin'"):

@@ -6,17 +6,17 @@ import pytest
 from assistants.serving import ADA, ADMIN, MODEL, Service, serving
 from assistants.stored import keep, keep_user, kept, original
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_assistants.database.engine import Database
+from heddle_runtime.contract.struct_codec import to_struct
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
     NotFoundError,
     PermissionDeniedError,
 )
-from heddle_runtime.identity import ANONYMOUS, Identity
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.identity.callers import DEVELOPER, Identity
 
-BOB = Identity("bob@uni.example", "uni")
+BOB = Identity("bob@uni.example", "uni", ("creator",))
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))
 
 
@@ -201,13 +201,13 @@ async def test_an_administrator_makes_assistants_for_users_of_the_organisation(
 
 async def test_the_key_of_an_organisation_owns_nothing(service: Service) -> None:
     with pytest.raises(PermissionDeniedError, match="owns nothing"):
-        await service.as_(Identity("key:1", "uni")).create("tutor")
+        await service.as_(Identity("key:1", "uni", ("creator",))).create("tutor")
 
 
 async def test_whoever_is_alone_on_a_machine_finds_everything_again(database_url: str) -> None:
-    async with serving(database_url, secret=None) as service:
-        anyone = service.as_(ANONYMOUS)
+    async with serving(database_url) as service:
+        anyone = service.as_(DEVELOPER)
         made = await anyone.create("tutor")
-        assert (made.assistant.owner, made.assistant.organization) == ("anonymous", "default")
+        assert (made.assistant.owner, made.assistant.organization) == ("developer", "default")
         assert [each.id for each in await anyone.listed(selection=pb.SELECTION_OWN)] == ["1"]
         assert (await anyone.get("tutor")).assistant == made.assistant

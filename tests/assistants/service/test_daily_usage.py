@@ -12,12 +12,12 @@ from assistants.service.test_usage import MINI, PRICES, entry, write
 from assistants.serving import ADA, ADMIN, SERVICE, Caller, Service, serving
 from assistants.stored import keep, keep_organization
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import daily_usage, organizations
 from heddle_assistants.usage.days import DailyUsage
 from heddle_assistants.usage.entries import COUNTS
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import func, insert, select, update
 
 DAY, ASSISTANT, MODEL, ORGANIZATION = pb.UsageDimension.values()[1:]
@@ -76,7 +76,7 @@ async def test_usage_is_split_by_day_assistant_and_model(
     assert slugs == ["college", "uni"]
     [chairs] = (await summary(priced.as_(CHAIR), ORGANIZATION)).sums
     assert (chairs.organization, chairs.counts.requests) == ("uni", 4)
-    assert not (await summary(priced.as_(Identity("bob@uni.example", "uni")))).sums
+    assert not (await summary(priced.as_(Identity("bob@uni.example", "uni", ("creator",))))).sums
     assert not (await summary(ada, organization="college")).sums
     [mine] = (await summary(ada, assistant_id=other)).sums
     assert mine.counts.requests == 1

@@ -25,7 +25,12 @@ async def imported(admin: Caller, *, dry_run: bool = False, **rows: Any) -> list
     ("kind", "whole", "part", "message"),
     [
         ("users", USER, {"role": "janitor"}, "must be member, creator, admin"),
-        ("assistants", ASSISTANT, {"owner": None}, "has no owner. Set it in LAMB."),
+        (
+            "assistants",
+            ASSISTANT,
+            {"owner": None},
+            "has no owner. Set it in the source.",
+        ),
         ("assistants", ASSISTANT, {"name": None, "owner": None}, "no name and no owner"),
     ],
 )

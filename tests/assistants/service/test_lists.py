@@ -8,21 +8,21 @@ import pytest
 from assistants.serving import ADA, ADMIN, Caller, Service
 from assistants.stored import everything, keep, keep_many
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_assistants.accounts.encryption import Keys
-from heddle_assistants.assistants.catalog import Catalog
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.database.engine import Database
-from heddle_assistants.folder import FolderAssistants
-from heddle_assistants.folder_checks import FolderChecks
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.catalog.folder import FolderAssistants
+from heddle_assistants.catalog.folder_checks import FolderChecks
+from heddle_assistants.database.assistant_row import Row
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.repository.migrating import Migrations
 from heddle_assistants.repository.reader import Reader
-from heddle_assistants.repository.row import Row
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_conversion.identifiers import DELETED_OWNER
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.identity import Identity
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 
 
 async def pages(caller: Caller, size: int, **members: object) -> list[list[str]]:
@@ -117,7 +117,7 @@ async def test_each_selection_shows_its_own(service: Service, database: Database
     assert await shown(chair) == ["13", "", "1234"]
     assert await shown(ADMIN) == ["135", "", "12345"]
     assert await shown(whole) == ["135", "", ""]
-    assert await shown(Identity("eve@college.example", "college")) == ["5", "5", "5"]
+    assert await shown(Identity("eve@college.example", "college", ("creator",))) == ["5", "5", "5"]
 
 
 async def test_a_deleted_assistant_is_in_no_list(service: Service, database: Database) -> None:
@@ -132,7 +132,7 @@ async def test_a_deleted_assistant_is_in_no_list(service: Service, database: Dat
         caller = service.as_(identity)
         assert [await pages(caller, 9, selection=each) for each in selections] == [[["1"]]] * 3
     assert await pages(ada, 9, selection=pb.SELECTION_OWN) == [["1"]]
-    owner = service.as_(Identity(DELETED_OWNER, "uni"))
+    owner = service.as_(Identity(DELETED_OWNER, "uni", ("creator",)))
     assert await pages(owner, 9, selection=pb.SELECTION_OWN) == [[]]
 
 

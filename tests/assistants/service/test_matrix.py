@@ -3,39 +3,41 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from assistants.serving import ADA, MODEL, SECRET, Caller, serving
+from assistants.serving import ADA, MODEL, Caller, serving
 from assistants.stored import RUBRIC, everything, keep, keep_collection, keep_rubric, keep_usage
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import migration_pb2, record_pb2
 from heddle.rubric.v1 import rubric_pb2
 from heddle.usage.v1 import usage_pb2
-from heddle_assistants.database.engine import Database
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import ANONYMOUS, Identity
+from heddle_runtime.identity.callers import DEVELOPER, Identity
 
 CALLERS = {
     "owner": ADA,
-    "colleague": Identity("bob@uni.example", "uni"),
+    "colleague": Identity("bob@uni.example", "uni", ("creator",)),
+    "member": Identity("mia@uni.example", "uni"),
     "key of the organisation": Identity("key:1", "uni"),
     "administrator of the organisation": Identity(
         "chair@uni.example", "uni", ("organization_admin",)
     ),
-    "owner elsewhere": Identity("eve@college.example", "college"),
-    "namesake elsewhere": Identity(ADA.subject, "college"),
-    "namesake nowhere": Identity(ADA.subject),
+    "owner elsewhere": Identity("eve@college.example", "college", ("creator",)),
+    "namesake elsewhere": Identity(ADA.subject, "college", ("creator",)),
+    "namesake nowhere": Identity(ADA.subject, scopes=("creator",)),
     "administrator elsewhere": Identity("dean@college.example", "college", ("organization_admin",)),
     "service": Identity("orchestrator", "", ("service",)),
     "administrator": Identity("root@heddle.example", "main", ("admin",)),
-    "anonymous": ANONYMOUS,
+    "developer": DEVELOPER,
 }
-MAY_CHANGE = {"owner", "administrator of the organisation", "administrator", "anonymous"}
+MAY_CHANGE = {"owner", "administrator of the organisation", "administrator", "developer"}
 MAY_USE = MAY_CHANGE | {"service"}
-MAY_USE_PUBLISHED = MAY_USE | {"colleague", "key of the organisation"}
-MAY_ADMINISTER = {"administrator", "anonymous"}
-MAY_READ_PUBLIC = MAY_CHANGE | {"colleague", "key of the organisation"}
-MAY_SERVE = {"service", "anonymous"}
-MAY_RECORD = {"service", "anonymous"}
+MAY_USE_PUBLISHED = MAY_USE | {"colleague", "member", "key of the organisation"}
+MAY_ADMINISTER = {"administrator", "developer"}
+MAY_READ_PUBLIC = MAY_CHANGE | {"colleague", "member", "key of the organisation"}
+CREATE_NOTHING = {"member", "key of the organisation", "service"}
+MAY_SERVE = {"service"}
+MAY_RECORD = {"service"}
 MAY_RESET = MAY_ADMINISTER | {"administrator of the organisation"}
 ONE = usage_pb2.Counts(requests=1)
 
@@ -94,6 +96,9 @@ SERVE: dict[str, Call] = {
     "ListUsedFiles": lambda caller, number: caller.ask(
         caller.assistants.ListUsedFiles, pb.ListUsedFilesRequest(ids=[number])
     ),
+    "UseConfirmation": lambda caller, number: caller.ask(
+        caller.assistants.UseConfirmation, pb.UseConfirmationRequest(id=number)
+    ),
 }
 MISSING = "987654"
 
@@ -102,10 +107,14 @@ MISSING = "987654"
 async def somebody(
     request: pytest.FixtureRequest, database_url: str
 ) -> AsyncIterator[tuple[str, Caller]]:
-    """A caller of a service; who calls it anonymously does so without a secret."""
-    secret = None if request.param == "anonymous" else SECRET
-    async with serving(database_url, secret=secret) as service:
+    """A caller of a service."""
+    async with serving(database_url) as service:
         yield request.param, service.as_(CALLERS[request.param])
+
+
+def needs_creator(who: str, name: str) -> bool:
+    """Return whether a caller lacks the role for a call, whatever it names."""
+    return who in CREATE_NOTHING and name in CHANGE | CHANGE_RUBRIC and name != "GetUsage"
 
 
 async def refusal(call: Awaitable[object]) -> tuple[str, str]:
@@ -141,7 +150,8 @@ async def test_everybody_gets_what_the_rules_say(
                 if who in allowed:
                     assert reason == "", (name, published, message)
                     continue
-                whole = calls in (ADMINISTER, RECORD)  # nothing of anybody's is in their reach
+                # Such a call is refused whatever it names.
+                whole = calls in (ADMINISTER, RECORD) or needs_creator(who, name)
                 expected = "PERMISSION_DENIED" if whole else "NOT_FOUND"
                 assert reason == expected, (name, published)
                 assert await everything(database) == before, (name, published)
@@ -167,7 +177,8 @@ async def test_rubrics_are_for_whom_the_rules_say(
                 if who in allowed:
                     assert reason == "", (name, public, message)
                     continue
-                assert reason == "NOT_FOUND", (name, public)
+                expected = "PERMISSION_DENIED" if needs_creator(who, name) else "NOT_FOUND"
+                assert reason == expected, (name, public)
                 assert await everything(database) == before, (name, public)
                 missing = await refusal(call(caller, MISSING))
                 assert missing == (reason, message.replace(number, MISSING)), (name, public)
@@ -212,7 +223,9 @@ async def test_lists_show_what_the_rules_say(
     assert await caller.listed_rubrics() == (
         ["hidden", "shown"] if who in MAY_CHANGE else everybodys
     )
-    assert await caller.listed_rubrics(own=True) == (["hidden", "shown"] if who == "owner" else [])
+    assert await caller.listed_rubrics(selection="RUBRIC_SELECTION_OWN") == (
+        ["hidden", "shown"] if who == "owner" else []
+    )
     assert [each.name for each in (await caller.all_used()).assistants] == managed
 
 

@@ -9,10 +9,10 @@ from assistants.serving import ADA, ADMIN, MODEL, SERVICE, Service, serving
 from assistants.stored import LEGACY, TEXT, everything, keep, kept, original
 from google.protobuf.json_format import MessageToDict
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import update
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "migration"
@@ -153,7 +153,7 @@ async def test_a_newer_format_is_refused_and_left_alone(
     assert await everything(database) == before
     # Somebody who may not use it learns nothing of that.
     with pytest.raises(NotFoundError):
-        await service.as_(Identity("eve@college.example", "college")).get(number)
+        await service.as_(Identity("eve@college.example", "college", ("creator",))).get(number)
 
 
 async def test_many_at_once_migrate_it_once(

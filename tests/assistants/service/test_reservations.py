@@ -13,15 +13,15 @@ from assistants.stored import LEGACY, keep
 from google.protobuf.duration_pb2 import Duration
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, usage_reservations
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     InvalidRequestError,
     PermissionDeniedError,
     QuotaExceededError,
     ResourceExhaustedError,
 )
-from heddle_runtime.identity import ORGANIZATION_ADMIN, Identity
+from heddle_runtime.identity.callers import ORGANIZATION_ADMIN, Identity
 from sqlalchemy import update
 
 PRICES = {"openai/m": {"input": 1, "output": 1}}

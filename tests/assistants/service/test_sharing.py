@@ -8,7 +8,7 @@ from assistants.stored import keep, keep_user
 from heddle.assistant.v1 import assistant_pb2, rows_pb2, sharing_pb2_grpc, versions_pb2
 from heddle.assistant.v1 import sharing_pb2 as pb
 from heddle.assistant.v1.versions_pb2_grpc import VersionServiceStub
-from heddle_assistants.database.engine import Database
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -16,12 +16,12 @@ from heddle_runtime.errors import (
     NotFoundError,
     PermissionDeniedError,
 )
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
-BOB = Identity("bob@uni.example", "uni")
-CAT = Identity("cat@uni.example", "uni")
-DAN = Identity("dan@uni.example", "uni")
-NAMESAKE = Identity("bob@uni.example", "college")
+BOB = Identity("bob@uni.example", "uni", ("creator",))
+CAT = Identity("cat@uni.example", "uni", ("creator",))
+DAN = Identity("dan@uni.example", "uni", ("creator",))
+NAMESAKE = Identity("bob@uni.example", "college", ("creator",))
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))
 
 

@@ -11,8 +11,8 @@ from assistants.stored import LEGACY, keep
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import organizations, usage_recorders
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
 from sqlalchemy import select, update
 from structlog.testing import capture_logs
@@ -274,7 +274,7 @@ async def test_a_quota_comes_along_with_its_assistant(priced: Service, database:
     price = assistant_pb2.Price(
         input_micros=150_000, cached_input_micros=75_000, output_micros=600_000
     )
-    assert got.quota == assistant_pb2.Quota(limit_micros=5_000_000, price=price)
+    assert got.quota == assistant_pb2.Quota(limit_micros=5_000_000, price=price, priced=True)
     await priced.as_(SERVICE).consume("r", [entry(1, number, completion_tokens=3)])
     assert (await priced.as_(ADA).get(number)).quota.spent_micros == 1  # 1.8
     used = await priced.as_(ADA).used(number)

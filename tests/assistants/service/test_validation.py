@@ -50,21 +50,23 @@ WRONG: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", WRONG)
-async def test_each_fault_is_named_and_nothing_is_kept(embedded: Service, fault: str) -> None:
+async def test_each_fault_is_named_and_nothing_is_kept(
+    embedded: Service, subtests: pytest.Subtests
+) -> None:
     caller = embedded.as_(ADMIN)
     made = await caller.create("good")
-    field, members = WRONG[fault]
-    assistant = pb.Assistant(**{"name": "tutor", "model": MODEL} | members)  # type: ignore[arg-type] # any member
-    create = pb.CreateAssistantRequest(assistant=assistant)
-    with pytest.raises(InvalidRequestError) as refused:
-        await caller.ask(caller.assistants.CreateAssistant, create)
-    assert field in {violation.field for violation in refused.value.violations}
+    for fault, (field, members) in WRONG.items():
+        with subtests.test(fault):
+            assistant = pb.Assistant(**{"name": "tutor", "model": MODEL} | members)  # type: ignore[arg-type] # any member
+            create = pb.CreateAssistantRequest(assistant=assistant)
+            with pytest.raises(InvalidRequestError) as refused:
+                await caller.ask(caller.assistants.CreateAssistant, create)
+            assert field in {violation.field for violation in refused.value.violations}
 
-    assistant.id = made.assistant.id
-    if "owner" not in members:  # which an update does not look at
-        with pytest.raises(InvalidRequestError):
-            await caller.update(assistant)
+            assistant.id = made.assistant.id
+            if "owner" not in members:  # which an update does not look at
+                with pytest.raises(InvalidRequestError):
+                    await caller.update(assistant)
     assert await caller.get("1") == await caller.get("good")
     assert (await caller.get("1")).etag == made.etag
     assert len(await caller.listed(selection=pb.SELECTION_MANAGED)) == 1

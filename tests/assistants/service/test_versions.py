@@ -10,10 +10,11 @@ from assistants.stored import keep
 from heddle.assistant.v1 import assistant_pb2, rows_pb2, versions_pb2_grpc
 from heddle.assistant.v1 import versions_pb2 as pb
 from heddle.assistant.v1.rows_pb2_grpc import RowBatchServiceStub
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistant_versions, assistants, originals
 from heddle_assistants.versions.retention import Retention, expire
 from heddle_assistants.versions.text_pieces import text_pieces
+from heddle_runtime.contract.struct_codec import to_struct
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -21,11 +22,10 @@ from heddle_runtime.errors import (
     MalformedAssistantError,
     NotFoundError,
 )
-from heddle_runtime.identity import Identity
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.identity.callers import Identity
 from sqlalchemy import func, select, update
 
-BOB = Identity("bob@uni.example", "uni")
+BOB = Identity("bob@uni.example", "uni", ("creator",))
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))
 
 
@@ -174,7 +174,10 @@ async def test_only_those_who_may_change_it_read_its_versions(service: Service) 
     ada = service.as_(ADA)
     number = (await ada.create("tutor", published=True)).assistant.id
     assert len(await listed(service.as_(ADMIN), number)) == 1
-    for caller in (service.as_(BOB), service.as_(Identity("ada@uni.example", "other"))):
+    for caller in (
+        service.as_(BOB),
+        service.as_(Identity("ada@uni.example", "other", ("creator",))),
+    ):
         for request in (
             listed(caller, number),
             got(caller, number, 1),

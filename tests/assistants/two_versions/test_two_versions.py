@@ -12,20 +12,19 @@ import pytest
 from assistants.audit.reading import events, faults
 from assistants.postgres import Postgres
 from assistants.replicas import Replica, replica
-from assistants.serving import ADA, ADMIN, SECRET
-from assistants.two_versions.earlier import FORMER_REVISION, NEWEST, install
+from assistants.serving import ADA, SECRET
+from assistants.two_versions.later import LATER, NOW, install
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.person.v1 import person_pb2
-from heddle.person.v1.person_pb2_grpc import PersonServiceStub
+from heddle_runtime.database.engine import open_database
+from sqlalchemy import text
 
 pytestmark = pytest.mark.exhaustive
-NEWEST_REVISION = NEWEST[1:5]
 
 
 @pytest.fixture(scope="module")
-def earlier(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The PYTHONPATH of the earlier version."""
-    return install(tmp_path_factory.mktemp("earlier"))
+def later(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The PYTHONPATH of the next version."""
+    return install(tmp_path_factory.mktemp("later"))
 
 
 def ran(module: str, url: str, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
@@ -76,21 +75,21 @@ async def calling(it: Replica) -> AsyncIterator[list[str]]:
 
 
 async def test_both_versions_serve_during_an_upgrade(
-    postgres_server: Postgres, earlier: str, tmp_path: Path
+    postgres_server: Postgres, later: str, tmp_path: Path
 ) -> None:
     with postgres_server.database() as url:
-        async with replica(url, tmp_path / "earlier.log", PYTHONPATH=earlier) as old:
+        async with replica(url, tmp_path / "earlier.log") as old:
             assert ran("heddle_assistants.schema", url).stdout == (
-                f"The tables are at revision {FORMER_REVISION}.\n"
+                f"The tables are at revision {NOW}.\n"
             )
             first = await create(old, "first")
             async with (
                 calling(old) as numbers,
-                replica(url, tmp_path / "newer.log") as new,
+                replica(url, tmp_path / "newer.log", PYTHONPATH=later) as new,
             ):
                 before = len(numbers)
                 assert ran("heddle_assistants.schema", url).stdout == (
-                    f"The tables are at revision {NEWEST_REVISION}.\n"
+                    f"The tables are at revision {LATER}.\n"
                 )
                 second = await create(new, "second")
                 assert await name_of(old, second) == "second"
@@ -102,37 +101,32 @@ async def test_both_versions_serve_during_an_upgrade(
                 assert await faults(old) == await faults(new) == []
                 assert len(await events(new)) > before
 
-        # The earlier version does not start with the newer tables unless they say that it may.
-        started = ran("heddle_assistants", url, path=earlier)
-        assert started.returncode != 0
-        assert "newer Heddle" in started.stdout + started.stderr
-        assert NEWEST_REVISION in started.stdout + started.stderr
+        async with replica(url, tmp_path / "restarted.log") as old:
+            assert await name_of(old, second) == "second"
+        assert "works with this one" in (tmp_path / "restarted.log").read_text()
 
-        taken_back = ran("heddle_assistants.schema", url, "downgrade", FORMER_REVISION)
+        taken_back = ran("heddle_assistants.schema", url, "downgrade", NOW, path=later)
         assert taken_back.returncode == 0, taken_back.stderr
-        async with replica(url, tmp_path / "again.log", PYTHONPATH=earlier) as old:
+        async with replica(url, tmp_path / "again.log") as old:
             for number, name in ((first, "first"), (second, "second"), (third, "third")):
                 assert await name_of(old, number) == name
             assert await faults(old) == []
 
 
 async def test_a_downgrade_that_would_lose_something_names_the_backup(
-    postgres_server: Postgres, tmp_path: Path
+    postgres_server: Postgres, later: str, tmp_path: Path
 ) -> None:
     with postgres_server.database() as url:
-        async with replica(url, tmp_path / "log") as new:
-            await create(new, "tutor")
-            request = person_pb2.ErasePersonalDataRequest(
-                email=ADA.subject,
-                organization="uni",
-                shared_things=person_pb2.SHARED_THINGS_DELETE,
-            )
-            stub = PersonServiceStub(new.connection)
-            await new.as_(ADMIN).ask(stub.ErasePersonalData, request)
-        refused = ran("heddle_assistants.schema", url, "downgrade", FORMER_REVISION)
+        async with replica(url, tmp_path / "earlier.log") as old:
+            await create(old, "tutor")
+        async with replica(url, tmp_path / "newer.log", PYTHONPATH=later):
+            pass
+        async with open_database(url) as database, database.writing() as connection:
+            await connection.execute(text("UPDATE organizations SET colour = 'red'"))
+        refused = ran("heddle_assistants.schema", url, "downgrade", NOW, path=later)
         assert refused.returncode == 1
-        assert "persons were erased since the upgrade" in refused.stderr
+        assert "organisations got colours since the upgrade" in refused.stderr
         assert "restore the backup from before the upgrade" in refused.stderr
         assert ran("heddle_assistants.schema", url).stdout == (
-            f"The tables are at revision {NEWEST_REVISION}.\n"
+            f"The tables are at revision {LATER}.\n"
         )

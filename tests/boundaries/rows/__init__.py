@@ -23,8 +23,18 @@ _PARTS = (assistants, commands, connector, gateway, knowledge, runtime, tools, w
 _FAULTS = (TypeError, AttributeError, LookupError, AssertionError, RecursionError, MemoryError)
 ROWS: dict[str, Check] = {limit: row for part in _PARTS for limit, row in part.ROWS.items()}
 """By limit."""
-SLOW = frozenset({"heddle_tools_service.workspace.limits.MAX_VISITED"})
-"""Limits whose rows take seconds."""
+SLOW = frozenset(
+    {
+        "heddle_assistants.usage.entries.MOST",
+        "heddle_gateway.openai.chat.content_parts.MAX_MEDIA_BYTES",
+        "heddle_knowledge.formats.archives.MOST_FILES",
+        "heddle_knowledge.formats.pdf.MOST_PAGES",
+        "heddle_runtime.limits.MAX_MESSAGE_BYTES",
+        "heddle_tools_service.result_mapping._MAX_SOURCES_BYTES",
+        "heddle_tools_service.workspace.limits.MAX_VISITED",
+    }
+)
+"""Limits whose rows take long."""
 
 
 def value(limit: str) -> int:

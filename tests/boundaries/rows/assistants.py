@@ -17,9 +17,10 @@ from heddle.assistant.v1 import (
 from heddle.audit.v1 import audit_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, retention, settings_text
+from heddle_assistants.accounts import model_prices as prices
 from heddle_assistants.accounts.sign_in import limits, password_hashes, password_rules
-from heddle_assistants.assistants import checking, used_files
 from heddle_assistants.audit import recorded
+from heddle_assistants.catalog import checking, used_files
 from heddle_assistants.database.search import check_length
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.following import servicer as following
@@ -28,24 +29,27 @@ from heddle_assistants.questions.store import check as check_questions
 from heddle_assistants.rows import batch_servicer
 from heddle_assistants.rubrics import content
 from heddle_assistants.sharing.store import shares_of
-from heddle_assistants.usage import days, entries, prices, recording, reservations
+from heddle_assistants.usage import days, entries, recording, reservations
 from heddle_assistants.versions.text_pieces import text_pieces
 from heddle_conversion import columns, contract_tools, identifiers, json_text
 from heddle_migration_service.batch_jobs import servicer as batch_jobs
+from heddle_migration_service.lamb import kinds
+from heddle_migration_service.lamb.values import LambRow
 from heddle_migration_service.records import view
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 
 
 def _reported(**fields: Any) -> object:
     return entries.entries_of(usage_pb2.RecordUsageRequest(**{"recorder": "r", **fields}))
 
 
-def _followed(digest_characters: int) -> None:
+def _followed(digest_characters: int, origin_characters: int = 1) -> None:
     following.check_rows(
         following_pb2.FollowRowsRequest(
             table=following_pb2.FOLLOWED_TABLE_USERS,
             rows=rows_pb2.RowBatch(users=[rows_pb2.UserRow()]),
             digests=["x" * digest_characters],
+            origin="x" * origin_characters,
         )
     )
 
@@ -106,6 +110,20 @@ def _shared(users: int) -> None:
     shares_of(sharing_pb2.Sharing(users_who_may_use=addresses))
 
 
+async def _row_of_lamb(size: int) -> object:
+    """Return why a row is refused whose message has a size."""
+    row = rows_pb2.UserRow(email="x" * size)
+    row.email = row.email[: size - (row.ByteSize() - size)]
+
+    async def drafts(*_: object) -> list[kinds.Draft]:
+        return [kinds.Draft(1, "", {"email": row.email})]
+
+    none: Any = None
+    kind = kinds.Kind("users", (), "users", rows_pb2.UserRow, ("email",), drafts)
+    [draft] = await kinds.drafts_of(kind, none, none, [LambRow({})])
+    return draft.error
+
+
 def _compared(parts: int) -> bool:
     """Return whether texts of so many parts are compared as a whole."""
     common = "." * (parts - 1)
@@ -135,7 +153,7 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.accounts.retention._MAX_DAYS": lambda n: next(
         retention.retention_problems({"retention": {"usage_days": n}}), None
     ),
-    f"{_ASSISTANTS}.assistants.used_files._MAX_IDS": lambda n: used_files.check_count(["a"] * n),
+    f"{_ASSISTANTS}.catalog.used_files._MAX_IDS": lambda n: used_files.check_count(["a"] * n),
     f"{_ASSISTANTS}.accounts.settings_text._LARGEST": lambda n: (
         settings_text.parsed("{}".ljust(n)) and None
     ),
@@ -148,6 +166,7 @@ ROWS: dict[str, Check] = {
         following_pb2.ClaimFollowingRequest(claimant="x" * n)
     ),
     f"{_ASSISTANTS}.following.servicer._MAX_DIGEST": _followed,
+    f"{_ASSISTANTS}.following.servicer._MAX_ORIGIN": lambda n: _followed(1, n),
     f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),
@@ -159,7 +178,7 @@ ROWS: dict[str, Check] = {
     ),
     f"{_USAGE}.entries._LARGEST": lambda n: _reported(entries=[_used(1, prompt_tokens=n)]) and None,
     f"{_USAGE}.entries._LONGEST_RECORDER": lambda n: _reported(recorder="x" * n),
-    f"{_USAGE}.prices.DEAREST": lambda n: _priced(n) and None,
+    f"{_ASSISTANTS}.accounts.model_prices.DEAREST": lambda n: _priced(n) and None,
     f"{_USAGE}.recording.MOST_PICOS": _cost,
     f"{_USAGE}.reservations.MAX_TOKENS": lambda n: _reserved(prompt_tokens=n),
     f"{_USAGE}.reservations.MAX_ID_CHARACTERS": lambda n: _reserved(reservation_id="x" * n),
@@ -181,5 +200,9 @@ ROWS: dict[str, Check] = {
     "heddle_migration_service.batch_jobs.servicer._MAX_IDS": lambda n: batch_jobs._check_ids(
         ["1"] * n
     ),
+    "heddle_migration_service.lamb.kinds._MAX_ID": lambda n: (
+        kinds.drafted(LambRow({"id": n}), "", {}).error
+    ),
+    "heddle_migration_service.lamb.kinds._MAX_ROW_BYTES": _row_of_lamb,
     "heddle_migration_service.records.view._MAX_DIGITS": lambda n: view._number("1" * n) == "1" * n,
 }

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from boundaries.rows.forms import Check
 from connector.provider import Exchange, provider
+from heddle_connector.completion import chunks
 from heddle_connector.completion.passthrough_fields import PassthroughFields
 from heddle_connector.completion.reader import CompletionReader
 from heddle_connector.connectors.anthropic import reader as anthropic
@@ -13,6 +14,8 @@ from heddle_connector.generation import event_encoding
 from heddle_connector.generation.events import Usage
 from heddle_connector.http import Request, http_client, provider_errors
 from heddle_connector.http.lines import LineDecoder
+from heddle_connector.http.tolerant_json import any_json
+from heddle_connector.http.tunnel import _ProxyAnswer
 from heddle_connector.toolcalls import brackets, coercion
 from heddle_runtime.errors import ProviderGarbledError
 
@@ -50,6 +53,13 @@ async def _head(size: int) -> bool:
         return False
 
 
+async def _proxy_head(size: int) -> bool:
+    """Return whether no more is read of the answer of a proxy whose head does not end."""
+    answer = _ProxyAnswer()
+    answer.data_received(b"HTTP/1.1 200 ".ljust(size, b"x"))
+    return answer.accepted.done()
+
+
 async def _body(size: int) -> None:
     async def script(exchange: Exchange) -> None:
         await exchange.reply(200, b"x" * size)
@@ -69,7 +79,19 @@ def _alternatives(depth: int) -> bool:
 
 
 _CONNECTOR = "heddle_connector"
+
+
+def _objects(count: int) -> object:
+    return chunks.decode(b'{"choices":[' + b"{}," * (count - 3) + b'{}], "x": ""}'.ljust(70_000))
+
+
+def _unexpected_values(count: int) -> object:
+    return any_json(f"[{','.join(['1'] * (count - 1))}]".encode()) and None
+
+
 ROWS: dict[str, Check] = {
+    f"{_CONNECTOR}.http.tolerant_json.MAX_OBJECTS": lambda n: _objects(n) and None,
+    f"{_CONNECTOR}.http.tolerant_json.MAX_UNEXPECTED_VALUES": _unexpected_values,
     f"{_CONNECTOR}.completion.passthrough_fields.MAX_FIELDS_BYTES": _fields,
     f"{_CONNECTOR}.completion.reader.MAX_ARGUMENTS_BYTES": lambda n: _completion(
         _call(0, "x" * (n - len('""')))
@@ -84,6 +106,7 @@ ROWS: dict[str, Check] = {
     f"{_CONNECTOR}.http.lines.MAX_LINE_BYTES": lambda n: LineDecoder().feed(b"x" * n),
     f"{_CONNECTOR}.http.connection.MAX_HEAD_BYTES": _head,
     f"{_CONNECTOR}.http.response.MAX_BODY_BYTES": _body,
+    f"{_CONNECTOR}.http.tunnel._MAX_HEAD_BYTES": _proxy_head,
     f"{_CONNECTOR}.http.provider_errors._MAX_RETRY_AFTER_SECONDS": lambda n: (
         provider_errors._bounded(n) is None
     ),

@@ -5,24 +5,25 @@ import json
 from base64 import b64encode
 from typing import Any
 
+import httpx
 from boundaries.rows.forms import Check
 from gateway.test_connection_protocol import serving
 from heddle_gateway.admin import versions
 from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
-from heddle_gateway.http import multipart
+from heddle_gateway.http import json_text, multipart
 from heddle_gateway.http.json_text import Place
-from heddle_gateway.lamb import ingestion, lamb_server, user_tokens
-from heddle_gateway.lamb.ingestion_parameters import ChunkParameters
-from heddle_gateway.lamb.ingestion_sources import UrlParameters
-from heddle_gateway.lamb.proxy.connection import LambConnection
-from heddle_gateway.lamb.proxy.failures import GarbledError
-from heddle_gateway.lamb.results import PARAMETERS
 from heddle_gateway.login.pages import is_place_here
 from heddle_gateway.openai import search_filters, served_images
 from heddle_gateway.openai.chat import content_parts, request
+from heddle_migration_service.knowledge_server import ingestion
+from heddle_migration_service.knowledge_server.ingestion_parameters import ChunkParameters
+from heddle_migration_service.knowledge_server.ingestion_sources import UrlParameters
+from heddle_migration_service.knowledge_server.results import PARAMETERS
+from heddle_migration_service.proxy import lamb_server, user_tokens
+from heddle_migration_service.proxy.failures import GarbledError
 from heddle_runtime.errors import ResourceExhaustedError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from starlette.requests import Request
 
 
@@ -37,22 +38,10 @@ async def _head(size: int) -> bool:
     return response.startswith(b"HTTP/1.1 431 ")
 
 
-async def _lamb_head(size: int) -> bool:
-    """Return whether the beginning of a head of LAMB is refused, whose rest never arrives."""
-    connection = LambConnection(60.0)
-    connection.begin(b"", method_is_head=False)
-    connection.data_received(b"HTTP/1.1 200 OK\r\nx: ".ljust(size, b"x"))
-    return isinstance(connection._failure, GarbledError)
-
-
 async def _login(size: int) -> bool:
     """Return whether what LAMB's login returns is refused for its size."""
-    connection = LambConnection(60.0)
-    connection.begin(b"", method_is_head=False)
-    head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size
-    connection.data_received(head + bytes(size))
     try:
-        await lamb_server._body(connection)
+        await lamb_server._body(httpx.Response(200, stream=httpx.ByteStream(bytes(size))))
     except GarbledError:
         return True
     return False
@@ -133,11 +122,21 @@ def _chunk_size(size: int) -> None:
     ChunkParameters.model_construct({"chunk_size"}, chunk_size=size).splitting()
 
 
+def _surrogates(count: int) -> None:
+    json_text.parse(b'{"x":"' + b"\\ud800" * count + b'"}')
+
+
 ROWS: dict[str, Check] = {
-    "heddle_gateway.lamb.ingestion._MAX_NOTE": _noted,
-    "heddle_gateway.lamb.ingestion._MAX_VALUE": lambda n: not ingestion._is_short("x" * n),
-    "heddle_gateway.lamb.ingestion_parameters.MAX_CHARACTERS": _chunk_size,
-    "heddle_gateway.lamb.ingestion_sources.MAX_URLS": _urls,
+    "heddle_gateway.http.json_text.MAX_BODY_VALUES": lambda n: json_text.check_values(
+        f'{{"a": [{",".join(["1"] * (n - 2))}]}}'.encode()
+    ),
+    "heddle_gateway.http.json_text._MAX_SURROGATES": _surrogates,
+    "heddle_migration_service.knowledge_server.ingestion._MAX_NOTE": _noted,
+    "heddle_migration_service.knowledge_server.ingestion._MAX_VALUE": lambda n: (
+        not ingestion._is_short("x" * n)
+    ),
+    "heddle_migration_service.knowledge_server.ingestion_parameters.MAX_CHARACTERS": _chunk_size,
+    "heddle_migration_service.knowledge_server.ingestion_sources.MAX_URLS": _urls,
     "heddle_gateway.login.pages.MAX_RETURN_CHARACTERS": lambda n: (
         not is_place_here("/" + "a" * (n - 1))
     ),
@@ -148,14 +147,13 @@ ROWS: dict[str, Check] = {
     "heddle_gateway.auth.issued_keys._MAX_CHARACTERS": lambda n: (
         not issued_keys._may_be_issued("hk_".ljust(n, "x"))
     ),
-    "heddle_gateway.lamb.user_tokens._MAX_CHARACTERS": lambda n: (
+    "heddle_migration_service.proxy.user_tokens._MAX_CHARACTERS": lambda n: (
         not user_tokens._may_be_token("..".ljust(n, "x"))
     ),
-    "heddle_gateway.lamb.user_tokens._MAX_EMAIL_CHARACTERS": lambda n: (
+    "heddle_migration_service.proxy.user_tokens._MAX_EMAIL_CHARACTERS": lambda n: (
         not user_tokens._is_address("@".ljust(n, "x"))
     ),
-    "heddle_gateway.lamb.proxy.connection.MAX_HEAD_BYTES": _lamb_head,
-    "heddle_gateway.lamb.lamb_server.MAX_RESPONSE_BYTES": _login,
+    "heddle_migration_service.proxy.lamb_server.MAX_RESPONSE_BYTES": _login,
     "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
     "heddle_gateway.http.limited_protocol.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,

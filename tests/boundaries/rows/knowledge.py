@@ -14,14 +14,13 @@ from boundaries.rows.forms import Check, entries
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_knowledge.chunking import chunks
 from heddle_knowledge.chunking.options import Chunking
+from heddle_knowledge.collection.names import check_document_name
 from heddle_knowledge.document_queries import collecting, database, guard, schema
 from heddle_knowledge.formats import archives, markdown, pdf
 from heddle_knowledge.formats.webpage_depth import exceeds_depth
 from heddle_knowledge.graph.entity_normalisation import surface_of
 from heddle_knowledge.ingestion.ingestion import Source
-from heddle_knowledge.lamb import client as lamb
 from heddle_knowledge.models import multivectors
-from heddle_knowledge.names import check_document_name
 from heddle_knowledge.pages import page_store
 from heddle_knowledge.pages.words import tokens_of
 from heddle_knowledge.reading import admission, documents
@@ -35,11 +34,12 @@ from heddle_knowledge.service import (
     pages,
 )
 from heddle_knowledge.service import limits as requests
-from heddle_knowledge.uploads import checks, file_texts, folder
+from heddle_knowledge.uploads import checks, file_texts, store
 from heddle_knowledge.uploads.readings import reading_of
 from heddle_knowledge.web import fetching
-from heddle_runtime.fair_slots import QueueFullError, Tenant
-from heddle_runtime.struct_codec import to_struct
+from heddle_migration_service.searches import client as lamb
+from heddle_runtime.contract.struct_codec import to_struct
+from heddle_runtime.serving.fair_slots import QueueFullError, Tenant
 
 
 def _upload(**fields: Any) -> files_pb2.CreateFileRequest:
@@ -52,7 +52,9 @@ def _batch(count: int) -> files_pb2.CreateFileBatchRequest:
 
 
 def _collection(**fields: Any) -> list[object]:
-    return list(requests.collection_violations(knowledge_pb2.Collection(name="a", **fields)))
+    return list(
+        requests.collection_violations(knowledge_pb2.Collection(name="a", **fields), ["lamb-kb"])
+    )
 
 
 def _ingestion(**fields: Any) -> list[object]:
@@ -177,7 +179,7 @@ async def _waiting(documents: int, organization: str = "a") -> bool:
 
 
 def _room(*sizes: int) -> None:
-    folder.check_room(len(sizes), sum(sizes))
+    store.check_room(len(sizes), sum(sizes))
 
 
 def _attaching(**fields: Any) -> None:
@@ -189,6 +191,7 @@ async def _fetched(size: int) -> None:
 
 
 _KNOWLEDGE = "heddle_knowledge"
+_SEARCHES = "heddle_migration_service.searches.client"
 _UPLOADS, _REQUESTS = f"{_KNOWLEDGE}.uploads.checks", f"{_KNOWLEDGE}.service.limits"
 _FORMATS, _SERVICE = f"{_KNOWLEDGE}.formats", f"{_KNOWLEDGE}.service"
 _QUERIES, _READING = f"{_KNOWLEDGE}.document_queries", f"{_KNOWLEDGE}.reading"
@@ -212,8 +215,8 @@ ROWS: dict[str, Check] = {
     f"{_KNOWLEDGE}.uploads.file_texts.MAX_CHARACTERS": lambda n: (
         file_texts.length_of(files_pb2.GetFileTextRequest(max_characters=n)) and None
     ),
-    f"{_KNOWLEDGE}.uploads.folder.MAX_FILES": lambda n: _room(*[0] * n),
-    f"{_KNOWLEDGE}.uploads.folder.MAX_BYTES": lambda n: _room(n - 1, 1),
+    f"{_KNOWLEDGE}.uploads.store.MAX_FILES": lambda n: _room(*[0] * n),
+    f"{_KNOWLEDGE}.uploads.store.MAX_BYTES": lambda n: _room(n - 1, 1),
     f"{_SERVICE}.calls.MAX_KEY_CHARACTERS": lambda n: (
         checks.attributes(to_struct({"k" * n: 1})) and None
     ),
@@ -225,7 +228,7 @@ ROWS: dict[str, Check] = {
     f"{_SERVICE}.filtering._MAX_FILTERS": lambda n: _filter(_filters(n)),
     f"{_SERVICE}.filtering._MAX_VALUES": lambda n: _filter(_compared(values=["v"] * n)),
     f"{_SERVICE}.filtering._MAX_VALUE_CHARACTERS": lambda n: _filter(_compared(values=["v" * n])),
-    f"{_KNOWLEDGE}.names.LONGEST_DOCUMENT_NAME": lambda n: check_document_name("x" * n),
+    f"{_KNOWLEDGE}.collection.names.LONGEST_DOCUMENT_NAME": lambda n: check_document_name("x" * n),
     f"{_KNOWLEDGE}.reading.admission.LARGEST_DOCUMENT": lambda n: admission.check_size(
         bytes(n), "a"
     ),
@@ -258,9 +261,9 @@ ROWS: dict[str, Check] = {
     f"{_QUERIES}.schema._MAX_INTEGER": lambda n: schema.number_of(str(n)) is None,
     f"{_QUERIES}.schema._MOST_KEYS": _keys,
     f"{_KNOWLEDGE}.graph.entity_normalisation._LONGEST": lambda n: not surface_of("x" * n),
-    f"{_KNOWLEDGE}.lamb.client._LONGEST_ID": lambda n: lamb._segment("x" * n) and None,
-    f"{_KNOWLEDGE}.lamb.client._MAX_DIGITS": lambda n: lamb._number("1" * n) is None,
-    f"{_KNOWLEDGE}.lamb.client._MAX_SIMILARITY": lambda n: not lamb._similarity(n),
+    f"{_SEARCHES}._LONGEST_ID": lambda n: lamb._segment("x" * n) and None,
+    f"{_SEARCHES}._MAX_DIGITS": lambda n: lamb._number("1" * n) is None,
+    f"{_SEARCHES}._MAX_SIMILARITY": lambda n: not lamb._similarity(n),
     f"{_KNOWLEDGE}.models.multivectors._MOST_VECTORS": lambda n: multivectors._problem_of(
         np.ones((n, 1), np.float32)
     ),

@@ -17,21 +17,16 @@ from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.tools.function_call import FunctionCall
 from heddle_orchestrator.validation import faults, validator
 from heddle_orchestrator.validation.installed import Installed
-from heddle_runtime import (
-    bounded_regex,
-    client,
-    egress,
-    errors,
-    frontend_payloads,
-    host_lists,
-    limits,
-    logs,
-    remote_json,
-)
-from heddle_runtime.multiplex import server_call
-from heddle_runtime.multiplex.methods import Method
-from heddle_runtime.schema_references import limited
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime import errors, limits
+from heddle_runtime.contract import frontend_payloads
+from heddle_runtime.contract.struct_codec import to_struct
+from heddle_runtime.http import egress, remote_json
+from heddle_runtime.rpc import client
+from heddle_runtime.rpc.multiplex import server_call
+from heddle_runtime.rpc.multiplex.methods import Method
+from heddle_runtime.telemetry import logs
+from heddle_runtime.text import bounded_regex, host_lists
+from heddle_runtime.text.schema_references import limited
 
 
 def _nested(levels: int) -> Any:
@@ -127,31 +122,31 @@ def _counted(keys: int) -> bool:
 
 _RUNTIME, _ORCHESTRATOR = "heddle_runtime", "heddle_orchestrator"
 ROWS: dict[str, Check] = {
-    f"{_RUNTIME}.bounded_regex._MAX_PATTERNS": _patterns,
-    f"{_RUNTIME}.client.MAX_MESSAGE_BYTES": _message,
-    f"{_RUNTIME}.egress.MAX_ADDRESS_CHARACTERS": lambda n: egress.document_address_problem(
+    f"{_RUNTIME}.text.bounded_regex._MAX_PATTERNS": _patterns,
+    f"{_RUNTIME}.limits.MAX_MESSAGE_BYTES": _message,
+    f"{_RUNTIME}.http.egress.MAX_ADDRESS_CHARACTERS": lambda n: egress.document_address_problem(
         "http://a/".ljust(n, "x")
     ),
     f"{_RUNTIME}.errors._MAX_VIOLATIONS_BYTES": _violations,
-    f"{_RUNTIME}.frontend_payloads._MAX_OBJECTS_CHARACTERS": lambda n: frontend_payloads._within(
-        ["x" * (n - 2)]
-    )[1],
-    f"{_RUNTIME}.host_lists._MAX_HOST": lambda n: next(
+    f"{_RUNTIME}.contract.frontend_payloads._MAX_OBJECTS_CHARACTERS": lambda n: (
+        frontend_payloads._within(["x" * (n - 2)])[1]
+    ),
+    f"{_RUNTIME}.text.host_lists._MAX_HOST": lambda n: next(
         host_lists.host_problems(("a." * n)[: n - 1] + "a"), None
     ),
-    f"{_RUNTIME}.remote_json.MAX_ANSWER_BYTES": _answer,
+    f"{_RUNTIME}.http.remote_json.MAX_ANSWER_BYTES": _answer,
     f"{_RUNTIME}.limits.MAX_JSON_DEPTH": lambda n: limits.exceeds_depth(
         _nested(n), limits.MAX_JSON_DEPTH
     ),
     f"{_RUNTIME}.limits.MAX_TOOL_ROUNDS": _rounds,
-    f"{_RUNTIME}.logs._MAX_CHARACTERS": lambda n: logs._cut("x" * n) != "x" * n,
-    f"{_RUNTIME}.multiplex.server_call._MAX_RESPONSE_BYTES": _response,
-    f"{_RUNTIME}.schema_references.MAX_DEPTH": lambda n: limited(_nested(n)) and None,
-    f"{_RUNTIME}.schema_references.MAX_REFERENCES": lambda n: (
+    f"{_RUNTIME}.telemetry.logs._MAX_CHARACTERS": lambda n: logs._cut("x" * n) != "x" * n,
+    f"{_RUNTIME}.rpc.multiplex.server_call._MAX_RESPONSE_BYTES": _response,
+    f"{_RUNTIME}.text.schema_references.MAX_DEPTH": lambda n: limited(_nested(n)) and None,
+    f"{_RUNTIME}.text.schema_references.MAX_REFERENCES": lambda n: (
         limited({"anyOf": [{"$ref": "#"}] * n}) and None
     ),
-    f"{_RUNTIME}.schema_references.MAX_SCHEMA_CHARACTERS": lambda n: _schema(n) and None,
-    f"{_RUNTIME}.struct_codec._MAX_EXACT_INTEGER": lambda n: to_struct({"a": n}) and None,
+    f"{_RUNTIME}.text.schema_references.MAX_SCHEMA_CHARACTERS": lambda n: _schema(n) and None,
+    f"{_RUNTIME}.contract.struct_codec._MAX_EXACT_INTEGER": lambda n: to_struct({"a": n}) and None,
     f"{_ORCHESTRATOR}.agent.summary._MAX_SOURCES_BYTES": lambda n: (
         not summary._first([{"a": "x" * (n - len('{"a": ""}'))}])
     ),

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -13,6 +14,7 @@ import httpx2
 import mcp
 from boundaries.rows.forms import Check
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.identity.call_metadata import Caller
 from heddle_tools_service import function_calls, result_mapping, schemas, servicer
 from heddle_tools_service.capabilities.remote_servers import RemoteTool
 from heddle_tools_service.capabilities.workspace import Page
@@ -152,6 +154,16 @@ async def _traffic(size: int) -> ToolError | None:
     return None
 
 
+async def _values(count: int) -> ToolError | None:
+    async with httpx.AsyncClient() as http:
+        bridge = HttpBridge(http, "The server")
+        try:
+            bridge.take_lines(json.dumps([0] * (count - 1)).encode())
+        except httpx2.ReadError:
+            return bridge.failure
+    return None
+
+
 async def _statuses(count: int) -> bool:
     outbox = Outbox(1)
 
@@ -182,8 +194,13 @@ async def _body(size: int) -> None:
     await capability_calls._body(httpx.Response(200, content=content()))
 
 
-def _objects(count: int) -> None:
-    calls = capability_calls.CapabilityCalls({}, cast("Any", None), "a")
+def _capabilities() -> capability_calls.CapabilityCalls:
+    call = cast("Any", SimpleNamespace(seconds=1.0))
+    return capability_calls.CapabilityCalls({}, call, Caller(""), "a")
+
+
+async def _objects(count: int) -> None:
+    calls = _capabilities()
     for number in range(count):
         calls._handle(str, number)
 
@@ -196,7 +213,7 @@ async def _frame(size: int) -> None:
 
 
 async def _frames(count: int) -> None:
-    call = CallInProcess(capability_calls.CapabilityCalls({}, cast("Any", None), "a"), print)
+    call = CallInProcess(_capabilities(), print)
     for _ in range(count):
         call.count()
 
@@ -228,6 +245,7 @@ ROWS: dict[str, Check] = {
     f"{_MAPPING}._MAX_OBJECTS": lambda n: _result(objects=[{}] * n).warnings,
     f"{_TOOLS}.execution._MAX_STATUSES": _statuses,
     f"{_TOOLS}.providers.mcp.http_bridge.MAX_TRAFFIC_BYTES": _traffic,
+    "heddle_runtime.text.json_text.MAX_VALUES": _values,
     f"{_TOOLS}.providers.mcp.session.MAX_TEXT_CHARS": _remote_text,
     f"{_TOOLS}.providers.mcp.session._MAX_TOOLS": _remote_tools,
     f"{_TOOLS}.providers.open_meteo._MAX_CELSIUS": lambda n: not open_meteo._is_temperature(n),

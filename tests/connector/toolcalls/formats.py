@@ -108,6 +108,20 @@ def arg_pairs(begin: str, separator: str, end: str) -> Callable[[str, Arguments]
     return write
 
 
+def suffixed(suffix: str) -> Callable[[str, Arguments], str]:
+    """Write Hunyuan's tags, which all have the suffix."""
+
+    def write(name: str, arguments: Arguments) -> str:
+        pairs = "".join(
+            f"<arg_key:{suffix}>{key}</arg_key:{suffix}>\n"
+            f"<arg_value:{suffix}>{raw(value)}</arg_value:{suffix}>\n"
+            for key, value in arguments.items()
+        )
+        return f"<tool_call:{suffix}>{name}<tool_sep:{suffix}>\n{pairs}</tool_call:{suffix}>"
+
+    return write
+
+
 def typed_pairs(name: str, arguments: Arguments) -> str:
     kinds = {str: "string", int: "integer"}
     pairs = "".join(
@@ -204,6 +218,9 @@ WRITINGS = (
     Writing("glm45", "glm", arg_pairs("<tool_call>{}", "\n", "</tool_call>")),
     Writing("glm47", "glm", arg_pairs("<tool_call>{}", "", "</tool_call>"), between=""),
     Writing("hunyuan_v3", "hunyuan_v3", arg_pairs("<tool_call>{}<tool_sep>", "", "</tool_call>"), "<tool_calls>", end="</tool_calls>"),
+    Writing("hunyuan_v3, suffix", "hunyuan_v3", suffixed("opensource"), "<tool_calls:opensource>\n", end="\n</tool_calls:opensource>"),
+    Writing("hunyuan_v3, other suffix", "hunyuan_v3", suffixed("6124c78e"), "<tool_calls:6124c78e>", "", "</tool_calls:6124c78e>"),
+    Writing("hunyuan_v3, suffix alone", "hunyuan_v3", suffixed("opensource")),
     Writing("k2_horizon", "k2_horizon", typed_pairs, "<ifm|tool_calls>", "", "</ifm|tool_calls>"),
     Writing("k2_horizon, JSON", "k2_horizon", lambda *call: f"<ifm|tool_call>{named(*call)}</ifm|tool_call>", "<ifm|tool_calls>", "", "</ifm|tool_calls>"),
     Writing("kimi_k2", "kimi_k2", around("<|tool_call_begin|>functions.{}:0<|tool_call_argument_begin|>", "<|tool_call_end|>"), "<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>"),
@@ -214,6 +231,9 @@ WRITINGS = (
     Writing("step3", "step3", lambda *call: f"<｜tool_call_begin｜>function<｜tool_sep｜>{invoke('steptml:')(*call)}<｜tool_call_end｜>", "<｜tool_calls_begin｜>", "", "<｜tool_calls_end｜>"),
     Writing("minicpm5", "minicpm5", params),
     Writing("functiongemma", "functiongemma", fields("<start_function_call>", "<escape>", "<end_function_call>"), between=""),
+    Writing("gemma3", "gemma3", python, "```tool_code\n", end="\n```"),
+    Writing("gemma3, printed", "gemma3", lambda *call: f"print(default_api.{python(*call)})", "```tool_code\n", end="\n```"),
+    Writing("gemma3, list", "gemma3", python, "```tool_code\n[", ", ", "]\n```"),
     Writing("gemma4", "gemma4", fields("<|tool_call>", '<|"|>', "<tool_call|>"), between=""),
     Writing("apertus", "apertus", lambda name, arguments: compact({name: arguments}), "<|tools_prefix|>[", ", ", "]<|tools_suffix|>"),
     Writing("gigachat3", "gigachat3", lambda *call: f"function call<|role_sep|>\n{named(*call)}"),

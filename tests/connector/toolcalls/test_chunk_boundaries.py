@@ -104,9 +104,10 @@ def test_what_holds_no_mark_is_passed_on_unchanged(text: str) -> None:
 @pytest.mark.parametrize("writing", WRITINGS, ids=lambda writing: writing.id)
 def test_no_mark_and_no_beginning_of_one_is_ever_passed_on(writing: Writing) -> None:
     message = writing.message(*CALLS)
-    for end in range(len(message) + 1):
-        reader = ToolCallReader(FUNCTIONS)
-        events = [event for piece in message[:end] for event in reader.feed(piece)]
+    reader = ToolCallReader(FUNCTIONS)
+    events: list[object] = []
+    for end, piece in enumerate(message, 1):
+        events += reader.feed(piece)
         shown = "".join(event.text for event in events if isinstance(event, ContentPiece))
         assert len([event for event in events if isinstance(event, CallRead)]) <= len(CALLS)
         # Without a mark the beginning of a call is JSON, or a name; a few characters are no mark.

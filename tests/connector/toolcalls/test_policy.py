@@ -43,6 +43,11 @@ NO_CALLS = {
     "a value without an end": "<function=get_weather>\n<parameter=city>\nParis",
     "a call without an end": "<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n",
     "a mark alone": "<tool_call>",
+    "code for tools in a fence": "````md\n```tool_code\nget_weather(city='Paris')\n```\n````",
+    "code for tools in a line": "I write ```tool_code\nget_weather(city='Paris')\n```",
+    "code of an unknown function": "```tool_code\ndelete_all(city='Paris')\n```",
+    "code beside a call": "```tool_code\nimport os\nget_weather(city='Paris')\n```\nThat is it.",
+    "an empty section with a suffix": "<tool_calls:x></tool_calls:x> is empty.",
     "not JSON": "<tool_call>not valid json</tool_call>",
 }
 
@@ -86,6 +91,8 @@ ONE_CALL = {
     "with arguments as text": json.dumps(
         [{"name": "get_weather", "arguments": '{"city": "Paris"}'}]
     ),
+    "code for tools after text": "I look.\n```tool_code\nget_weather(city='Paris')\n```\n",
+    "code for tools without an end": "```tool_code\nprint(get_weather(city='Paris'))",
     "Python": "[get_weather(city='Paris')]",
     "a real line end in a value": '<tool_call>{"name": "get_weather", "arguments":\n{"city":\n"Paris"}}</tool_call>',
 }

@@ -19,25 +19,48 @@ import httpx
 from connector.gemini import PNG, content, picture
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity.callers import Identity, TokenSigner
 from integration.processes import MODULES, ONE_PROCESS, Processes, processes
 
 Form = Literal["one process", "separate with a secret", "separate without a secret"]
-Role = Literal["owner", "other user", "member", "other organisation", "no key"]
+Role = Literal[
+    "owner",
+    "other user",
+    "colleague",
+    "member",
+    "unknown user",
+    "admin",
+    "operator",
+    "other organisation",
+    "other admin",
+    "no key",
+]
 FORMS: tuple[Form, ...] = ("separate without a secret", "separate with a secret", "one process")
 SECRET = "a-secret-of-at-least-32-characters"
 OPERATOR = Identity("operator", scopes=("admin",))
-OWNER = Identity("ana@uni.example", "uni")
-COLLEAGUE = Identity("bea@uni.example", "uni")
-STRANGER = Identity("ivo@college.example", "college")
+OWNER = Identity("ana@uni.example", "uni", ("creator",))
+COLLEAGUE = Identity("bea@uni.example", "uni", ("creator",))
+STRANGER = Identity("ivo@college.example", "college", ("creator",))
+LEARNER = Identity("leo@uni.example", "uni")
+UNKNOWN = Identity("ann@school.example", "uni")
+"""Nobody in Heddle: a trusted key of the organisation names this user."""
+HEAD = Identity("head@uni.example", "uni", ("organization_admin",))
+DEAN = Identity("dean@college.example", "college", ("organization_admin",))
+TRUSTED = Identity("webui", "uni")
 CALLERS: dict[Role, Identity | None] = {
     "owner": OWNER,
     "other user": COLLEAGUE,
-    "member": COLLEAGUE,
+    "colleague": COLLEAGUE,
+    "member": LEARNER,
+    "unknown user": UNKNOWN,
+    "admin": HEAD,
+    "operator": OPERATOR,
     "other organisation": STRANGER,
+    "other admin": DEAN,
     "no key": None,
 }
-"""Who calls. `member` is `other user` with things that the owner shares with the organisation."""
+"""Who calls. `colleague` is `other user` with things that the owner shares with the organisation,
+as `member` and `unknown user` call with. The owner and both colleagues are creators."""
 ADDRESSES = {
     **dict.fromkeys(
         ("account", "assistant", "audit", "person", "rubric", "usage"), "heddle_assistants"
@@ -67,8 +90,11 @@ class Deployment:
     def rest(self, caller: Identity | None) -> httpx.Client:
         """Return a client of the gateway with the key of a caller."""
         if caller not in self.clients:
-            key = key_of(caller) if caller else ""
-            self.clients[caller] = _client(self.running.url, key)
+            headers = {"authorization": f"Bearer {key_of(caller)}"} if caller else {}
+            if caller == UNKNOWN:
+                headers = {"authorization": f"Bearer {key_of(TRUSTED)}"}
+                headers["x-openwebui-user-email"] = UNKNOWN.subject
+            self.clients[caller] = _client(self.running.url, headers)
         return self.clients[caller]
 
     def close(self) -> None:
@@ -109,8 +135,7 @@ def key_of(caller: Identity) -> str:
     return f"lamb_{caller.subject.partition('@')[0]}_0123456789abcdef"
 
 
-def _client(url: str, key: str) -> httpx.Client:
-    headers = {"authorization": f"Bearer {key}"} if key else None
+def _client(url: str, headers: dict[str, str]) -> httpx.Client:
     no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return httpx.Client(
         base_url=url, headers=headers, timeout=60, trust_env=False, verify=no_certificates
@@ -172,7 +197,7 @@ def painting() -> Iterator[str]:
 @contextlib.asynccontextmanager
 async def deployed(form: Form, folder: Path) -> AsyncIterator[Deployment]:
     """Run Heddle in a form, with a key for each caller and one for the operator."""
-    people = (OPERATOR, OWNER, COLLEAGUE, STRANGER)
+    people = (OPERATOR, OWNER, COLLEAGUE, STRANGER, LEARNER, HEAD, DEAN, TRUSTED)
     keys = folder / "keys.json"
     keys.write_text(
         json.dumps(
@@ -181,6 +206,7 @@ async def deployed(form: Form, folder: Path) -> AsyncIterator[Deployment]:
                     "subject": each.subject,
                     "organization": each.organization,
                     "scopes": list(each.scopes),
+                    "trusted": each == TRUSTED,
                 }
                 for each in people
             }

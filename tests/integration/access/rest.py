@@ -5,24 +5,35 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from heddle_gateway.admin.rubrics import EXAMPLE
+from gateway.essays import EXAMPLE
 from integration.access.deployments import OWNER
 from integration.access.outcomes import (
     ALL,
     ANYBODY,
+    ATTACH,
+    AUDIT,
     CHANGE,
     CHANGE_ENDED,
     CHANGE_SHARED,
+    CREATORS,
     DESCRIBE,
     LIST,
     LIST_OWN,
     LIST_SHARED,
+    LIST_UPLOADED,
+    MANAGED,
     NOT_FOUND,
+    NOT_READABLE,
     OWN,
+    PROMPT,
     READ,
     REFUSED,
     RUN,
+    UPLOADED,
+    WITHOUT_RIGHT,
     Outcomes,
+    elsewhere,
+    shared,
 )
 from integration.access.things import Things, unique
 
@@ -33,8 +44,9 @@ QUESTION = [{"role": "user", "content": "What holds a thread?"}]
 RUN_TOOL = OWN | {
     "owner": "200 with the content",
     "other user": "failed",
-    "member": "200 with the content",
-    "other organisation": "failed",
+    **shared("200 with the content"),
+    **elsewhere("failed"),
+    **WITHOUT_RIGHT,
 }
 """The tool fails, as for what does not exist."""
 
@@ -149,16 +161,16 @@ ROUTES: dict[str, Route] = {
     ),
     "POST /creator/assistant/{id}/chat/completions": Route(RUN, _tried()),
     "POST /v1/chat/completions with its trace": Route(
-        OWN | {"owner": "200 with the prompt", "member": "403"},
+        PROMPT | shared("403"),
         lambda it: {"json": {**_chat(it), "trace": True}},
     ),
     "POST /creator/assistant/{id}/chat/completions streamed": Route(RUN, _tried(stream=True)),
     "POST /creator/assistant/{id}/chat/completions for the prompt": Route(
-        OWN | {"owner": "200 with the prompt", "member": "403"}, _tried(debug_bypass=True)
+        PROMPT | shared("403"), _tried(debug_bypass=True)
     ),
     "POST /v1/images/generations": Route(RUN, _paint),
     "POST /images/generations": Route(RUN, _paint),
-    "GET /v1/pictures/{name}": Route(OWN, lambda it: {"path": {"name": it.picture}}),
+    "GET /v1/pictures/{name}": Route(UPLOADED, lambda it: {"path": {"name": it.picture}}),
     "GET /v1/models": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
     "GET /models": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
     "GET /v1/models/{id}": Route(
@@ -179,7 +191,7 @@ ROUTES: dict[str, Route] = {
     ),
     "GET /assistants/{id}": Route(DESCRIBE, _assistant()),
     "POST /assistants/validate": Route(
-        ALL,
+        CREATORS,
         lambda it: {
             "json": {
                 "id": it.assistant,
@@ -188,30 +200,47 @@ ROUTES: dict[str, Route] = {
             }
         },
     ),
-    "POST /assistants/try": Route(ALL, lambda _: {"json": _trial()}),
-    "POST /assistants/try streamed": Route(ALL, lambda _: {"json": _trial(stream=True)}),
+    "POST /assistants/try": Route(CREATORS, lambda _: {"json": _trial()}),
+    "POST /assistants/try streamed": Route(CREATORS, lambda _: {"json": _trial(stream=True)}),
     "POST /assistants/try charged": Route(
-        OWN, lambda it: {"json": _trial(charge_to=it.assistant, trace=True)}
+        MANAGED | WITHOUT_RIGHT, lambda it: {"json": _trial(charge_to=it.assistant, trace=True)}
     ),
+    "POST /assistants": Route(
+        CREATORS, lambda _: {"json": {"name": unique(), "model": _trial()["assistant"]["model"]}}
+    ),
+    "POST /assistants/import": Route(
+        CREATORS, lambda _: {"json": {"name": unique(), "model": _trial()["assistant"]["model"]}}
+    ),
+    "POST /assistants/import of LAMB's": Route(
+        CREATORS, lambda _: {"json": {"name": unique(), "metadata": "{}"}}
+    ),
+    "POST /creator/assistant/create_assistant": Route(
+        CREATORS, lambda _: {"json": {"name": unique()}}
+    ),
+    "POST /rubrics": Route(CREATORS, lambda _: {"json": {"content": EXAMPLE}}),
+    "POST /v1/files": Route(
+        CREATORS,
+        lambda _: {"files": {"file": ("a.txt", "A shed.")}, "data": {"purpose": "assistants"}},
+    ),
+    "POST /v1/vector_stores": Route(CREATORS, lambda _: {"json": {"name": unique()}}),
+    "POST /collections": Route(CREATORS, lambda _: {"json": {"name": unique()}}),
     "PUT /assistants/{id}": Route(CHANGE, _replaced),
     "DELETE /assistants/{id}": Route(CHANGE, _assistant()),
     "PUT /assistants/{id}/publish": Route(CHANGE, _assistant(published=False)),
-    "GET /assistants/{id}/export": Route(OWN | {"owner": "200 with the prompt"}, _assistant()),
-    "GET /assistants/{id}/usage": Route(OWN, _assistant()),
+    "GET /assistants/{id}/export": Route(PROMPT, _assistant()),
+    "GET /assistants/{id}/usage": Route(MANAGED, _assistant()),
     "POST /assistants/{id}/usage/reset": Route(NOT_FOUND, _assistant()),
     "GET /usage": Route(ALL, lambda it: {"params": {"by": "assistant", "assistant": it.assistant}}),
-    "GET /assistants/{id}/questions": Route(OWN, _assistant()),
+    "GET /assistants/{id}/questions": Route(MANAGED, _assistant()),
     "PUT /assistants/{id}/questions": Route(CHANGE, _assistant(questions=[])),
     "DELETE /assistants/{id}/questions": Route(CHANGE, _assistant()),
-    "GET /assistants/{id}/sharing": Route(OWN, _assistant()),
+    "GET /assistants/{id}/sharing": Route(MANAGED, _assistant()),
     "PUT /assistants/{id}/sharing": Route(CHANGE, _assistant(visibility="private")),
-    "POST /assistants/{id}/owner": Route(CHANGE, _assistant(owner=OWNER.subject)),
+    "POST /assistants/{id}/owner": Route(NOT_READABLE, _assistant(owner=OWNER.subject)),
     "POST /assistants/{id}/undelete": Route(CHANGE, _assistant()),
-    "GET /assistants/{id}/versions": Route(OWN, _assistant()),
-    "GET /assistants/{id}/versions/{number}": Route(
-        OWN | {"owner": "200 with the prompt"}, _version
-    ),
-    "GET /assistants/{id}/versions/{number}/diff": Route(OWN, _version),
+    "GET /assistants/{id}/versions": Route(MANAGED, _assistant()),
+    "GET /assistants/{id}/versions/{number}": Route(PROMPT, _version),
+    "GET /assistants/{id}/versions/{number}/diff": Route(MANAGED, _version),
     "POST /assistants/{id}/versions/{number}/restore": Route(CHANGE, _version),
     "GET /creator/assistant/get_assistants": Route(
         LIST_OWN, lambda it: {"params": {"limit": 100, "seen": it.assistant}}
@@ -219,9 +248,7 @@ ROUTES: dict[str, Route] = {
     "GET /creator/assistant/get_assistant/{id}": Route(DESCRIBE, _assistant()),
     "PUT /creator/assistant/update_assistant/{id}": Route(CHANGE, _assistant(description="stolen")),
     "DELETE /creator/assistant/delete_assistant/{id}": Route(CHANGE, _assistant()),
-    "GET /creator/assistant/export/{id}": Route(
-        OWN | {"owner": "200 with the prompt"}, _assistant()
-    ),
+    "GET /creator/assistant/export/{id}": Route(PROMPT, _assistant()),
     "PUT /creator/assistant/publish/{id}": Route(CHANGE, _assistant(publish_status=False)),
     # Rubrics
     "GET /rubrics": Route(LIST, lambda it: {"params": {"seen": it.rubric}}),
@@ -232,16 +259,16 @@ ROUTES: dict[str, Route] = {
     "DELETE /rubrics/{id}": Route(CHANGE, _rubric),
     # Audit log
     "GET /audit": Route(
-        REFUSED, lambda it: {"params": {"object_type": "assistant", "object_id": it.assistant}}
+        AUDIT, lambda it: {"params": {"object_type": "assistant", "object_id": it.assistant}}
     ),
     # Files
-    "GET /v1/files": Route(LIST_OWN, lambda it: {"params": {"seen": it.file}}),
-    "GET /v1/files/{id}": Route(OWN, lambda it: {"path": {"id": it.file}}),
-    "DELETE /v1/files/{id}": Route(CHANGE, lambda it: {"path": {"id": it.file}}),
-    "GET /v1/files/{id}/content": Route(OWN, lambda it: {"path": {"id": it.file}}),
+    "GET /v1/files": Route(LIST_UPLOADED, lambda it: {"params": {"seen": it.file}}),
+    "GET /v1/files/{id}": Route(UPLOADED, lambda it: {"path": {"id": it.file}}),
+    "DELETE /v1/files/{id}": Route(UPLOADED, lambda it: {"path": {"id": it.file}}),
+    "GET /v1/files/{id}/content": Route(UPLOADED, lambda it: {"path": {"id": it.file}}),
     # Vector stores
     "POST /v1/vector_stores with a file": Route(
-        OWN, lambda it: {"json": {"name": "mine", "file_ids": [it.file]}}
+        UPLOADED, lambda it: {"json": {"name": "mine", "file_ids": [it.file]}}
     ),
     "GET /v1/vector_stores": Route(LIST, lambda it: {"params": {"seen": it.store}}),
     "GET /v1/vector_stores/{id}": Route(READ, _store()),
@@ -250,7 +277,7 @@ ROUTES: dict[str, Route] = {
     "POST /v1/vector_stores/{id}/search": Route(READ, _searched),
     "GET /v1/vector_stores/{id}/files": Route(READ, lambda it: {"path": {"id": _full(it)}}),
     "POST /v1/vector_stores/{id}/files": Route(
-        CHANGE_SHARED, lambda it: {**_store()(it), "json": {"file_id": it.file}}
+        ATTACH, lambda it: {**_store()(it), "json": {"file_id": it.file}}
     ),
     "GET /v1/vector_stores/{id}/files/{file}": Route(READ, _attached()),
     "POST /v1/vector_stores/{id}/files/{file}": Route(
@@ -264,7 +291,7 @@ ROUTES: dict[str, Route] = {
         READ, lambda it: {"path": {"file": it.document, "id": it.paged}}
     ),
     "POST /v1/vector_stores/{id}/file_batches": Route(
-        CHANGE_SHARED, lambda it: {**_store()(it), "json": {"file_ids": [it.file]}}
+        ATTACH, lambda it: {**_store()(it), "json": {"file_ids": [it.file]}}
     ),
     "GET /v1/vector_stores/{id}/file_batches/{batch}": Route(READ, _batch),
     "POST /v1/vector_stores/{id}/file_batches/{batch}/cancel": Route(CHANGE_SHARED, _batch),
@@ -301,6 +328,14 @@ ROUTES: dict[str, Route] = {
     "GET /collections/{id}/files/{file}/content": Route(READ, _attached()),
     "DELETE /collections/{id}/files/{file}": Route(CHANGE_SHARED, _attached()),
     # The name of a tool is no secret.
+    "GET /tools/{name}": Route(ALL, lambda _: {"path": {"name": "word_count"}}),
+    "POST /tools/{name}/validate": Route(
+        ALL, lambda _: {"path": {"name": "word_count"}, "json": {}}
+    ),
+    "POST /tools/{name}/run": Route(
+        RUN_TOOL,
+        lambda it: {"path": {"name": "rubric"}, "json": {"config": {"rubric_id": it.rubric}}},
+    ),
     "GET /lamb/v1/completions/tools/{name}": Route(
         ANYBODY, lambda _: {"path": {"name": "word_count"}}
     ),
@@ -312,6 +347,7 @@ ROUTES: dict[str, Route] = {
         lambda _: {"path": {"slug": "uni", "email": OWNER.subject}, "json": {}},
     ),
     "GET /organizations": Route(ALL, lambda _: {}),
+    "POST /organizations": Route(ALL, lambda _: {"json": {"external_id": "uni", "name": "stolen"}}),
     "GET /organizations/{slug}": Route(NOT_FOUND, lambda _: {"path": {"slug": "uni"}}),
     "PUT /organizations/{slug}": Route(
         NOT_FOUND, lambda _: {"path": {"slug": "uni"}, "json": {"name": "stolen"}}
@@ -347,28 +383,23 @@ ROUTES: dict[str, Route] = {
     "POST /migration/convert": Route(REFUSED, lambda it: {"json": {"id": it.assistant}}),
     "GET /keys": Route(LIST_OWN, lambda it: {"params": {"text": it.key[:0]}}),
     "POST /keys": Route(
-        OWN | {"other user": "403", "member": "403"},
+        OWN | {"other user": "403", **shared("403")},
         lambda _: {"json": {"name": unique(), "organization": "uni", "user": OWNER.subject}},
     ),
     "DELETE /keys/{id}": Route(OWN, lambda it: {"path": {"id": it.key}}),
     "GET /usage/assistants": Route(ALL, lambda it: {"params": {"organization": it.assistant[:0]}}),
-    "PUT /assistants/{id}/quota": Route(CHANGE, _assistant(limit_usd=None)),
+    "PUT /assistants/{id}/quota": Route(NOT_READABLE, _assistant(limit_usd=None)),
     "POST /lamb/v1/completions/tools/{name}/run": Route(
-        ALL, lambda _: {"path": {"name": "word_count"}, "json": {"question": "What is a shed?"}}
-    ),
-    "POST /lamb/v1/completions/tools/{name}/run with a rubric": Route(
-        RUN_TOOL,
-        lambda it: {"path": {"name": "rubric"}, "json": {"config": {"rubric_id": it.rubric}}},
+        CREATORS,
+        lambda _: {"path": {"name": "word_count"}, "json": {"question": "What is a shed?"}},
     ),
     "GET /health/details": Route(REFUSED, lambda _: {}),
 }
 """By `METHOD PATH`, perhaps with words after it that tell several ways of calling apart."""
 
 NO_IDENTIFIER = {
-    *("POST /assistants", "POST /assistants/import", "POST /rubrics", "POST /v1/files"),
-    *("POST /v1/vector_stores", "POST /collections", "POST /organizations"),
     "GET /v1/vector_store_options",
-    *("POST /creator/assistant/create_assistant", "GET /creator/assistant/defaults"),
+    "GET /creator/assistant/defaults",
     *("GET /config/ingestion", "GET /config/embeddings", "PUT /config/embeddings"),
     *("DELETE /config/embeddings", "GET /database/status"),
     *("GET /lamb/v1/completions/tools", "GET /lamb/v1/completions/list"),
@@ -378,6 +409,6 @@ NO_IDENTIFIER = {
     "GET /login/oidc/{provider}/callback",
     *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
     *("GET /", "GET /errors", "GET /studio", "GET /studio/{path}"),
-    *("GET /connectors", "GET /prompt-processors", "GET /strategies"),
+    *("GET /connectors", "GET /prompt-processors", "GET /strategies", "GET /tools"),
 }
 """Routes that name no thing of a user: they create things of the caller or describe Heddle."""

@@ -16,21 +16,31 @@ from heddle.person.v1 import person_pb2
 from heddle.rubric.v1 import rubric_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle.usage.v1 import usage_pb2
-from heddle_runtime.struct_codec import to_struct
+from heddle_runtime.contract.struct_codec import to_struct
 from integration.access.deployments import OWNER
 from integration.access.outcomes import (
     ALL,
+    ATTACH,
+    AUDIT,
     CHANGE,
     CHANGE_SHARED,
+    CREATORS,
     DESCRIBE,
     LIST,
     LIST_OWN,
+    LIST_UPLOADED,
+    MANAGED,
     NOT_FOUND,
     OWN,
+    PROMPT,
     READ,
     REFUSED,
     RUN,
+    UPLOADED,
+    WITHOUT_RIGHT,
     Outcomes,
+    elsewhere,
+    shared,
 )
 from integration.access.things import BYPASS, Things, rubric_text, unique
 
@@ -41,14 +51,14 @@ QUESTION = chat_pb2.Message(
 )
 FILTERED = OWN | {
     "other user": "200 without anything",
-    "other organisation": "200 without anything",
+    **elsewhere("200 without anything"),
 }
-SEARCH = FILTERED | {"owner": "200 with the content", "member": "200 with the content"}
+SEARCH = FILTERED | {"owner": "200 with the content", **shared("200 with the content")}
 """A search reports an error for each collection that the caller may not read."""
 
-TRACED = RUN | {"owner": "200 with the prompt"}
+TRACED = RUN | dict.fromkeys(("owner", "admin", "operator"), "200 with the prompt")
 """The assistants are verbose: those who may read one get the trace of its run."""
-FAILED = SEARCH | dict.fromkeys(("other user", "other organisation"), "failed")
+FAILED = SEARCH | {"other user": "failed"} | elsewhere("failed") | WITHOUT_RIGHT
 """The tool fails, as for what does not exist."""
 
 
@@ -155,11 +165,11 @@ RPCS: dict[str, Rpc] = {
     # Accounts
     "Account.ResolveKey": Rpc(REFUSED, lambda it: {"key": f"hk_{it.key}_x"}),
     "Account.CreateKey": Rpc(
-        OWN | {"other user": "403", "member": "403"},
+        OWN | {"other user": "403", **shared("403")},
         lambda _: {"key": account_pb2.Key(name="k", organization="uni", user=OWNER.subject)},
     ),
     "Account.ListKeys": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.key else {}),
-    "Account.RevokeKey": Rpc(CHANGE, _id("key")),
+    "Account.RevokeKey": Rpc(OWN, _id("key")),
     "Account.GetOrganization": Rpc(NOT_FOUND, lambda _: {"slug": "uni"}),
     "Account.PutOrganization": Rpc(
         NOT_FOUND,
@@ -213,32 +223,32 @@ RPCS: dict[str, Rpc] = {
         },
     ),
     "Assistant.CreateAssistant": Rpc(
-        REFUSED | {"owner": "200"}, lambda _: {"assistant": _of_owner(name=unique())}
+        REFUSED | {"owner": "200", "admin": "200"},
+        lambda _: {"assistant": _of_owner(name=unique())},
     ),
     "Assistant.UpdateAssistant": Rpc(CHANGE, lambda it: {"assistant": _assistant(it)}),
     "Assistant.DeleteAssistant": Rpc(CHANGE, _id("assistant")),
     "Assistant.UndeleteAssistant": Rpc(CHANGE, _id("assistant")),
     "Assistant.ListUsedFiles": Rpc(REFUSED, lambda it: {"ids": [it.file]}),
+    "Assistant.UseConfirmation": Rpc(REFUSED, _id("assistant")),
     "Assistant.PublishAssistant": Rpc(CHANGE, _id("assistant")),
-    "Question.GetQuestions": Rpc(OWN, _id("assistant")),
+    "Question.GetQuestions": Rpc(MANAGED, _id("assistant")),
     "Question.UpdateQuestions": Rpc(CHANGE, _id("assistant")),
-    "Sharing.GetSharing": Rpc(OWN, _id("assistant")),
+    "Sharing.GetSharing": Rpc(MANAGED, _id("assistant")),
     "Sharing.UpdateSharing": Rpc(CHANGE, lambda it: {"id": it.assistant, "sharing": {}}),
     "Sharing.TransferAssistant": Rpc(
         CHANGE, lambda it: {"id": it.assistant, "owner": OWNER.subject}
     ),
-    "Version.ListVersions": Rpc(OWN, _id("assistant")),
-    "Version.GetVersion": Rpc(
-        OWN | {"owner": "200 with the prompt"}, lambda it: {"id": it.assistant, "number": 1}
-    ),
-    "Version.CompareVersions": Rpc(OWN, lambda it: {"id": it.assistant, "from_number": 1}),
+    "Version.ListVersions": Rpc(MANAGED, _id("assistant")),
+    "Version.GetVersion": Rpc(PROMPT, lambda it: {"id": it.assistant, "number": 1}),
+    "Version.CompareVersions": Rpc(MANAGED, lambda it: {"id": it.assistant, "from_number": 1}),
     "Version.RestoreVersion": Rpc(CHANGE, lambda it: {"id": it.assistant, "number": 1}),
     "Row.GetRow": Rpc(DESCRIBE, _row()),
-    "Row.GetRow as stored": Rpc(OWN, _row(as_stored=True)),
-    "Row.GetRow to change": Rpc(OWN, _row(to_change=True)),
+    "Row.GetRow as stored": Rpc(MANAGED, _row(as_stored=True)),
+    "Row.GetRow to change": Rpc(MANAGED, _row(to_change=True)),
     "Row.ListRows": Rpc(LIST_OWN, lambda it: {"skip": len(it.assistant[:0])}),
     "Row.CreateRow": Rpc(
-        REFUSED | {"owner": "200"},
+        REFUSED | {"owner": "200", "admin": "200"},
         lambda _: {
             "row": rows_pb2.AssistantRow(
                 name=unique(), owner=OWNER.subject, metadata='{"_format_version": 2}'
@@ -274,7 +284,7 @@ RPCS: dict[str, Rpc] = {
     "Record.GetRecord": Rpc(DESCRIBE, _row()),
     "Record.ListRecords": Rpc(LIST_OWN, lambda it: {"skip": len(it.assistant[:0])}),
     "Record.CreateRecord": Rpc(
-        REFUSED | {"owner": "200"},
+        REFUSED | {"owner": "200", "admin": "200"},
         lambda _: {
             "record": record_pb2.Record(
                 name=unique(),
@@ -290,7 +300,7 @@ RPCS: dict[str, Rpc] = {
     "Migration.RunJobs": Rpc(REFUSED, lambda _: {}),
     "Following.ClaimFollowing": Rpc(REFUSED, lambda _: {"claimant": "c"}),
     "Following.ListFollowedRows": Rpc(REFUSED, lambda _: {"table": 3}),
-    "Following.FollowRows": Rpc(REFUSED, lambda _: {"claimant": "c", "table": 3}),
+    "Following.FollowRows": Rpc(REFUSED, lambda _: {"claimant": "c", "table": 3, "origin": "LAMB"}),
     "Following.GetFollowing": Rpc(REFUSED, lambda _: {}),
     "Job.StartJob": Rpc(REFUSED, lambda _: {"kind": jobs_pb2.JOB_KIND_SWEEP}),
     "Job.GetJob": Rpc(REFUSED, lambda _: {"id": "1"}),
@@ -325,14 +335,14 @@ RPCS: dict[str, Rpc] = {
         },
     ),
     "Usage.GetPrice": Rpc(REFUSED, lambda _: {"model": MODEL, "organization": "uni"}),
-    "Usage.GetUsage": Rpc(OWN, _id("assistant")),
+    "Usage.GetUsage": Rpc(MANAGED, _id("assistant")),
     "Usage.ListUsage": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.assistant else {}),
     "Usage.SummarizeUsage": Rpc(ALL, _id("assistant", "assistant_id")),
     "Usage.ListPrices": Rpc(NOT_FOUND, lambda _: {"organization": "uni"}),
     "Usage.ResetUsage": Rpc(NOT_FOUND, _id("assistant")),
     # Audit log
     "Audit.ListAuditEvents": Rpc(
-        REFUSED, lambda it: {"object_type": "assistant", "object_id": it.assistant}
+        AUDIT, lambda it: {"object_type": "assistant", "object_id": it.assistant}
     ),
     "Audit.VerifyAuditEvents": Rpc(
         REFUSED,
@@ -353,9 +363,9 @@ RPCS: dict[str, Rpc] = {
             "on_behalf_of": rubric_pb2.AssistantOwner(owner=OWNER.subject, organization="uni"),
         },
     ),
-    "Rubric.ListRubrics": Rpc(LIST, lambda it: {"own": False} if it.rubric else {}),
+    "Rubric.ListRubrics": Rpc(LIST, lambda _: {}),
     "Rubric.CreateRubric": Rpc(
-        REFUSED | {"owner": "200"},
+        REFUSED | {"owner": "200", "admin": "200"},
         lambda _: {"rubric": rubric_pb2.Rubric(owner=OWNER.subject, content_json=rubric_text())},
     ),
     "Rubric.UpdateRubric": Rpc(
@@ -366,21 +376,23 @@ RPCS: dict[str, Rpc] = {
     # Runs
     "Orchestrator.RunCompletion": Rpc(TRACED, _run),
     "Orchestrator.RunCompletion with a trace": Rpc(
-        OWN | {"owner": "200 with the prompt", "member": "403"},
+        PROMPT | shared("403"),
         lambda it: _run(it, include_trace=True),
     ),
-    "Orchestrator.RunCompletion charged to an assistant": Rpc(READ, _charged),
+    "Orchestrator.RunCompletion charged to an assistant": Rpc(READ | WITHOUT_RIGHT, _charged),
     "Orchestrator.RunWholeCompletion": Rpc(TRACED, _whole(_run)),
     "Orchestrator.RunWholeCompletion with a trace": Rpc(
-        OWN | {"owner": "200 with the prompt", "member": "403"},
+        PROMPT | shared("403"),
         _whole(lambda it: _run(it, include_trace=True)),
     ),
-    "Orchestrator.RunWholeCompletion charged to an assistant": Rpc(READ, _whole(_charged)),
-    "Connector.GenerateMessage": Rpc(ALL, _generation),
-    "Connector.GenerateWholeMessage": Rpc(
-        ALL, lambda it: {"generation": connector_pb2.GenerateMessageRequest(**_generation(it))}
+    "Orchestrator.RunWholeCompletion charged to an assistant": Rpc(
+        READ | WITHOUT_RIGHT, _whole(_charged)
     ),
-    "Connector.GetGeneratedImage": Rpc(OWN, _id("picture", "name")),
+    "Connector.GenerateMessage": Rpc(CREATORS, _generation),
+    "Connector.GenerateWholeMessage": Rpc(
+        CREATORS, lambda it: {"generation": connector_pb2.GenerateMessageRequest(**_generation(it))}
+    ),
+    "Connector.GetGeneratedImage": Rpc(UPLOADED, _id("picture", "name")),
     "Connector.ListModels": Rpc(ALL, lambda _: {"connector": "bypass"}),
     "Tool.GetTool": Rpc(ALL, lambda _: {"name": "rubric"}),
     "Tool.ValidateToolConfig": Rpc(ALL, lambda _: {"name": "rubric"}),
@@ -395,26 +407,27 @@ RPCS: dict[str, Rpc] = {
         ALL, lambda it: {"requests": [{"assistant": assistant_pb2.Assistant(id=it.assistant)}]}
     ),
     "Tool.ListFunctions": Rpc(
-        ALL, lambda it: {"invocations": [_invocation(it, "simple_rag")], "assistant": _of_owner()}
+        CREATORS,
+        lambda it: {"invocations": [_invocation(it, "simple_rag")], "assistant": _of_owner()},
     ),
     "Tool.InspectMcpServer": Rpc(
         NOT_FOUND, lambda _: {"organization": "uni", "url": "https://mcp.example/mcp"}
     ),
-    "Tool.AssessTools": Rpc(ALL, _tools("simple_rag")),
+    "Tool.AssessTools": Rpc(CREATORS, _tools("simple_rag")),
     "Tool.ExecuteTool simple_rag": Rpc(FAILED, _tool("simple_rag")),
-    "Tool.ExecuteTools simple_rag": Rpc(SEARCH, _tools("simple_rag")),
+    "Tool.ExecuteTools simple_rag": Rpc(SEARCH | WITHOUT_RIGHT, _tools("simple_rag")),
     "Tool.ExecuteTool rubric": Rpc(FAILED, _tool("rubric")),
-    "Tool.ExecuteTools rubric": Rpc(SEARCH, _tools("rubric")),
+    "Tool.ExecuteTools rubric": Rpc(SEARCH | WITHOUT_RIGHT, _tools("rubric")),
     # Files
-    "File.GetFile": Rpc(OWN, _id("file")),
-    "File.ListFiles": Rpc(LIST_OWN, lambda it: {"page_size": 200} if it.file else {}),
-    "File.GetFileContent": Rpc(OWN, _id("file")),
+    "File.GetFile": Rpc(UPLOADED, _id("file")),
+    "File.ListFiles": Rpc(LIST_UPLOADED, lambda it: {"page_size": 200} if it.file else {}),
+    "File.GetFileContent": Rpc(UPLOADED, _id("file")),
     "File.GetFileContent of a collection": Rpc(
         READ, lambda it: {"collection": it.store, "id": it.attached}
     ),
-    "File.GetFileText": Rpc(OWN, _id("file")),
-    "File.DeleteFile": Rpc(CHANGE, _id("file")),
-    "File.AttachFile": Rpc(CHANGE_SHARED, lambda it: {"collection": it.store, "file_id": it.file}),
+    "File.GetFileText": Rpc(UPLOADED, _id("file")),
+    "File.DeleteFile": Rpc(UPLOADED, _id("file")),
+    "File.AttachFile": Rpc(ATTACH, lambda it: {"collection": it.store, "file_id": it.file}),
     "File.GetAttachedFile": Rpc(READ, _attached()),
     "File.ListAttachedFiles": Rpc(READ, lambda it: {"collection": _full(it)}),
     "File.UpdateAttachedFile": Rpc(
@@ -424,7 +437,7 @@ RPCS: dict[str, Rpc] = {
     "File.RetryAttachedFile": Rpc(CHANGE_SHARED, _attached()),
     "File.DetachFile": Rpc(CHANGE_SHARED, _attached()),
     "File.CreateFileBatch": Rpc(
-        CHANGE_SHARED,
+        ATTACH,
         lambda it: {
             "collection": it.store,
             "files": [files_pb2.BatchedFile(file_id=it.file)],
@@ -433,7 +446,13 @@ RPCS: dict[str, Rpc] = {
     "File.GetFileBatch": Rpc(READ, _batch),
     "File.CancelFileBatch": Rpc(CHANGE_SHARED, _batch),
     "File.ListFileBatchFiles": Rpc(READ, _batch),
+    "File.CreateFile": Rpc(
+        CREATORS, lambda _: {"filename": "a.txt", "data": b"A shed.", "purpose": "assistants"}
+    ),
     # Knowledge
+    "Knowledge.CreateCollection": Rpc(
+        CREATORS, lambda _: {"collection": knowledge_pb2.Collection(name=unique())}
+    ),
     "Knowledge.GetCollection": Rpc(READ, _id("store", "name")),
     "Knowledge.ListCollections": Rpc(LIST, lambda it: {"page_size": 200} if it.store else {}),
     "Knowledge.UpdateCollection": Rpc(
@@ -450,30 +469,32 @@ RPCS: dict[str, Rpc] = {
     ),
     "Knowledge.SearchCollections": Rpc(SEARCH, _search(query="What holds a thread?")),
     "Knowledge.SearchPages": Rpc(
-        FILTERED | {"member": "200"},
+        FILTERED | {**shared("200")},
         lambda it: {"collections": [it.paged] if it.document else [], "query": "a shed"},
     ),
     "Knowledge.ListPages": Rpc(READ, _document),
     "Knowledge.GetPage": Rpc(READ, _page),
-    "Knowledge.InterpretPage": Rpc(READ, lambda it: {**_page(it), "prompt": "What is this?"}),
-    "Knowledge.GetPagePicture": Rpc(READ, _page),
-    "Knowledge.ListGraphThemes": Rpc(FILTERED | {"member": "200"}, _search(query="thread")),
-    "Knowledge.FindGraphPaths": Rpc(
-        FILTERED | {"member": "200"}, _search(start="Thread", end="Shed")
+    "Knowledge.InterpretPage": Rpc(
+        READ | WITHOUT_RIGHT, lambda it: {**_page(it), "prompt": "What is this?"}
     ),
-    "Knowledge.DescribeDocuments": Rpc(FILTERED | {"member": "200"}, _search()),
+    "Knowledge.GetPagePicture": Rpc(READ, _page),
+    "Knowledge.ListGraphThemes": Rpc(FILTERED | {**shared("200")}, _search(query="thread")),
+    "Knowledge.FindGraphPaths": Rpc(
+        FILTERED | {**shared("200")}, _search(start="Thread", end="Shed")
+    ),
+    "Knowledge.DescribeDocuments": Rpc(FILTERED | {**shared("200")}, _search()),
     "Knowledge.QueryDocuments": Rpc(
-        FILTERED | {"member": "200"}, _search(sql="SELECT * FROM documents")
+        FILTERED | {**shared("200")}, _search(sql="SELECT * FROM documents")
     ),
     "Knowledge.EmbedTexts": Rpc(
-        ALL, lambda _: {"texts": ["a"], "kind": knowledge_pb2.EMBEDDING_KIND_QUERY}
+        CREATORS, lambda _: {"texts": ["a"], "kind": knowledge_pb2.EMBEDDING_KIND_QUERY}
     ),
     "Health.GetHealth": Rpc(REFUSED, lambda _: {}),
 }
 """By `Service.Method`, perhaps with words after it that tell several ways of calling apart."""
 
 NO_IDENTIFIER = {
-    *("Account.ListOrganizations", "File.CreateFile", "Knowledge.CreateCollection"),
+    "Account.ListOrganizations",
     "Knowledge.GetCollectionOptions",
     *("Connector.ListConnectors", "Tool.ListTools", "Migration.ImportLamb"),
     *("Orchestrator.ListStrategies", "Orchestrator.ListPromptProcessors"),

@@ -4,13 +4,14 @@ import json
 import re
 import time
 import uuid
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 
 import httpx
+from gateway.essays import EXAMPLE
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2
-from heddle_gateway.admin.rubrics import EXAMPLE
 from integration.access.deployments import OWNER, Deployment
 from knowledge.pages.pdfs import pdf
 
@@ -120,7 +121,7 @@ class Things:
 
     def types(self) -> list[str]:
         """Return which types of things exist."""
-        return sorted(set(vars(self)) & set(_TYPES))
+        return sorted(set(vars(self)) & set(TYPES))
 
     def state(self) -> dict[str, str]:
         """Return what the owner reads of the things that exist."""
@@ -178,20 +179,22 @@ class Things:
         return self._heddle.ask(name, OWNER, **fields)
 
 
-_TYPES = [name for name, value in vars(Things).items() if isinstance(value, cached_property)]
+TYPES = [name for name, value in vars(Things).items() if isinstance(value, cached_property)]
 
 
 class Absent:
     """Identifiers like those of things that exist, of which there is nothing."""
 
-    def __init__(self, things: Things) -> None:
+    def __init__(self, things: Things, types: Collection[str]) -> None:
+        """Replace the identifiers of things of some types."""
         self._things = things
+        self._types = types
         self.identifiers: dict[str, str] = {}
         """By the identifier of what exists."""
 
     def __getattr__(self, name: str) -> str:
         value = str(getattr(self._things, name))
-        if name not in _TYPES:
+        if name not in self._types:
             return value
         prefix, name_, ending = re.fullmatch(r"(.*[_-])?([^_-]+?)(\.\w+)?", value).groups("")  # type: ignore[union-attr] # it matches everything
         absent = ABSENT_NUMBER if value.isdecimal() else prefix + re.sub(r"\w", "0", name_) + ending

@@ -81,6 +81,7 @@ def _tool(module: str, api: str, declaration: Mapping[str, Any]) -> Tool:
         run=run,
         modes=("function",),
         module=module,
+        effect="read_only",
         function=Function(
             name, declaration["description"], schema(declaration["parameters"]), dict
         ),

@@ -1,21 +1,18 @@
 """Anthropic's reasoning comes back unchanged with calls, from Heddle and by way of clients."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from connector import anthropic_api as api
-from connector.provider import Exchange, Provider, provider
-from integration.functions.toolbox import PLUGIN
-from integration.whole import whole, write_assistant
+from connector.provider import Exchange, Script
+from integration.functions.sdk import answered
+from integration.functions.stage import Stage
 from openai import AsyncOpenAI, BadRequestError
 
-NAME = "lamb_assistant.1"
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 TOOLS: Any = [{"type": "function", "function": {"name": "alarm", "parameters": {}}}]
-ADDER = "tools: [{type: adder, mode: function}]\n"
 
 
 def content(function: str) -> Sequence[dict[str, Any]]:
@@ -39,11 +36,8 @@ def pieces(function: str) -> list[bytes]:
     ]
 
 
-@asynccontextmanager
-async def talking(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, function: str, tools: str
-) -> AsyncIterator[tuple[AsyncOpenAI, Provider]]:
-    """Run Heddle before an API that rejects calls without the reasoning before them."""
+def demanding(function: str) -> Script:
+    """Return the script of an API that rejects calls without the reasoning before them."""
     first = api.messages_api(
         *pieces(function), whole=api.message(*content(function), reason="tool_use")
     )
@@ -64,75 +58,51 @@ async def talking(
         else:
             await second(exchange)
 
-    (folder / "plugins").mkdir()
-    (folder / "plugins" / "toolbox.py").write_text(PLUGIN)
-    write_assistant(folder, "1", f"model: {{connector: anthropic, model: {api.MODEL}}}\n{tools}")
-    async with provider(script) as upstream:
-        monkeypatch.setenv("HEDDLE_CONNECTOR_ANTHROPIC_BASE_URL", upstream.url)
-        monkeypatch.setenv("HEDDLE_CONNECTOR_ANTHROPIC_API_KEY", api.KEY)
-        async with (
-            whole(folder) as heddle,
-            AsyncOpenAI(
-                base_url=f"{heddle.url}/v1", api_key="development", max_retries=0
-            ) as client,
-        ):
-            yield client, upstream
-
-
-async def answered(client: AsyncOpenAI, messages: list[Any], *, stream: bool, **more: Any) -> Any:
-    """Return the message that comes back."""
-    if not stream:
-        completion = await client.chat.completions.create(model=NAME, messages=messages, **more)
-        return completion.choices[0].message
-    async with client.chat.completions.stream(model=NAME, messages=messages, **more) as events:
-        async for _ in events:
-            continue
-        return (await events.get_final_completion()).choices[0].message
+    return script
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 async def test_a_function_of_the_assistant_can_be_called(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, stream: bool
+    stage: Stage, client: AsyncOpenAI, *, stream: bool
 ) -> None:
-    async with talking(tmp_path, monkeypatch, "add", ADDER) as (client, upstream):
-        message = await answered(client, [{"role": "user", "content": "1 and 1?"}], stream=stream)
+    exchanges = stage.follow_anthropic(demanding("add"))
+    question = [{"role": "user", "content": "1 and 1?"}]
+    message = await answered(client, "anthropic-adding", question, stream=stream)
 
     assert message.content == "I add.\n\nDone."
-    assert len(upstream.exchanges) == 2
+    assert len(exchanges) == 2
     assert "anthropic_content" not in (message.model_extra or {})
-    last = upstream.exchanges[1].json["messages"][-1]
+    last = exchanges[1].json["messages"][-1]
     assert last["content"][0]["tool_use_id"] == "toolu_01"
 
 
-@pytest.mark.parametrize("tools", ["", ADDER])
+@pytest.mark.parametrize("assistant", ["anthropic", "anthropic-adding"])
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 async def test_a_function_of_the_client_can_be_called(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tools: str, *, stream: bool
+    stage: Stage, client: AsyncOpenAI, assistant: str, *, stream: bool
 ) -> None:
-    async with talking(tmp_path, monkeypatch, "alarm", tools) as (client, upstream):
-        talk: list[Any] = [{"role": "user", "content": "Wake me."}]
-        message = await answered(client, talk, stream=stream, tools=TOOLS)
-        [call] = message.tool_calls
-        assert json.loads(call.function.arguments) == {"a": 1, "b": 1}
-        talk += [
-            message.model_dump(exclude_none=True),
-            {"role": "tool", "tool_call_id": call.id, "content": "It rings."},
-        ]
-        message = await answered(client, talk, stream=stream, tools=TOOLS)
+    exchanges = stage.follow_anthropic(demanding("alarm"))
+    talk: list[Any] = [{"role": "user", "content": "Wake me."}]
+    message = await answered(client, assistant, talk, stream=stream, tools=TOOLS)
+    [call] = message.tool_calls
+    assert json.loads(call.function.arguments) == {"a": 1, "b": 1}
+    talk += [
+        message.model_dump(exclude_none=True),
+        {"role": "tool", "tool_call_id": call.id, "content": "It rings."},
+    ]
+    message = await answered(client, assistant, talk, stream=stream, tools=TOOLS)
 
     assert message.content == "Done."
-    assert len(upstream.exchanges) == 2
+    assert len(exchanges) == 2
 
 
-async def test_an_api_that_misses_it_is_heard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_api_that_misses_it_is_heard(stage: Stage, client: AsyncOpenAI) -> None:
     called = {"id": "toolu_01", "type": "function", "function": {"name": "alarm", "arguments": ""}}
     talk: list[Any] = [
         {"role": "user", "content": "Wake me."},
         {"role": "assistant", "tool_calls": [called]},
         {"role": "tool", "tool_call_id": "toolu_01", "content": "It rings."},
     ]
-    async with talking(tmp_path, monkeypatch, "alarm", "") as (client, _):
-        with pytest.raises(BadRequestError, match="cannot be modified"):
-            await answered(client, talk, stream=False, tools=TOOLS)
+    stage.follow_anthropic(demanding("alarm"))
+    with pytest.raises(BadRequestError, match="cannot be modified"):
+        await answered(client, "anthropic", talk, stream=False, tools=TOOLS)

@@ -5,7 +5,6 @@ Run this file to write the golden files anew.
 
 import asyncio
 import json
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +17,12 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.struct_codec import to_struct
-from integration.functions.toolbox import PLUGIN
-from integration.functions.upstream import Delta, Upstream, calls, goes_on, says, scripted
-from integration.whole import whole
-from runtime.examples import sampled
+from heddle_runtime.contract.struct_codec import to_struct
+from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.callers import DEVELOPER
+from heddle_runtime.rpc.client import channel
+from integration.functions.stage import Stage, staged
+from integration.functions.upstream import Delta, Upstream, calls, goes_on, says
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "functions"
 CONTRACT = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
@@ -145,34 +143,19 @@ CASES = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return furnished(tmp_path)
-
-
-def furnished(folder: Path) -> Path:
-    (folder / "plugins").mkdir()
-    (folder / "plugins" / "toolbox.py").write_text(PLUGIN)
-    return folder
-
-
 async def run_case(
-    case: Case, folder: Path, *, watched: bool
+    case: Case, stage: Stage, *, watched: bool
 ) -> tuple[list[pb.RunEvent], Upstream]:
     """Return the events of a run, and the provider with its requests."""
-    async with scripted(case.turns) as upstream:
-        os.environ["HEDDLE_CONNECTOR_OPENAI_BASE_URL"] = upstream.url
-        os.environ["HEDDLE_CONNECTOR_OPENAI_API_KEY"] = "test"
-        async with whole(folder) as heddle, channel(heddle.stack.orchestrator, CONTRACT) as to:
-            stub = pb_grpc.OrchestratorServiceStub(to)
-            if not watched:
-                request = pb.RunWholeCompletionRequest(run=case.request())
-                events = list(
-                    (await stub.RunWholeCompletion(request, **new_call_options(20))).events
-                )
-            else:
-                run = stub.RunCompletion(case.request(), **new_call_options(20))
-                events = [event async for response in run for event in response.events]
+    upstream = stage.follow(case.turns)
+    async with channel(stage.heddle.stack.orchestrator, CONTRACT) as to:
+        stub = pb_grpc.OrchestratorServiceStub(to)
+        if not watched:
+            request = pb.RunWholeCompletionRequest(run=case.request())
+            events = list((await stub.RunWholeCompletion(request, **new_call_options(20))).events)
+        else:
+            run = stub.RunCompletion(case.request(), **new_call_options(20))
+            events = [event async for response in run for event in response.events]
     return events, upstream
 
 
@@ -201,26 +184,22 @@ def requests_of(bodies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BASE_URL", "API_KEY"):
-        monkeypatch.setenv(f"HEDDLE_CONNECTOR_OPENAI_{name}", "replaced")
-
-
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", CASES)
-async def test_events_and_requests_are_as_agreed(name: str, folder: Path) -> None:
-    events, upstream = await run_case(CASES[name], folder, watched=True)
+async def test_events_and_requests_are_as_agreed(name: str, stage: Stage) -> None:
+    events, upstream = await run_case(CASES[name], stage, watched=True)
 
     golden = json.loads((GOLDEN / f"{name}.json").read_text())
     assert shown(events) == golden["events"]
     assert requests_of(upstream.bodies) == golden["asked"]
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 4))
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("name", CASES)
 async def test_a_whole_answer_tells_the_same_but_what_only_watchers_see(
-    name: str, folder: Path
+    name: str, stage: Stage
 ) -> None:
-    events, upstream = await run_case(CASES[name], folder, watched=False)
+    events, upstream = await run_case(CASES[name], stage, watched=False)
 
     golden = json.loads((GOLDEN / f"{name}.json").read_text())
     whole_events = [e for e in golden["events"] if not {"status", "tool_started"} & set(e)]
@@ -253,10 +232,16 @@ def test_no_call_dangles_and_the_answer_is_never_missing(name: str) -> None:
     assert called or any("text_delta" in event for event in others)
 
 
+async def write_golden_files(folder: Path) -> None:
+    CALLER.set(Caller("", DEVELOPER))
+    async with staged(folder) as stage:
+        for name, case in CASES.items():
+            run, provider = await run_case(case, stage, watched=True)
+            written = {"events": shown(run), "asked": requests_of(provider.bodies)}
+            text = json.dumps(written, indent=1, sort_keys=True, ensure_ascii=False)
+            (GOLDEN / f"{name}.json").write_text(f"{text}\n")
+
+
 if __name__ == "__main__":
-    for each, case in CASES.items():
-        with tempfile.TemporaryDirectory() as place:
-            run, provider = asyncio.run(run_case(case, furnished(Path(place)), watched=True))
-        written = {"events": shown(run), "asked": requests_of(provider.bodies)}
-        text = json.dumps(written, indent=1, sort_keys=True, ensure_ascii=False)
-        (GOLDEN / f"{each}.json").write_text(f"{text}\n")
+    with tempfile.TemporaryDirectory() as place:
+        asyncio.run(write_golden_files(Path(place)))

@@ -9,34 +9,33 @@ from typing import Any
 import pytest
 from connector.toolcalls.formats import WRITINGS
 from integration.functions.conversationalist import Voice, answering, native, written
-from integration.functions.toolbox import PLUGIN
-from integration.functions.upstream import scripted
-from integration.whole import whole, write_assistant
+from integration.functions.stage import Stage
 from runtime.examples import sampled
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 SCENARIOS = 9
 READ = (
     *("qwen3_coder", "qwen3_coder inline", "hermes", "hermes, list", "xlam", "xlam, fenced"),
     *("mistral", "mistral_v11", "llama_json", "deepseek_v31", "deepseek_v32", "glm45", "kimi_k2"),
     *("minimax_m2", "granite", "gpt_oss, recipient in channel"),
 )
+WAYS = {writing.id: writing for writing in WRITINGS}
 VOICES: dict[str, Voice] = {
     "native": native,
-    **{writing.id: written(writing) for writing in WRITINGS if writing.id in READ},
+    **{name: written(WAYS[name]) for name in READ},
 }
-ITS_OWN = "tools: [{type: adder, mode: function}]\n"
 CASES = [
-    *((name, "") for name in VOICES),
-    *((name, ITS_OWN) for name in ("native", "qwen3_coder", "hermes", "xlam")),
+    *((name, "brief") for name in VOICES),
+    *((name, "brief-adding") for name in ("native", "qwen3_coder", "hermes", "xlam")),
 ]
 
 
-async def probed(url: str, folder: Path) -> dict[str, Any]:
+async def probed(url: str, assistant: str, folder: Path) -> dict[str, Any]:
     """Return what the probe found."""
     report = folder / "report.json"
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "canitoolcall", "probe", "--base-url", f"{url}/v1"),
-        *("--model", "lamb_assistant.1", "--json", str(report)),
+        *("--model", f"lamb_assistant.{assistant}", "--json", str(report)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -46,21 +45,10 @@ async def probed(url: str, folder: Path) -> dict[str, Any]:
     return report_
 
 
-@pytest.mark.parametrize(
-    ("name", "tools"), sampled(CASES, 3), ids=lambda it: "beside others" if it == ITS_OWN else it
-)
-async def test_all_checks_pass(
-    name: str, tools: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "plugins").mkdir()
-    (tmp_path / "plugins" / "toolbox.py").write_text(PLUGIN)
-    model = "model: {connector: openai, model: scripted}\n"
-    write_assistant(tmp_path, "1", f"{model}system_prompt: Be brief.\n{tools}")
-    async with scripted(answering(VOICES[name])) as upstream:
-        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
-        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
-        async with whole(tmp_path) as heddle:
-            report_ = await probed(heddle.url, tmp_path)
+@pytest.mark.parametrize(("name", "assistant"), sampled(CASES, 3))
+async def test_all_checks_pass(name: str, assistant: str, stage: Stage, tmp_path: Path) -> None:
+    stage.follow(answering(VOICES[name]))
+    report_ = await probed(stage.heddle.url, assistant, tmp_path)
 
     # Each streamed, whole, and both alike.
     assert report_["summary"] == {"pass": 3 * SCENARIOS, "fail": 0, "error": 0, "skip": 0}
@@ -72,7 +60,3 @@ async def test_all_checks_pass(
     ]
     assert len(thoughts) == 2
     assert all(thought.strip().startswith("9.9 is 9.90") for thought in thoughts)
-
-
-def test_every_voice_is_there() -> None:
-    assert len(VOICES) == 1 + len(READ)

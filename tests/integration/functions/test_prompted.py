@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,13 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
-from integration.functions.toolbox import PLUGIN
-from integration.functions.upstream import Delta, Upstream, says, scripted
-from integration.whole import whole
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
+from integration.functions.stage import STYLES, Stage
+from integration.functions.upstream import Delta, says
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 CONTRACT = pb.DESCRIPTOR.services_by_name["OrchestratorService"]
-STYLES = {"qwen3_coder": "F1", "hermes": "F2", "xlam": "F3"}
 SUM = '{"sum": 42, "unit": ""}'
 TOLD = {
     "qwen3_coder": f"<tool_response>\n{SUM}\n</tool_response>",
@@ -28,31 +26,15 @@ TOLD = {
 }
 
 
-@pytest.fixture(params=STYLES)
-def style(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    patterns = {"openai/modern*": "native", "openai/*": request.param}
-    monkeypatch.setenv("HEDDLE_CONNECTOR_PROMPTED_TOOLS", json.dumps(patterns))
-    return str(request.param)
-
-
 def written(style: str, name: str, **arguments: Any) -> list[Delta]:
     text = WRITERS[STYLES[style]]([(name, arguments)])
     return [says(text[at : at + 3]) for at in range(0, len(text), 3)]
 
 
 async def answered(
-    upstream: Upstream,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    model: str = "old",
-    extra: Mapping[str, Any] | None = None,
-    rounds: int = 5,
+    stage: Stage, model: str, extra: Mapping[str, Any] | None = None, rounds: int = 5
 ) -> str:
     """Ask an assistant that has one function; return its answer."""
-    (folder / "plugins").mkdir()
-    (folder / "plugins" / "toolbox.py").write_text(PLUGIN)
-    monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
-    monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
     binding = assistant_pb2.ToolBinding(tool="adder", mode=assistant_pb2.MODE_FUNCTION)
     request = pb.RunCompletionRequest(
         assistant=assistant_pb2.Assistant(
@@ -68,17 +50,18 @@ async def answered(
         ],
         options=chat_pb2.GenerationOptions(extra_json=json.dumps(extra or {})),
     )
-    async with whole(folder) as heddle, channel(heddle.stack.orchestrator, CONTRACT) as to:
+    async with channel(stage.heddle.stack.orchestrator, CONTRACT) as to:
         run = pb_grpc.OrchestratorServiceStub(to).RunCompletion(request, **new_call_options(20))
         events = [event async for response in run for event in response.events]
     return "".join(event.text_delta for event in events)
 
 
+@pytest.mark.parametrize("style", STYLES)
 async def test_a_call_written_as_text_is_run_and_its_result_told_as_text(
-    style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    style: str, stage: Stage
 ) -> None:
-    async with scripted([written(style, "add", a=40, b=2), [says("It is 42.")]]) as upstream:
-        answer = await answered(upstream, tmp_path, monkeypatch)
+    upstream = stage.follow([written(style, "add", a=40, b=2), [says("It is 42.")]])
+    answer = await answered(stage, style)
 
     assert answer == "It is 42."
     first, second = upstream.bodies
@@ -98,11 +81,12 @@ async def test_a_call_written_as_text_is_run_and_its_result_told_as_text(
     assert result["content"] == TOLD[style]
 
 
+@pytest.mark.parametrize("style", STYLES)
 async def test_a_call_where_none_is_offered_any_more_is_neither_run_nor_shown(
-    style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    style: str, stage: Stage
 ) -> None:
-    async with scripted([written(style, "add", a=1, b=n) for n in range(3)]) as upstream:
-        answer = await answered(upstream, tmp_path, monkeypatch, rounds=2)
+    upstream = stage.follow([written(style, "add", a=1, b=n) for n in range(3)])
+    answer = await answered(stage, style, rounds=2)
 
     assert answer == "The model called functions until it had to stop, and gave no answer."
     *_, last = upstream.bodies
@@ -111,6 +95,7 @@ async def test_a_call_where_none_is_offered_any_more_is_neither_run_nor_shown(
     assert last["messages"][-1]["role"] == "user"
 
 
+@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     ("wishes", "instruction"),
     [
@@ -122,27 +107,20 @@ async def test_a_call_where_none_is_offered_any_more_is_neither_run_nor_shown(
         ({"parallel_tool_calls": False}, "Write at most one call at a time."),
     ],
 )
-@pytest.mark.usefixtures("style")
 async def test_the_clients_wishes_about_calls_are_words(
-    wishes: Mapping[str, Any],
-    instruction: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    wishes: Mapping[str, Any], instruction: str, style: str, stage: Stage
 ) -> None:
-    async with scripted([[says("No.")]]) as upstream:
-        await answered(upstream, tmp_path, monkeypatch, extra=wishes)
+    upstream = stage.follow([[says("No.")]])
+    await answered(stage, style, extra=wishes)
 
     [body] = upstream.bodies
     assert body["messages"][0]["content"].endswith(instruction)
     assert not set(wishes) & set(body)
 
 
-@pytest.mark.usefixtures("style")
-async def test_other_models_get_their_functions_beside_the_prompt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with scripted([[says("No.")]]) as upstream:
-        await answered(upstream, tmp_path, monkeypatch, model="modern-7b")
+async def test_other_models_get_their_functions_beside_the_prompt(stage: Stage) -> None:
+    upstream = stage.follow([[says("No.")]])
+    await answered(stage, "modern-7b")
 
     [body] = upstream.bodies
     assert [tool["function"]["name"] for tool in body["tools"]] == ["add"]

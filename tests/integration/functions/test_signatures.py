@@ -1,20 +1,17 @@
 """What a provider puts into its calls comes back to it, from Heddle and by way of clients."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from heddle_gateway.auth.authenticator import DEVELOPMENT_KEY
-from integration.functions.toolbox import PLUGIN
-from integration.functions.upstream import Body, Delta, Upstream, calls, goes_on, says, scripted
-from integration.whole import whole, write_assistant
+from integration.functions.sdk import answered
+from integration.functions.stage import Stage
+from integration.functions.upstream import Body, Delta, calls, goes_on, says
 from openai import AsyncOpenAI, BadRequestError
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 SIGNED = {"extra_content": {"google": {"thought_signature": "CpQB=="}}}
 TOOLS: Any = [{"type": "function", "function": {"name": "alarm", "parameters": {}}}]
-NAME = "lamb_assistant.1"
 
 
 def called(name: str, **more: Any) -> Delta:
@@ -84,73 +81,41 @@ def _missing(provider: str, message: Body, call: Body) -> str:
     return ""
 
 
-@asynccontextmanager
-async def talking(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, provider: str, name: str, tools: str = ""
-) -> AsyncIterator[tuple[AsyncOpenAI, Upstream]]:
-    (folder / "plugins").mkdir()
-    (folder / "plugins" / "toolbox.py").write_text(PLUGIN)
-    write_assistant(folder, "1", f"model: {{connector: openai, model: scripted}}\n{tools}")
-    async with scripted(answers_of(provider, name), missing(provider)) as upstream:
-        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
-        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
-        async with (
-            whole(folder) as heddle,
-            AsyncOpenAI(
-                base_url=f"{heddle.url}/v1", api_key=DEVELOPMENT_KEY, max_retries=0
-            ) as client,
-        ):
-            yield client, upstream
-
-
-async def answered(client: AsyncOpenAI, messages: list[Any], *, stream: bool, **more: Any) -> Any:
-    """Return the message that comes back."""
-    if not stream:
-        completion = await client.chat.completions.create(model=NAME, messages=messages, **more)
-        return completion.choices[0].message
-    async with client.chat.completions.stream(model=NAME, messages=messages, **more) as events:
-        async for _ in events:
-            continue
-        return (await events.get_final_completion()).choices[0].message
-
-
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_function_of_the_assistant_can_be_called(
-    provider: str, stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    provider: str, stream: bool, stage: Stage, client: AsyncOpenAI
 ) -> None:
-    tools = "tools: [{type: adder, mode: function}]\n"
-    async with talking(tmp_path, monkeypatch, provider, "add", tools) as (client, upstream):
-        message = await answered(client, [{"role": "user", "content": "1 and 1?"}], stream=stream)
+    upstream = stage.follow(answers_of(provider, "add"), missing(provider))
+    question = [{"role": "user", "content": "1 and 1?"}]
+    message = await answered(client, "adding", question, stream=stream)
 
     assert message.content == "Done."
     assert len(upstream.bodies) == 2
     assert "reasoning_details" not in (message.model_extra or {})
 
 
-@pytest.mark.parametrize("tools", ["", "tools: [{type: adder, mode: function}]\n"])
+@pytest.mark.parametrize("assistant", ["plain", "adding"])
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_function_of_the_client_can_be_called(
-    provider: str, stream: bool, tools: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    provider: str, stream: bool, assistant: str, stage: Stage, client: AsyncOpenAI
 ) -> None:
-    async with talking(tmp_path, monkeypatch, provider, "alarm", tools) as (client, upstream):
-        talk: list[Any] = [{"role": "user", "content": "Wake me."}]
-        message = await answered(client, talk, stream=stream, tools=TOOLS)
-        [call] = message.tool_calls
-        talk += [
-            message.model_dump(exclude_none=True),
-            {"role": "tool", "tool_call_id": call.id, "content": "It rings."},
-        ]
-        message = await answered(client, talk, stream=stream, tools=TOOLS)
+    upstream = stage.follow(answers_of(provider, "alarm"), missing(provider))
+    talk: list[Any] = [{"role": "user", "content": "Wake me."}]
+    message = await answered(client, assistant, talk, stream=stream, tools=TOOLS)
+    [call] = message.tool_calls
+    talk += [
+        message.model_dump(exclude_none=True),
+        {"role": "tool", "tool_call_id": call.id, "content": "It rings."},
+    ]
+    message = await answered(client, assistant, talk, stream=stream, tools=TOOLS)
 
     assert message.content == "Done."
     assert len(upstream.bodies) == 2
 
 
-async def test_a_provider_that_misses_it_is_heard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_provider_that_misses_it_is_heard(stage: Stage, client: AsyncOpenAI) -> None:
     talk: list[Any] = [
         {"role": "user", "content": "Wake me."},
         {
@@ -159,6 +124,6 @@ async def test_a_provider_that_misses_it_is_heard(
         },
         {"role": "tool", "tool_call_id": "c1", "content": "It rings."},
     ]
-    async with talking(tmp_path, monkeypatch, "in the call", "alarm") as (client, _):
-        with pytest.raises(BadRequestError, match="missing a thought_signature"):
-            await answered(client, talk, stream=False, tools=TOOLS)
+    stage.follow(answers_of("in the call", "alarm"), missing("in the call"))
+    with pytest.raises(BadRequestError, match="missing a thought_signature"):
+        await answered(client, "plain", talk, stream=False, tools=TOOLS)

@@ -11,11 +11,12 @@ from typing import Any
 
 import httpx
 from connector.gemini import PNG
+from gateway.essays import EXAMPLE
 from heddle_assistants.database import schema
-from heddle_assistants.database.engine import open_database
 from heddle_connector.generation.generated_images import GeneratedImages
-from heddle_gateway.admin.rubrics import EXAMPLE
-from heddle_runtime.identity import Identity
+from heddle_devstack import Stack
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.identity.callers import Identity
 from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.sdk import Caller
@@ -33,6 +34,7 @@ class Installation:
 
     folder: Path
     url: str
+    stack: Stack | None = None
     canary: str = field(default_factory=lambda: f"kanari{secrets.token_hex(8)}")
     """A word that everything of the person has."""
     key: str = ""
@@ -58,7 +60,8 @@ async def fill(it: Installation, database: str) -> None:
     async with it.client() as operator:
         await _put(operator, "/organizations/uni", {"name": "University"})
         name = f"Ana {it.canary}"
-        for email, body in ((it.email, {"name": name, "role": "admin"}), (BEA, {"name": "Bea"})):
+        of_bea = {"name": "Bea", "role": "creator"}
+        for email, body in ((it.email, {"name": name, "role": "admin"}), (BEA, of_bea)):
             await _put(operator, f"/organizations/uni/users/{email}", body)
         path = f"/organizations/uni/users/{it.email}/password"
         await _post(operator, path, {"password": f"{it.canary}-Pa55"})
@@ -142,7 +145,7 @@ async def _completed(client: httpx.AsyncClient, path: str) -> None:
 
 
 async def _files(it: Installation) -> None:
-    user = Identity(it.email, "uni")
+    user = Identity(it.email, "uni", ("creator",))
     await GeneratedImages(it.folder / "images", 2**30).store(user, PNG + it.canary.encode())
     workspace = CallersWorkspace(it.folder / "workspaces", Threads(1), Caller(it.email, "uni"))
     name = f"{it.canary}.txt"

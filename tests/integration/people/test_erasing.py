@@ -3,16 +3,20 @@
 import asyncio
 import io
 import json
+import sqlite3
 import time
 import zipfile
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from assistants.postgres import postgres
-from integration.people.installation import BEA, Installation, fill
+from integration.commands import heddle
+from integration.people.installation import BEA, MODEL, Installation, fill
+from integration.people.personal_data_page import named, places
 from integration.people.traces import tables_with, traces
 from integration.whole import whole
 
@@ -22,6 +26,9 @@ KEYS = {
     "HEDDLE_ASSISTANTS_KEY_PEPPER": f"{SECRET}-pepper",
     "HEDDLE_ASSISTANTS_ENCRYPTION_KEY": f"{SECRET}-encryption",
 }
+OF_BEA = ("loom number", "sk-of-uni")
+"""What is a colleague's or the organisation's."""
+OTHER = {"name": "tutor_of_others", "model": MODEL}
 COUNTS = {
     "users": 1,
     "passwords": 1,
@@ -51,7 +58,7 @@ async def installed(
         monkeypatch.setenv(name, value)
     url = database or f"sqlite:///{folder}/heddle.db"
     async with whole(folder, database=database) as running:
-        it = Installation(folder, running.url)
+        it = Installation(folder, running.url, running.stack)
         await fill(it, url)
         yield it
 
@@ -74,12 +81,15 @@ async def erase(it: Installation, **body: str) -> dict[str, int]:
     return {each["place"]: each["count"] for each in response.json()["places"]}
 
 
-async def test_nothing_of_an_erased_person_is_left_in_any_file(
+async def test_nothing_of_an_erased_person_is_left_in_any_file_and_all_places_are_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with installed(tmp_path, "", monkeypatch) as it:
         before = await counts(it)
         assert {name: before[name] for name in COUNTS} == COUNTS
+        places_in_use = places(tmp_path)
+        assert places_in_use - named() == set(), "say on the page what these have of people"
+        assert len(places_in_use) > 25
         found = "\n".join(traces(tmp_path, it.canary))
         for place in ("heddle.db", "knowledge/uploads", "images", "workspaces", ".state", "chunks"):
             assert place in found, f"the test sees nothing of {place}:\n{found}"
@@ -95,12 +105,16 @@ async def test_nothing_of_an_erased_person_is_left_in_any_file(
     assert traces(tmp_path, it.canary) == []
 
 
+async def loses_access(client: httpx.AsyncClient) -> None:
+    end = time.monotonic() + 5  # gateways know a key for two seconds
+    while (await client.get("/assistants")).status_code != 401:
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+
+
 async def nobody_else_lost_anything(it: Installation) -> None:
     async with it.client(it.bea_key) as bea, it.client(it.key) as ana:
-        end = time.monotonic() + 5  # gateways know a key for two seconds
-        while (await ana.get("/assistants")).status_code != 401:
-            assert time.monotonic() < end
-            await asyncio.sleep(0.05)
+        await loses_access(ana)
         assert (await bea.get(f"/assistants/{it.bea_assistant}")).json()["name"] == "helper"
         (store,) = (await bea.get("/v1/vector_stores")).json()["data"]
         assert store["file_counts"]["completed"] == 30
@@ -196,3 +210,50 @@ async def test_no_table_of_postgresql_has_anything_of_an_erased_person(
             assert await tables_with(url, it.canary) == []
             assert await tables_with(store, it.canary) == []
             assert traces(tmp_path, it.canary) == []
+
+            for each in (url, store):
+                assert await tables_with(each, BEA, *OF_BEA)
+
+            await delete_organization(it)
+
+            assert await tables_with(store, BEA, *OF_BEA) == []
+            assert await tables_with(url, BEA, *OF_BEA) == []
+
+
+async def delete_organization(it: Installation) -> None:
+    """Delete the organisation by the command of the operator."""
+    names = ("assistants", "knowledge", "connector", "tools")
+    addresses = {f"HEDDLE_{name.upper()}_ADDRESS": getattr(it.stack, name) for name in names}
+    for command in ("organizations delete uni --yes", "audit verify"):
+        ended = await asyncio.to_thread(heddle, *command.split(), environment=addresses)
+        assert ended.returncode == 0, ended.stderr
+
+
+async def test_a_deleted_organization_leaves_nothing_but_pseudonyms_in_the_audit_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with installed(tmp_path, "", monkeypatch) as it:
+        async with it.client() as operator:
+            settings = {"providers": {"openai": {"api_key": "sk-of-uni", "enabled": True}}}
+            body = {"name": "University", "settings": settings}
+            assert (await operator.put("/organizations/uni", json=body)).is_success
+            assert (await operator.post("/assistants", json=OTHER)).is_success
+
+        for each in (it.canary, BEA, OF_BEA[0]):
+            assert traces(tmp_path, each), f"the test sees nothing of {each}"
+
+        await delete_organization(it)
+
+        assert traces(tmp_path, it.canary, BEA, *OF_BEA) == []
+        assert not (tmp_path / "images" / "uni").exists()
+        assert not (tmp_path / "workspaces" / "uni").exists()
+        with closing(sqlite3.connect(tmp_path / "heddle.db")) as database:
+            assert [*database.execute("SELECT slug FROM organizations")] == [("default",)]
+            assert [*database.execute("SELECT name FROM assistants")] == [(OTHER["name"],)]
+        async with it.client(it.bea_key) as bea:
+            await loses_access(bea)
+        async with it.client() as operator:
+            assert (await operator.get("/organizations/uni")).status_code == 404
+            events = (await operator.get("/audit", params={"page_size": 1000})).json()["events"]
+        last = next(each for each in events if each["action"] == "organization.delete")
+        assert last["object_id"] == "uni"

@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,23 @@ import asyncpg
 _HEADER = b"SQLite format 3\0"
 
 
-def traces(folder: Path, *texts: str) -> list[str]:
+def traces(folder: Path, *texts: str | bytes) -> list[str]:
     """Return where any of some texts stands: in names, in bytes of files, in rows of tables."""
-    pattern = re.compile("|".join(map(re.escape, texts)).encode(), re.IGNORECASE)
+    pattern = _pattern(texts)
     matches = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if pattern.search(name.encode()):
             matches.append(f"{name}: its name")
-        if not path.is_file():
+        try:
+            if not path.is_file():
+                continue
+            if pattern.search(path.read_bytes()):
+                matches.append(f"{name}: its bytes")
+            if is_database(path):
+                matches += [f"{name}: {each}" for each in _in_rows(path, pattern)]
+        except FileNotFoundError:  # a service has removed it meanwhile
             continue
-        if pattern.search(path.read_bytes()):
-            matches.append(f"{name}: its bytes")
-        if is_database(path):
-            matches += [f"{name}: {each}" for each in _in_rows(path, pattern)]
     return matches
 
 
@@ -43,9 +46,9 @@ def tables(path: Path) -> list[str]:
         return [name for (name,) in rows]
 
 
-async def tables_with(url: str, *texts: str) -> list[str]:
+async def tables_with(url: str, *texts: str | bytes) -> list[str]:
     """Return the tables of a PostgreSQL database that have any of some texts."""
-    pattern = re.compile("|".join(map(re.escape, texts)).encode(), re.IGNORECASE)
+    pattern = _pattern(texts)
     connection = await asyncpg.connect(url)
     try:
         names = await connection.fetch(
@@ -62,6 +65,15 @@ async def tables_with(url: str, *texts: str) -> list[str]:
         return matches
     finally:
         await connection.close()
+
+
+def _pattern(texts: Sequence[str | bytes]) -> "re.Pattern[bytes]":
+    codes = (
+        text.encode(code) if isinstance(text, str) else text
+        for text in texts
+        for code in ("utf-8", "utf-16-le")
+    )
+    return re.compile(b"|".join(map(re.escape, codes)), re.IGNORECASE)
 
 
 def _in_rows(path: Path, pattern: "re.Pattern[bytes]") -> Iterator[str]:

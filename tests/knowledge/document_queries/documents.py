@@ -1,7 +1,7 @@
 """Documents to ask about."""
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_knowledge.document_queries.records import Fact
+from heddle_knowledge.document_queries.query_inputs import Fact
 
 TYPES = ("application/pdf", "text/markdown", "text/html")
 

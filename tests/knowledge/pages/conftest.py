@@ -13,7 +13,7 @@ import pytest
 from assistants.postgres import Postgres, postgres
 from heddle_knowledge.pages.opening import open_pages
 from heddle_knowledge.pages.places import CollectionPages, PagePlace
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.storage.object_store import ObjectStore
 from s3_server import BUCKET, S3Server, object_server
 
 __all__ = ["object_server", "vector_server"]

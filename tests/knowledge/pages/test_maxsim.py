@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import unit
+from heddle_knowledge.embedders.maxsim import maxsim
 from heddle_knowledge.pages.word_vectors import pooled
-from heddle_knowledge.searching.maxsim import maxsim
 
 RANDOM = np.random.default_rng(7)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from heddle_tools_service.capabilities.passages import FailedSearch
 from heddle_tools_service.sdk import EarlierResult, ToolError, ToolUnavailableError
-from heddle_tools_service.sdk.testing import ScriptedPages
+from heddle_tools_service.testing import ScriptedPages
 from heddle_tools_service.tools.colqwen_search import colqwen_search
 from heddle_tools_service.tools.pages_seen import pages_seen
 from heddle_tools_service.tools.visual_interpretation import visual_interpretation

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+from asyncio import to_thread
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
 import pytest
+from heddle_knowledge.collection.types import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import MODEL_SHA256
 from heddle_knowledge.errors import (
     DocumentNotFoundError,
@@ -19,11 +21,11 @@ from heddle_knowledge.pages.models import OcrPageModel, PageModelInfo
 from heddle_knowledge.pages.opening import open_pages
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.shapes import DrawnPage
-from heddle_knowledge.records import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.pages.conftest import Address
 from knowledge.pages.pdfs import pdf, scan
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 REVISION = MODEL_SHA256[:16]
 GUIDE = pdf("A shed is a gap.", "A heddle is a loop.")
@@ -121,16 +123,16 @@ async def test_pages_go_with_their_document_and_their_collection(
     await store.tidy(looms.id)
     kept = await store.documents.get(looms.id, "a.pdf")
     with address.opened() as pages:
-        assert list(pages.of(looms.id).documents()) == [kept.sha256]
+        assert list(await to_thread(pages.of(looms.id).documents)) == [kept.sha256]
         assert len(address.keys) == bool(address.server)
 
         await store.documents.delete(looms.id, "a.pdf")
         await store.tidy(looms.id)
-        assert pages.of(looms.id).documents() == {}
+        assert await to_thread(pages.of(looms.id).documents) == {}
         assert address.keys == []
         await put(store, looms, GUIDE)
         await store.collections.delete("looms")
-        assert pages.collections() == set()
+        assert await to_thread(pages.collections) == set()
     assert address.keys == []
     assert address.place or list(address.folder.iterdir()) == []
 
@@ -143,10 +145,12 @@ async def test_pages_of_a_collection_that_a_crash_left_are_swept(
     await put(store, looms, GUIDE)
     with address.opened() as pages:
         gone = pages.of("0" * 32)
-        gone.expect("a" * 64, "maker", 1)
-        gone.add("a" * 64, [DrawnPage(1, b"A picture.")], [np.empty((0, 0), np.float16)])
-        async with stored_at(address):
-            assert pages.collections() == {looms.id}
+        words = [np.empty((0, 0), np.float16)]
+        await to_thread(gone.expect, "a" * 64, "maker", 1)
+        await to_thread(gone.add, "a" * 64, [DrawnPage(1, b"A picture.")], words)
+        async with stored_at(address), asyncio.timeout(30):
+            while await to_thread(pages.collections) != {looms.id}:
+                await asyncio.sleep(0.02)
     assert all(looms.id in key for key in address.keys)
     assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
 

@@ -6,16 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from heddle_knowledge.names import document_id
+from heddle_knowledge.collection.names import document_id
 from heddle_knowledge.store import open_store
-from heddle_knowledge.testing import HashingEmbedder
-from heddle_runtime.grants import Grant, GrantSigner
+from heddle_runtime.identity.call_metadata import CALLER, caller
+from heddle_runtime.identity.grants import Grant, GrantSigner
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
 from heddle_tools_service.providers.knowledge.page_uris import NO_PAGE, picture_uri
 from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.sdk import ToolError
 from knowledge.pages.pdfs import pdf
 from knowledge.serving import knowledge_stub
+from msgspec.structs import replace
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 if TYPE_CHECKING:  # a class of the stubs alone
     from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
@@ -32,8 +36,10 @@ class Shelf:
     uri: str
 
     def pages_of(self, owner: dict[str, Any]) -> PageSearch:
-        grant = GrantSigner(None).sign(Grant(**owner), 60)
-        return PageSearch(KnowledgeClient(self.knowledge, grant))
+        signer = GrantSigner(OF_THIS_PROCESS.get_secret_value())
+        grant = signer.sign(Grant(**owner), 60)
+        CALLER.set(replace(caller(), grant=grant))
+        return PageSearch(KnowledgeClient(self.knowledge))
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -12,19 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import preloaded
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.client import channel
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.client import channel
 from knowledge.model_server import DIMENSION, ModelSite
 from patience import until
 from pydantic import SecretStr
 from runtime.ports import free_port
 
 SECRET = "i" * 40
-ANN = Identity("ann@uni.example", "uni")
+ANN = Identity("ann@uni.example", "uni", ("creator",))
 _CONTRACTS = (
     files_pb2_grpc.FileServiceStub,
     knowledge_pb2_grpc.KnowledgeServiceStub,
@@ -44,7 +43,7 @@ class Replica:
     environment: dict[str, str]
     address: str
     _stack: AsyncExitStack
-    _process: "subprocess.Popen[bytes] | None" = None
+    _process: preloaded.Process | None = None
     _stubs: tuple[Any, ...] = field(default=())
     identity: Identity = ANN
 
@@ -55,12 +54,9 @@ class Replica:
     async def start(self) -> None:
         """Start the process, and wait until it answers."""
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: ASYNC220 - our own module
-                [sys.executable, "-m", "heddle_knowledge"],
-                env={**self.environment, "HEDDLE_KNOWLEDGE_LISTEN": self.address},
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
+            environment = {**self.environment, "HEDDLE_KNOWLEDGE_LISTEN": self.address}
+            self._process = preloaded.start(
+                "heddle_knowledge", environment, log.fileno(), self.folder
             )
         self._stack.callback(self.kill)
         connection = channel(self.address, secret=SecretStr(SECRET))

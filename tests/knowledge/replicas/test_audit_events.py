@@ -2,20 +2,24 @@
 
 import asyncio
 import shutil
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from assistants.audit.reading import events, faults
 from assistants.serving import Service, serving
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
-from heddle_knowledge.audit import AuditOutbox
-from heddle_knowledge.audit_events import DatabaseEvents
-from heddle_knowledge.backup import outbox_rows
-from heddle_knowledge.uploads.files_database import FilesDatabase
-from heddle_runtime.audit import Change
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_knowledge.audit.events import WaitingEvents
+from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_knowledge.backup import file_rows
+from heddle_knowledge.database.opening import KnowledgeDatabase
+from heddle_knowledge.uploads.stores import open_file_stores
+from heddle_runtime.contract.audit import Change
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 from knowledge.model_server import model_site
 from knowledge.replicas.service import SECRET, two_replicas
 from runtime.ports import free_port
@@ -62,11 +66,11 @@ async def test_events_that_two_replicas_send_at_once_are_recorded_once(
 ) -> None:
     async with (
         serving(f"sqlite:///{tmp_path}/heddle.db") as service,
-        aclosing(FilesDatabase(database)) as one,
-        aclosing(FilesDatabase(database)) as other,
+        aclosing(KnowledgeDatabase(database, tmp_path)) as one,
+        aclosing(KnowledgeDatabase(database, tmp_path)) as other,
     ):
         stub = AuditServiceStub(service.connection)
-        outboxes = [AuditOutbox(DatabaseEvents(each), stub) for each in (one, other)]
+        outboxes = [AuditOutbox(WaitingEvents(each), stub) for each in (one, other)]
         async with outboxes[0].sending(CREDENTIALS), outboxes[1].sending(CREDENTIALS):
             added = (outboxes[number % 2].add(change(number)) for number in range(60))
             await asyncio.gather(*added)
@@ -75,17 +79,33 @@ async def test_events_that_two_replicas_send_at_once_are_recorded_once(
     assert sorted(recorded, key=int) == [str(number) for number in range(60)]
 
 
-async def test_a_copy_of_waiting_events_has_the_numbers_that_they_get(database: str) -> None:
-    async with aclosing(FilesDatabase(database)) as opened:
-        waiting = DatabaseEvents(opened)
+async def test_restored_events_get_the_numbers_of_the_copied_ones(
+    database: str, tmp_path: Path
+) -> None:
+    async with (
+        open_file_stores(database, tmp_path) as original,
+        open_file_stores("", tmp_path) as restored,
+    ):
+        waiting = WaitingEvents(original.database)
         for number in range(3):
             await waiting.add(pb.AuditEvent(object_id=str(number)).SerializeToString())
             if number == 0:
                 await waiting.first()
-        rows = [row async for row in outbox_rows.rows(database, Path("unused"))]
-        recorder, stored = await waiting.first()
-        assert rows[0] == {"recorder": recorder, "last": 3}
-        assert [row["number"] for row in rows[1:]] == [each.number for each in stored] == [1, 2, 3]
-        assert [each.event.object_id for each in stored] == ["0", "1", "2"]
-        await waiting.forget(2)
-        assert [each.number for each in (await waiting.first())[1]] == [3]
+        archived = [
+            msgspec.json.decode(msgspec.json.encode(row))
+            async for row in file_rows.rows(original, file_rows.OUTBOX)
+        ]
+        await file_rows.add(restored, file_rows.OUTBOX, each(archived))
+        copies = WaitingEvents(restored.database)
+        recorder, events_of_original = await waiting.first()
+        assert await copies.first() == (recorder, events_of_original)
+        assert [it.number for it in events_of_original] == [1, 2, 3]
+        assert [it.event.object_id for it in events_of_original] == ["0", "1", "2"]
+        await copies.forget(2)
+        await copies.add(pb.AuditEvent(object_id="3").SerializeToString())
+        assert [it.number for it in (await copies.first())[1]] == [3, 4]
+
+
+async def each(rows: list[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    for row in rows:
+        yield row

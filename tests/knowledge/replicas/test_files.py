@@ -20,6 +20,7 @@ from knowledge.replicas.service import (
     two_replicas,
 )
 from patience import until
+from runtime.examples import mostly_on
 from s3_server import S3Server
 
 pytestmark = pytest.mark.timeout(200)
@@ -54,7 +55,7 @@ async def pair(tmp_path: Path, database: str, settings: dict[str, str]) -> Async
         yield Pair(first, second, site)
 
 
-@pytest.mark.parametrize("settings", ["rows", "objects"], indirect=True)
+@mostly_on("settings", "objects", "rows")
 async def test_a_file_of_a_replica_that_was_killed_is_served_by_the_other_one(
     pair: Pair, settings: dict[str, str], object_server: S3Server
 ) -> None:
@@ -77,6 +78,7 @@ async def test_a_file_of_a_replica_that_was_killed_is_served_by_the_other_one(
         await other.call("GetFileContent", id=identifier)
 
 
+@pytest.mark.exhaustive
 async def test_uploads_of_one_key_at_two_replicas_at_once_are_one_file(pair: Pair) -> None:
     replicas = [pair.first, pair.second] * 5
     identifiers = await asyncio.gather(
@@ -114,6 +116,7 @@ async def test_jobs_are_done_once_and_by_both_replicas(pair: Pair) -> None:
     assert sorted(text for text in embedded if text in texts) == sorted(texts)
 
 
+@pytest.mark.exhaustive
 async def test_jobs_of_a_batch_survive_the_replica_that_accepted_them(pair: Pair) -> None:
     pair.site.delay = 1
     identifiers = [await pair.first.upload(f"{n}.md", f"Loom {n}.") for n in range(30)]
@@ -129,6 +132,7 @@ async def test_jobs_of_a_batch_survive_the_replica_that_accepted_them(pair: Pair
     assert batch.completed_count == len(identifiers)
 
 
+@pytest.mark.exhaustive
 async def test_the_progress_of_a_job_is_visible_at_the_other_replica_while_it_runs(
     pair: Pair,
 ) -> None:
@@ -150,7 +154,9 @@ async def test_the_progress_of_a_job_is_visible_at_the_other_replica_while_it_ru
     assert file.start_time.ToMicroseconds() > own.start_time.ToMicroseconds()
 
 
-async def test_a_job_is_cancelled_and_detached_at_the_other_replica(pair: Pair) -> None:
+async def test_a_job_is_cancelled_and_its_file_detached_and_deleted_at_the_other_replica(
+    pair: Pair,
+) -> None:
     pair.site.delay = 60
     identifier = await pair.first.upload("shed.md", "Threads of a loom.")
     await asyncio.gather(requested(pair.site), pair.first.attach(identifier))
@@ -164,7 +170,15 @@ async def test_a_job_is_cancelled_and_detached_at_the_other_replica(pair: Pair) 
     with pytest.raises(NotFoundError):
         await pair.first.attached(identifier)
 
+    await asyncio.gather(requested(pair.site), pair.first.attach(identifier))
+    await pair.second.call("DeleteFile", id=identifier)
+    pair.site.delay = 0
+    with pytest.raises(NotFoundError):
+        await pair.first.attached(identifier)
+    assert await pair.second.passages("loom") == []
 
+
+@pytest.mark.exhaustive
 async def test_files_of_one_name_that_two_replicas_attach_at_once_have_documents_of_their_own(
     pair: Pair,
 ) -> None:
@@ -176,6 +190,7 @@ async def test_files_of_one_name_that_two_replicas_attach_at_once_have_documents
     assert len(await pair.second.passages("Loom")) == 9
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("attempts", "is_read"), [(1, True), (2, False)])
 async def test_a_file_during_which_replicas_died_twice_fails(
     pair: Pair, database: str, attempts: int, is_read: bool

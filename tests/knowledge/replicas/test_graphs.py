@@ -72,6 +72,7 @@ async def test_themes_of_documents_that_one_replica_ingested_are_answered_by_the
     assert (await second.call("FindGraphPaths", **fields)).paths
 
 
+@pytest.mark.exhaustive
 async def test_a_graph_that_a_killed_replica_was_drawing_is_drawn_by_the_other(
     pair: tuple[Replica, Replica], site: ModelSite
 ) -> None:
@@ -88,6 +89,7 @@ async def test_a_graph_that_a_killed_replica_was_drawing_is_drawn_by_the_other(
     assert answer.themes
 
 
+@pytest.mark.exhaustive
 async def test_a_collection_that_one_replica_deletes_has_no_graph_at_the_other(
     pair: tuple[Replica, Replica],
 ) -> None:

@@ -12,8 +12,8 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.pages.database_pages import DatabasePages
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.identity import Identity
-from heddle_runtime.object_store import ObjectStore
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.object_store import ObjectStore
 from knowledge.model_server import model_site
 from knowledge.pages.pdfs import pdf
 from knowledge.replicas.service import Replica, two_replicas
@@ -22,7 +22,7 @@ from s3_server import BUCKET, S3Server
 
 pytestmark = pytest.mark.timeout(200)
 GUIDE = pdf("A shed is a gap.", "A heddle is a loop.")
-EVE = Identity("eve@college.example", "college")
+EVE = Identity("eve@college.example", "college", ("creator",))
 
 
 @dataclass
@@ -103,6 +103,7 @@ async def test_what_one_replica_deletes_is_gone_at_both(pair: Pair) -> None:
             await replica.picture("b.pdf", 1)
 
 
+@pytest.mark.exhaustive
 async def test_the_same_document_of_two_organisations_has_pages_for_each(pair: Pair) -> None:
     eve = pair.second.as_user(EVE)
     await eve.call("CreateCollection", collection=pb.Collection(name="looms"))

@@ -10,11 +10,12 @@ import boto3
 import pytest
 from assistants.postgres import Postgres
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from shared_servers import vector_server
 from werkzeug.serving import make_server
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 __all__ = ["embedder", "object_store", "place", "store", "vector_server"]
 # S3 has the same engine as the folder. What differs is tested by test-all.

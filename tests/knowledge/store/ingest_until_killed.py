@@ -9,12 +9,13 @@ from contextlib import AsyncExitStack, suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
+from heddle_knowledge.collection.types import Ingested
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import CollectionExistsError
-from heddle_knowledge.records import Ingested
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 if TYPE_CHECKING:
     from heddle_knowledge.embedders.embedding import Embedder

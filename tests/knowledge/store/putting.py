@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from heddle_knowledge.records import Ingested, IngestProgress
+from heddle_knowledge.collection.types import Ingested, IngestProgress
 from heddle_knowledge.store import KnowledgeStore
 
 

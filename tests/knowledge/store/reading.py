@@ -9,8 +9,9 @@ import sys
 from collections import defaultdict
 
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 
 async def versions_in(store: KnowledgeStore) -> dict[str, int]:

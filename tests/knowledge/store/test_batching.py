@@ -10,7 +10,7 @@ from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.embedding_batches import grouped
-from heddle_runtime.fair_slots import Tenant
+from heddle_runtime.serving.fair_slots import Tenant
 
 
 class Processor:

@@ -8,8 +8,8 @@ from heddle_knowledge.chunking.chunks import MOST_CHUNKS, Chunk, chunk
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.chunking.splitting import cut
 from heddle_knowledge.errors import InvalidInputError, UnreadableDocumentError
-from heddle_knowledge.reading.blocks import Block, ParsedDocument
-from heddle_knowledge.reading.layout import lay_out
+from heddle_knowledge.formats.blocks import Block, ParsedDocument
+from heddle_knowledge.formats.layout import lay_out
 from hypothesis import given
 from hypothesis import strategies as st
 from runtime.examples import examples

@@ -10,7 +10,8 @@ from heddle_knowledge.embedders.embedding import MINILM
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import CollectionExistsError
 from heddle_knowledge.store import open_store
-from heddle_knowledge.testing import HashingEmbedder
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 
 async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: Path) -> None:

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import psutil
 import pytest
+from heddle_knowledge.collection.types import CollectionSize
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
-from heddle_knowledge.records import CollectionSize
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
 from knowledge.store.reading import versions_in
 from patience import until
 
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
+
 SCRIPT = Path(__file__).with_name("ingest_until_killed.py")
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SCRIPT.parents[2])}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{SCRIPT.parents[2]}:{SCRIPT.parents[3]}"}
 READER = Path(__file__).with_name("reading.py")
 _ACKNOWLEDGED = re.compile(rb"(d\d+) (\d+)\n")
 

@@ -5,10 +5,11 @@ import time
 from pathlib import Path
 
 import pytest
-from heddle_knowledge.durability import Flushes
+from heddle_knowledge.files.durability import Flushes
 from heddle_knowledge.store import open_store
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.putting import put
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 State = tuple[int, int]
 

@@ -5,14 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_knowledge.collection.names import document_id
+from heddle_knowledge.collection.types import Mode
 from heddle_knowledge.engines.conditions import Condition
-from heddle_knowledge.names import document_id
-from heddle_knowledge.records import Mode
 from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
 from runtime.examples import mostly_on
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 DOCUMENTS: Mapping[str, Mapping[str, str]] = {
     "one.md": {"year": "9", "course": "Weaving", "note": 'it\'s 100% \\ _odd_ "x"'},

@@ -5,8 +5,8 @@ from io import BytesIO
 
 import docx
 import pytest
+from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.formats.dates import read_date
-from heddle_knowledge.reading.blocks import ParsedDocument
 from heddle_knowledge.reading.documents import parse
 from knowledge.store.making import docx_of, pdf
 

@@ -5,16 +5,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import lancedb
 import pytest
-from heddle_knowledge.collection_store import open_collection_store
+from heddle_knowledge.collection.store import open_collection_store
+from heddle_knowledge.collection.types import Collection, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import Kind, Vectors
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.errors import CollectionNotFoundError, EmbeddingError
-from heddle_knowledge.records import Collection, Ingested, IngestProgress
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 # An object store has no locks by which a test could hold commits back.
 LOCKING = pytest.mark.parametrize("place", ["folder", "postgresql"], indirect=True)
@@ -163,6 +163,8 @@ async def test_a_collection_deleted_meanwhile_is_told_to_each(
 async def unindexed(place: Place, collection: Collection) -> int:
     """Count the rows that the index of words does not hold."""
     options = dict(place.options)
+    import lancedb  # noqa: PLC0415 - takes a second to load
+
     database = await lancedb.connect_async(place.address, storage_options=options)
     table = await database.open_table(f"chunks_{collection.id}")
     (index,) = [it for it in await table.list_indices() if it.columns == ["indexed"]]

@@ -5,8 +5,8 @@ import weakref
 from pathlib import Path
 
 import pytest
-from heddle_knowledge.collection_registry import new_collection
-from heddle_knowledge.collection_store import open_collection_store
+from heddle_knowledge.collection.registry import new_collection
+from heddle_knowledge.collection.store import open_collection_store
 from heddle_knowledge.embedders.embedding import EmbedderInfo
 from heddle_knowledge.engines.address import open_engine
 

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from heddle_knowledge.chunking.options import Chunking
+from heddle_knowledge.collection.types import Document, Ingested, IngestProgress, Passage
 from heddle_knowledge.errors import InvalidInputError
-from heddle_knowledge.records import Document, Ingested, IngestProgress, Passage
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.making import pdf
 from knowledge.store.places import Place
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 TIME = datetime(2020, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 

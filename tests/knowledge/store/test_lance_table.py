@@ -12,7 +12,7 @@ from heddle_knowledge.engines.conditions import EVERYTHING, Compare, In
 from heddle_knowledge.engines.interface import Layout
 from heddle_knowledge.engines.lance import open_folder
 from heddle_knowledge.engines.lance_table import LanceTable
-from heddle_knowledge.languages import ENGLISH
+from heddle_knowledge.engines.languages import ENGLISH
 from runtime.examples import sampled
 
 DIM = 8

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from heddle_knowledge.locks import exclusive, exclusive_if_free
+from heddle_knowledge.files.locks import exclusive, exclusive_if_free
 
 
 async def test_one_holds_a_lock_at_a_time_also_if_each_removes_its_file(tmp_path: Path) -> None:

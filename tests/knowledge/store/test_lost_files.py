@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from heddle_knowledge.sqlite_files import rows, writing
-from heddle_runtime.stored_files import LostFileError
+from heddle_knowledge.files.sqlite_files import rows, writing
+from heddle_runtime.storage.stored_files import LostFileError
 
 TABLE = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
 

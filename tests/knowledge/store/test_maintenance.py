@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from heddle_knowledge.maintenance import MAX_COMMITS, MAX_ROWS, Maintenance
+from heddle_knowledge.engines.maintenance import MAX_COMMITS, MAX_ROWS, Maintenance
 
 NEVER = 1e6
 

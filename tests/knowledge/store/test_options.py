@@ -5,14 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from heddle_knowledge.collection.types import Mode, SearchOptions
 from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.embedders.late_interaction import interaction, packed
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.errors import InvalidInputError, RerankingError
-from heddle_knowledge.records import Mode, SearchOptions
-from heddle_knowledge.searching.late_interaction import interaction, packed
 from heddle_knowledge.searching.ranking import Scores
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 ANIMALS = {
     "cat": "A cat sleeps on the warm windowsill all day.",

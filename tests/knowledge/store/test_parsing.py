@@ -9,7 +9,7 @@ import pytest
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.parsing import Parser, ParserLimits
-from heddle_runtime.fair_slots import Tenant
+from heddle_runtime.serving.fair_slots import Tenant
 from knowledge.store.making import docx_of, pdf
 
 HANGING = b"".join(b"<div><font size=%d></div>" % number for number in range(20_000))

@@ -7,8 +7,8 @@ from importlib.resources import files
 
 import pytest
 import pytest_asyncio
+from heddle_knowledge.collection.types import Mode
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
-from heddle_knowledge.records import Mode
 from heddle_knowledge.store import KnowledgeStore, open_store
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

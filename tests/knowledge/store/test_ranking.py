@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from heddle_knowledge.searching.late_interaction import interaction, packed
+from heddle_knowledge.embedders.late_interaction import interaction, packed
 from heddle_knowledge.searching.ranking import (
     Scores,
     adaptive,

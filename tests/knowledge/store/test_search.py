@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from heddle_knowledge.collection.types import Mode
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
-from heddle_knowledge.records import Mode
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
 from runtime.examples import mostly_on
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 HELP = ("phases", "dates", "hgignore", "pager", "patterns", "urls", "diffs", "evolution")
 QUESTIONS = [
@@ -46,7 +47,7 @@ async def put(store: KnowledgeStore, name: str, text: str, collection: str = "do
         pass
 
 
-@mostly_on("place", "folder", "postgresql")
+@pytest.mark.exhaustive
 async def test_questions_find_their_page_in_real_text(place: Place, help_folder: Path) -> None:
     async with MiniLmEmbedder() as embedder, place.store(embedder) as store:
         await store.collections.create("hg")

@@ -4,13 +4,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from heddle_knowledge.collection.types import CollectionSize
 from heddle_knowledge.errors import (
     CollectionExistsError,
     CollectionNotFoundError,
     ForeignBackendError,
     InvalidInputError,
 )
-from heddle_knowledge.records import CollectionSize
 from heddle_knowledge.store import KnowledgeStore
 from knowledge.store.putting import put, tables_in
 

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
+from heddle_knowledge.collection.types import CollectionSize, Ingested, IngestProgress
 from heddle_knowledge.errors import (
     CollectionNotFoundError,
     DocumentNotFoundError,
@@ -11,11 +12,11 @@ from heddle_knowledge.errors import (
     StorageError,
     UnreadableDocumentError,
 )
-from heddle_knowledge.records import CollectionSize, Ingested, IngestProgress
 from heddle_knowledge.store import KnowledgeStore
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
 from knowledge.store.putting import contents, long_text, put
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 ODD_NAMES = [
     "it's",

@@ -10,7 +10,7 @@ import pytest
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
 from heddle_knowledge.lazy_store import LazyStore, Storage
-from heddle_runtime.readiness import Readiness
+from heddle_runtime.serving.readiness import Readiness
 from runtime.ports import free_port
 
 

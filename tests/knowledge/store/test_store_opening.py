@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import pytest
+from heddle_knowledge.collection.types import CollectionSize
 from heddle_knowledge.errors import (
     CollectionExistsError,
     CollectionNotFoundError,
@@ -14,11 +14,11 @@ from heddle_knowledge.errors import (
     StorageError,
 )
 from heddle_knowledge.pages.folder_pages import FolderPages
-from heddle_knowledge.records import CollectionSize
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.store.places import Place
 from knowledge.store.putting import contents, long_text, put, tables_in
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 
 async def test_another_embedder_is_refused_by_name(place: Place) -> None:
@@ -65,6 +65,8 @@ async def test_a_store_reopened_has_everything(place: Place) -> None:
 async def test_what_a_crash_left_without_a_record_is_swept_at_opening(tmp_path: Path) -> None:
     async with open_store(tmp_path, HashingEmbedder()) as store:
         await store.collections.create("docs")
+    import lancedb  # noqa: PLC0415 - takes a second to load
+
     database = await lancedb.connect_async(str(tmp_path))
     await database.create_table("chunks_" + "0" * 32, [{"text": "left behind"}])
     (tmp_path / "locks" / f"{'0' * 32}.write").touch()
@@ -82,6 +84,8 @@ async def test_upkeep_merges_fragments_in_the_background(
     for n in range(12):
         await put(folder_store, f"d{n}", f"text number{n}")
     (table,) = tables_in(tmp_path / "store")
+    import lancedb  # noqa: PLC0415 - takes a second to load
+
     database = await lancedb.connect_async(str(tmp_path / "store"))
     async with asyncio.timeout(60):
         while True:

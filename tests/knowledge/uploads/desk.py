@@ -13,20 +13,21 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle_knowledge.embedders.embedding import Kind, Vectors
 from heddle_knowledge.store import open_store
-from heddle_knowledge.testing import HashingEmbedder
 from heddle_knowledge.uploads.ingestion_queue import DEFAULT_LIMITS, QueueLimits
-from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import HeddleError, from_rpc
-from heddle_runtime.identity import ADMIN, ORGANIZATION_ADMIN, Identity
-from heddle_runtime.server import Binding, running
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import ADMIN, ORGANIZATION_ADMIN, Identity
+from heddle_runtime.serving.server import Binding, running
 from knowledge.opening import NOWHERE, Web, knowledge_and_files
 from tools_service.serving import SETTINGS
 
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
+
 PEOPLE = {
-    "ana": Identity("ana@uni.example", "uni"),
-    "ben": Identity("ben@uni.example", "uni"),
+    "ana": Identity("ana@uni.example", "uni", ("creator",)),
+    "ben": Identity("ben@uni.example", "uni", ("creator",)),
     "head": Identity("head@uni.example", "uni", (ORGANIZATION_ADMIN,)),
-    "twin": Identity("ana@uni.example", "college"),
+    "twin": Identity("ana@uni.example", "college", ("creator",)),
     "root": Identity("root", scopes=(ADMIN,)),
 }
 
@@ -94,7 +95,7 @@ class Desk:
                     return found
                 await asyncio.sleep(0.01)
 
-    async def found(self, collection: str) -> list[Any]:
+    async def passages(self, collection: str) -> list[Any]:
         fields = {"collections": [collection], "query": "threads", "top_k": 9}
         (result,) = (await self("ana", "SearchCollections", **fields)).results
         return list(result.passages)
@@ -110,7 +111,7 @@ async def serving(
     async def app() -> AsyncIterator[list[Binding]]:
         async with (
             open_store(root, embedder) as store,
-            knowledge_and_files(store, root / "uploads", limits, web=web, **backends) as services,
+            knowledge_and_files(store, root, limits, web=web, **backends) as services,
         ):
             yield services
 

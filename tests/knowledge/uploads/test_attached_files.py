@@ -8,10 +8,9 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
-from heddle_knowledge.locks import exclusive
-from heddle_knowledge.uploads.attachments import Attachments
+from heddle_knowledge.uploads.stores import open_file_stores
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
-from heddle_runtime.struct_codec import from_struct, to_struct
 from knowledge.uploads.desk import Desk, refusal, serving
 
 
@@ -25,7 +24,7 @@ async def test_a_file_comes_into_a_collection_with_its_attributes(desk: Desk) ->
     done = await desk.done("looms", made)
     assert (done.status, done.error) == (pb.ATTACHMENT_STATUS_COMPLETED, "")
     assert from_struct(done.attributes) == noted
-    [passage] = await desk.found("looms")
+    [passage] = await desk.passages("looms")
     assert (passage.text, passage.document) == ("Threads.", "shed.md")
     assert passage.metadata == {
         "file_id": made,
@@ -37,7 +36,7 @@ async def test_a_file_comes_into_a_collection_with_its_attributes(desk: Desk) ->
     changed = {"collection": "looms", "file_id": made, "attributes": to_struct({"year": 2027})}
     await desk("ana", "UpdateAttachedFile", **changed)
     assert from_struct((await desk.done("looms", made)).attributes) == {"year": 2027}
-    [passage] = await desk.found("looms")
+    [passage] = await desk.passages("looms")
     assert passage.metadata == {"file_id": made, "year": "2027"}
 
 
@@ -49,9 +48,9 @@ async def test_two_files_of_one_name_are_two_documents(desk: Desk) -> None:
         await desk("ana", "AttachFile", collection="looms", file_id=each)
     documents = {(await desk.done("looms", each)).document for each in made}
     assert documents == {"shed.md", f"{made[1]}/shed.md"}
-    assert sorted(each.text for each in await desk.found("looms")) == sorted(texts)
+    assert sorted(each.text for each in await desk.passages("looms")) == sorted(texts)
     await desk("ana", "DetachFile", collection="looms", file_id=made[0])
-    assert [each.text for each in await desk.found("looms")] == ["Threads two."]
+    assert [each.text for each in await desk.passages("looms")] == ["Threads two."]
     gone = await refusal(desk, "ana", "GetAttachedFile", collection="looms", file_id=made[0])
     assert isinstance(gone, NotFoundError)
     listed = await desk("ana", "ListAttachedFiles", collection="looms")
@@ -77,7 +76,7 @@ async def test_what_a_stop_interrupts_goes_on_after_it(tmp_path: Path) -> None:
     async with serving(tmp_path) as desk:
         done = await desk.done("looms", fields["file_id"])
         assert done.status == pb.ATTACHMENT_STATUS_COMPLETED
-        assert [each.text for each in await desk.found("looms")] == ["Threads."]
+        assert [each.text for each in await desk.passages("looms")] == ["Threads."]
 
 
 async def test_attaching_again_counts_however_far_the_first_time_is(desk: Desk) -> None:
@@ -90,7 +89,7 @@ async def test_attaching_again_counts_however_far_the_first_time_is(desk: Desk) 
     done = await desk.done("looms", fields["file_id"])
     assert done.status == pb.ATTACHMENT_STATUS_COMPLETED
     assert done.attributes == last.file.attributes
-    [passage] = await desk.found("looms")
+    [passage] = await desk.passages("looms")
     assert passage.metadata["n"] == "last"
 
 
@@ -98,7 +97,7 @@ async def test_a_file_can_be_taken_out_while_it_is_on_its_way(desk: Desk) -> Non
     fields = await desk.held_up()
     await desk("ana", "DetachFile", **fields)
     desk.embedder.may.set()
-    assert await desk.found("looms") == []
+    assert await desk.passages("looms") == []
     assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
 
 
@@ -110,7 +109,7 @@ async def test_a_file_on_its_way_can_be_cancelled(desk: Desk) -> None:
     assert cancelled.status == pb.ATTACHMENT_STATUS_CANCELLED
     assert not cancelled.HasField("progress")
     desk.embedder.may.set()
-    assert await desk.found("looms") == []
+    assert await desk.passages("looms") == []
     assert (await desk("ana", "CancelAttachedFile", **fields)).file == cancelled
     await desk("ana", "AttachFile", **fields)
     done = await desk.done("looms", fields["file_id"])
@@ -137,14 +136,16 @@ async def test_noting_something_about_a_file_does_not_bring_it_back(
     fields = {"collection": "looms", "file_id": made}
     await desk("ana", "AttachFile", **fields)
     await desk.done("looms", made)
-    attachments = Attachments(tmp_path / "uploads")
     key = collection.removeprefix("vs_"), made
-    async with exclusive(attachments.lock(*key)):  # as another process that takes it out
+    async with (  # as another process that takes it out
+        open_file_stores("", tmp_path) as stores,
+        stores.attachments.locked(*key),
+    ):
         noting = asyncio.create_task(
             refusal(desk, "ana", "UpdateAttachedFile", **fields, attributes=to_struct({"n": 1}))
         )
         await asyncio.sleep(0.2)
-        attachments.forget(*key)
+        await stores.attachments.forget(*key)
 
     assert isinstance(await noting, NotFoundError)
     assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
@@ -159,8 +160,10 @@ async def test_a_file_that_another_process_works_on_keeps_no_file_out_of_other_c
     fields = {"collection": "looms", "file_id": made}
     await desk("ana", "AttachFile", **fields)
     await desk.done("looms", made)
-    lock = Attachments(tmp_path / "uploads").lock(collection.removeprefix("vs_"), made)
-    async with exclusive(lock):
+    async with (
+        open_file_stores("", tmp_path) as stores,
+        stores.attachments.locked(collection.removeprefix("vs_"), made),
+    ):
         waiting = asyncio.create_task(desk("ana", "AttachFile", **fields))
         await asyncio.sleep(0.2)
         async with asyncio.timeout(10):
@@ -175,7 +178,8 @@ async def test_a_collection_that_is_made_again_has_no_files(desk: Desk, tmp_path
     await desk("ana", "AttachFile", collection="looms", file_id=made)
     await desk.done("looms", made)
     await desk("ana", "DeleteCollection", name="looms")
-    assert not list((tmp_path / "uploads" / "attached").iterdir())
+    async with open_file_stores("", tmp_path) as stores:
+        assert not await stores.attachments.collections()
     await desk.collection("ana")
     assert not (await desk("ana", "ListAttachedFiles", collection="looms")).files
 

@@ -11,12 +11,13 @@ import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
-from heddle_knowledge.audit import AuditOutbox
-from heddle_knowledge.audit_events import FileEvents
+from heddle_knowledge.audit.events import WaitingEvents
+from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_knowledge.completed_changes import uninterrupted
 from heddle_knowledge.service.servicer import KnowledgeServicer
-from heddle_knowledge.uninterrupted import uninterrupted
 from heddle_knowledge.uploads.servicer import FileServicer
-from heddle_runtime.call_metadata import CALLER, Caller
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from knowledge.opening import waiting_events
 from knowledge.uploads.desk import PEOPLE, Desk, serving
 
 COUNT = 40
@@ -24,13 +25,14 @@ NO_SIDE_EFFECTS = MethodOptions.NO_SIDE_EFFECTS
 
 
 @pytest.fixture
-def waiting(tmp_path: Path) -> FileEvents:
+async def waiting(tmp_path: Path) -> AsyncIterator[WaitingEvents]:
     """Where events wait for the assistants service, which does not run."""
-    return FileEvents(tmp_path / "audit.db")
+    async with waiting_events(tmp_path / "audit") as events:
+        yield events
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, waiting: FileEvents) -> AsyncIterator[Desk]:
+async def desk(tmp_path: Path, waiting: WaitingEvents) -> AsyncIterator[Desk]:
     async with grpc.aio.insecure_channel("127.0.0.1:1") as nowhere:
         outbox = AuditOutbox(waiting, AuditServiceStub(nowhere))
         async with serving(tmp_path, audit=outbox) as running_desk:
@@ -63,12 +65,12 @@ async def cancelled(
     await asyncio.gather(call, return_exceptions=True)
 
 
-async def actions(waiting: FileEvents) -> Counter[str]:
+async def actions(waiting: WaitingEvents) -> Counter[str]:
     _, events = await waiting.first()
     return Counter(each.event.action for each in events)
 
 
-async def test_each_deleted_file_has_an_event(desk: Desk, waiting: FileEvents) -> None:
+async def test_each_deleted_file_has_an_event(desk: Desk, waiting: WaitingEvents) -> None:
     files = [await desk.upload("ana", f"{number}.md") for number in range(COUNT)]
 
     for number, file in enumerate(files):
@@ -79,7 +81,9 @@ async def test_each_deleted_file_has_an_event(desk: Desk, waiting: FileEvents) -
     assert len(left) < COUNT
 
 
-async def test_each_new_file_and_collection_has_an_event(desk: Desk, waiting: FileEvents) -> None:
+async def test_each_new_file_and_collection_has_an_event(
+    desk: Desk, waiting: WaitingEvents
+) -> None:
     for number in range(COUNT):
         await cancelled(desk.upload("ana", f"{number}.md"), number * 0.0002)
         collection = knowledge_pb2.Collection(name=f"c{number}")
@@ -91,7 +95,7 @@ async def test_each_new_file_and_collection_has_an_event(desk: Desk, waiting: Fi
     assert recorded["collection.create"] == len(collections) > 0
 
 
-async def test_each_ingested_document_has_an_event(desk: Desk, waiting: FileEvents) -> None:
+async def test_each_ingested_document_has_an_event(desk: Desk, waiting: WaitingEvents) -> None:
     await desk.collection("ana")
 
     async def ingest(number: int) -> None:
@@ -110,7 +114,7 @@ async def test_each_ingested_document_has_an_event(desk: Desk, waiting: FileEven
     assert (await actions(waiting))["document.ingest"] == len(documents) > 0
 
 
-async def test_each_attached_file_is_ingested(desk: Desk, waiting: FileEvents) -> None:
+async def test_each_attached_file_is_ingested(desk: Desk, waiting: WaitingEvents) -> None:
     await desk.collection("ana")
     files = [await desk.upload("ana", f"{number}.md") for number in range(COUNT)]
 
@@ -137,7 +141,7 @@ async def test_a_call_does_not_wait_for_a_change_that_hangs(
         ended.set()
         raise ValueError
 
-    monkeypatch.setattr("heddle_knowledge.uninterrupted._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("heddle_knowledge.completed_changes._PATIENCE_SECONDS", 0.01)
     await cancelled(change(), 0.01)
     assert not ended.is_set()
     ending.set()

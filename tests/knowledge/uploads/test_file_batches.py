@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
+from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
-from heddle_runtime.struct_codec import to_struct
 from knowledge.uploads.desk import Desk, refusal, serving
 
 
@@ -38,7 +38,7 @@ async def test_a_batch_goes_on_after_a_stop_and_its_files_keep_their_order(
             await desk.done("looms", each)
         told = await batch(desk, made)
         assert (told.status, told.completed_count) == (pb.FILE_BATCH_STATUS_COMPLETED, 5)
-        assert len(await desk.found("looms")) == 5
+        assert len(await desk.passages("looms")) == 5
         await desk("ana", "DetachFile", collection="looms", file_id=files[0])
         found, token = [], ""
         while True:
@@ -66,7 +66,7 @@ async def test_a_cancelled_batch_leaves_what_is_in_and_brings_in_no_more(desk: D
     assert (told.in_progress_count, told.completed_count, told.cancelled_count) == (0, 1, 3)
     desk.embedder.may.set()
     assert await batch(desk, made) == told
-    assert [each.text for each in await desk.found("looms")] == ["Threads 0."]
+    assert [each.text for each in await desk.passages("looms")] == ["Threads 0."]
     again = await desk.done("looms", files[3])
     assert again.status == pb.ATTACHMENT_STATUS_CANCELLED
     await desk("ana", "AttachFile", collection="looms", file_id=files[3])

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from heddle_runtime.call_metadata import CALLER, Caller
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
-from heddle_runtime.grants import Grant, GrantSigner
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.grants import Grant, GrantSigner
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
 from knowledge.pages.pdfs import pdf
 from knowledge.uploads.desk import PEOPLE, Desk, refusal, serving
 
@@ -17,7 +18,7 @@ def signed(person: str, grant: Grant) -> str:
     """Return a grant as the orchestrator issues it to a person's call."""
     before = CALLER.set(Caller("req", PEOPLE[person]))
     try:
-        return GrantSigner(None).sign(grant, 60)
+        return GrantSigner(OF_THIS_PROCESS.get_secret_value()).sign(grant, 60)
     finally:
         CALLER.reset(before)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heddle_knowledge.uploads import folder
+from heddle_knowledge.uploads import store
+from heddle_knowledge.uploads.stores import open_file_stores
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -85,7 +86,7 @@ async def test_a_file_that_cannot_be_is_refused(
 
 
 async def test_who_keeps_too_much_is_told_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "MAX_BYTES", 20)
+    monkeypatch.setattr(store, "MAX_BYTES", 20)
     await desk.upload("ana", text="0123456789")
     with pytest.raises(ResourceExhaustedError, match="Delete files"):
         await desk.upload("ana", text="0123456789.")
@@ -94,7 +95,7 @@ async def test_who_keeps_too_much_is_told_so(desk: Desk, monkeypatch: pytest.Mon
 
 async def test_an_upload_that_fails_leaves_nothing_on_the_disk(desk: Desk, tmp_path: Path) -> None:
     await desk.upload("ana")
-    people = tmp_path / "uploads" / "people"
+    people = tmp_path / "uploads"
     before = set(people.rglob("*"))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # as a disk that is full
@@ -110,13 +111,13 @@ async def test_an_upload_that_fails_leaves_nothing_on_the_disk(desk: Desk, tmp_p
 async def test_what_a_crash_left_of_uploads_and_deletions_goes(tmp_path: Path) -> None:
     async with serving(tmp_path) as desk:
         made = await desk.upload("ana")
-        [kept] = (tmp_path / "uploads" / "people").glob("*/file-*")
+        [kept] = (tmp_path / "uploads").glob("*/file-*")
         old, young = (kept.with_name(f".file-{sign * 32}") for sign in "ab")
         for each in (old, young):
-            each.mkdir()
-            (each / "content").write_text("Threads.")
+            each.write_text("Threads.")
         os.utime(old, (0, 0))
-        folder.Uploads(tmp_path / "uploads").sweep()
+        async with open_file_stores("", tmp_path) as stores:
+            await stores.uploads.sweep()
         await desk("ana", "GetFile", id=made)
         assert not old.exists()
         assert young.exists()  # another process may be writing it

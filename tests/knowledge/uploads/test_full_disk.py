@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from full_disk import SmallDisk, needs_root, small_disk
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_knowledge.uploads.attachments import Attachments
+from heddle_knowledge.uploads.stores import open_file_stores
 from heddle_runtime.errors import HeddleError, StorageError
 from knowledge.uploads.desk import Desk, refusal, serving
 
@@ -56,12 +56,9 @@ async def test_a_file_that_cannot_be_stored_does_not_stay_on_its_way(
     assert "Traceback" not in "".join(capfd.readouterr())
 
     disk.free()
-    for _ in range(200):
-        if not Attachments(disk.folder / "uploads").unfinished():
-            break
-        await asyncio.sleep(0.1)
-    else:
-        raise AssertionError("the state of the file was not stored after space was freed")
+    async with open_file_stores("", disk.folder) as stores, asyncio.timeout(20):
+        while await stores.attachments.unfinished():
+            await asyncio.sleep(0.1)
     await desk("ana", "AttachFile", **fields)
     done = await desk.done(fields["collection"], fields["file_id"])
     assert done.status == pb.ATTACHMENT_STATUS_COMPLETED

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from assistants.audit.reading import events
 from assistants.postgres import Postgres
@@ -21,21 +22,20 @@ from assistants.serving import serving as assistants_serving
 from assistants.stored import LEGACY, keep
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_assistants.database.engine import open_database
 from heddle_knowledge.access import Person
-from heddle_knowledge.audit import AuditOutbox, audit_stub
-from heddle_knowledge.audit_events import FileEvents
-from heddle_knowledge.uploads.database_uploads import DatabaseUploads
-from heddle_knowledge.uploads.files_database import FilesDatabase
-from heddle_knowledge.uploads.folder import person_key
+from heddle_knowledge.audit.recording import AuditOutbox, audit_stub
+from heddle_knowledge.uploads.deletions import FileDeletions
+from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.old_uploads import OldUploads
-from heddle_knowledge.uploads.opening import open_file_stores
 from heddle_knowledge.uploads.records import Attachment, new_id
-from heddle_knowledge.uploads.stores import FileStores
-from heddle_runtime.client import channel
+from heddle_knowledge.uploads.store import person_key
+from heddle_knowledge.uploads.stores import FileStores, open_file_stores
+from heddle_runtime.database.engine import open_database
 from heddle_runtime.errors import NotFoundError, UnavailableError
-from heddle_runtime.object_store import ObjectStore
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.storage.object_store import ObjectStore
+from knowledge.opening import NOWHERE, waiting_events
 from runtime.ports import free_port
 from s3_server import BUCKET, S3Server
 
@@ -45,9 +45,9 @@ CREDENTIALS = ServiceCredentials("heddle-knowledge")
 DAY = 86_400
 KILLED = """
 import asyncio, os, signal, sys
-from heddle_knowledge.uploads.database_uploads import DatabaseUploads
-from heddle_knowledge.uploads.files_database import FilesDatabase
-from heddle_runtime.object_store import ObjectStore, ObjectStoreSettings
+from pathlib import Path
+from heddle_knowledge.uploads.stores import open_file_stores
+from heddle_runtime.storage.object_store import ObjectStore, ObjectStoreSettings
 
 class Deadly(ObjectStore):
     def delete(self, key):
@@ -56,8 +56,10 @@ class Deadly(ObjectStore):
 async def main(database, person, identifier):
     settings = ObjectStoreSettings()
     options = {key: value.get_secret_value() for key, value in settings.objects_options.items()}
-    uploads = DatabaseUploads(FilesDatabase(database), Deadly(settings.objects_url, options))
-    await asyncio.to_thread(uploads.delete, person, identifier)
+    objects = Deadly(settings.objects_url, options)
+    async with open_file_stores(database, Path(), objects) as stores:
+        await stores.uploads.mark_deleted(person, identifier)
+        await stores.uploads.delete(person, identifier)
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -74,7 +76,7 @@ async def stores(
         objects = ObjectStore(f"s3://{BUCKET}/{secrets.token_hex(4)}", server.options)
     async with AsyncExitStack() as stack:
         if request.param == "folder":
-            one = await stack.enter_async_context(open_file_stores("", tmp_path / "uploads"))
+            one = await stack.enter_async_context(open_file_stores("", tmp_path))
             yield one, one
             return
         postgres: Postgres = request.getfixturevalue("vector_server")
@@ -102,7 +104,7 @@ async def upload(stores: FileStores, person: str, days: float, organization: str
     """Store a file that is so old."""
     file = pb.File(id=new_id(), filename="notes.md", size=8, organization=organization)
     file.create_time.seconds = int(time.time() - days * DAY)
-    await asyncio.to_thread(stores.uploads.keep, person, file, b"Threads.")
+    await stores.uploads.keep(person, file, b"Threads.")
     return file.id
 
 
@@ -121,9 +123,18 @@ async def attach(stores: FileStores, person: str, identifier: str) -> None:
         created_at=1,
         state="completed",
     )
-    await asyncio.to_thread(attachments.prepare, "c1")
     async with attachments.locked("c1", identifier):
-        await asyncio.to_thread(attachments.keep, it)
+        await attachments.keep(it)
+
+
+def deletions(stores: FileStores) -> FileDeletions:
+    """Return what deletes files of a service whose store is not open."""
+    queue = IngestionQueue(stores, no_store, NOWHERE.sources(httpx.AsyncClient()))
+    return FileDeletions(no_store, queue)
+
+
+async def no_store() -> Any:
+    raise AssertionError
 
 
 @asynccontextmanager
@@ -135,16 +146,17 @@ async def replicas(
     async with AsyncExitStack() as stack:
         both = []
         for number, each in enumerate(stores):
-            outbox = AuditOutbox(FileEvents(folder / f"audit{number}.db"), audit_stub(connection))
+            waiting = await stack.enter_async_context(waiting_events(folder / f"audit{number}"))
+            outbox = AuditOutbox(waiting, audit_stub(connection))
             audit = await stack.enter_async_context(outbox.sending(CREDENTIALS))
-            both.append(OldUploads(each, audit, connection, CREDENTIALS))
+            both.append(OldUploads(deletions(each), audit, connection, CREDENTIALS))
         yield both[0], both[1]
         for deleting in both:
             await deleting.audit.sent()
 
 
 async def ids(stores: FileStores) -> set[str]:
-    return {identifier for _, identifier in await asyncio.to_thread(stores.uploads.keys)}
+    return {identifier for _, identifier in await stores.uploads.keys()}
 
 
 async def test_old_files_go_and_young_ones_used_ones_and_those_of_others_stay(
@@ -183,24 +195,27 @@ async def test_while_the_assistants_service_does_not_answer_nothing_is_deleted(
     stores: tuple[FileStores, FileStores], tmp_path: Path
 ) -> None:
     old = await upload(stores[0], ANA, 31)
-    async with channel(f"127.0.0.1:{free_port()}") as connection:
-        audit = AuditOutbox(FileEvents(tmp_path / "audit.db"), audit_stub(connection))
+    async with (
+        channel(f"127.0.0.1:{free_port()}") as connection,
+        waiting_events(tmp_path / "audit") as waiting,
+    ):
+        audit = AuditOutbox(waiting, audit_stub(connection))
         with pytest.raises(UnavailableError):
-            await OldUploads(stores[0], audit, connection, CREDENTIALS).delete()
+            await OldUploads(deletions(stores[0]), audit, connection, CREDENTIALS).delete()
     assert await ids(stores[0]) == {old}
 
 
 async def test_a_kill_between_row_and_bytes_leaves_nothing_of_the_file_and_all_of_others(
-    vector_server: Postgres, object_server: S3Server
+    vector_server: Postgres, object_server: S3Server, tmp_path: Path
 ) -> None:
     prefix = secrets.token_hex(4)
     objects = ObjectStore(f"s3://{BUCKET}/{prefix}", object_server.options)
     with vector_server.database() as url:
-        async with aclosing(FilesDatabase(url)) as database:
-            uploads = DatabaseUploads(database, objects)
+        async with open_file_stores(url, tmp_path, objects) as stores:
+            uploads = stores.uploads
             old, young = (pb.File(id=new_id(), size=8) for _ in range(2))
             for file in (old, young):
-                await asyncio.to_thread(uploads.keep, ANA, file, b"Threads.")
+                await uploads.keep(ANA, file, b"Threads.")
             killed = await asyncio.to_thread(
                 subprocess.run,
                 [sys.executable, "-c", KILLED, url, ANA, old.id],
@@ -210,8 +225,27 @@ async def test_a_kill_between_row_and_bytes_leaves_nothing_of_the_file_and_all_o
             assert killed.returncode == -signal.SIGKILL
 
             with pytest.raises(NotFoundError):
-                await asyncio.to_thread(uploads.get, ANA, old.id)
+                await uploads.get(ANA, old.id)
             assert len(object_server.keys(prefix)) == 2
-            await asyncio.to_thread(uploads.sweep, timedelta(seconds=-10))
+            await uploads.sweep(timedelta(seconds=-10))
             assert len(object_server.keys(prefix)) == 1
-            assert await asyncio.to_thread(uploads.content, ANA, young.id) == b"Threads."
+            assert await uploads.content(ANA, young.id) == b"Threads."
+
+
+async def test_a_detached_file_is_hidden_at_all_replicas_until_it_is_forgotten(
+    stores: tuple[FileStores, FileStores],
+) -> None:
+    one, other = (each.attachments for each in stores)
+    detached, attached = [await upload(stores[0], ANA, 0) for _ in range(2)]
+    for each in (detached, attached):
+        await attach(stores[0], ANA, each)
+    await one.mark_detached("c1", detached)
+    assert [it.file_id for it in await other.of("c1")] == [attached]
+    assert await other.find("c1", detached) is None
+    assert await other.everywhere(detached) == []
+    for place in ((), ("c1",), ("c1", detached)):
+        files = await other.detached(*place)
+        assert [it.file_id for it in files] == [detached]
+    assert await other.detached("c1", attached) == []
+    await other.forget("c1", detached)
+    assert await one.detached() == []

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_knowledge.uploads.attachments import Attachments
 from heddle_knowledge.uploads.ingestion_queue import QueueLimits
+from heddle_knowledge.uploads.stores import open_file_stores
 from heddle_runtime.errors import ResourceExhaustedError
 from knowledge.uploads.desk import Desk, refusal, serving
 
@@ -63,18 +63,18 @@ async def test_a_file_during_which_the_service_died_twice_fails(
     async with serving(tmp_path) as desk:
         fields = await desk.held_up()
         collection = (await desk("ana", "GetCollection", name="looms")).collection.id
-    attachments = Attachments(tmp_path / "uploads")
     # As killed processes leave it.
-    place = collection.removeprefix("vs_")
-    assert attachments.attempts(place, fields["file_id"]) == 0
-    attachments.note_attempts(place, fields["file_id"], attempts)
+    key = collection.removeprefix("vs_"), fields["file_id"]
+    async with open_file_stores("", tmp_path) as stores:
+        assert await stores.attachments.attempts(*key) == 0
+        await stores.attachments.note_attempts(*key, attempts)
 
-    async with serving(tmp_path) as desk:
+    async with serving(tmp_path) as desk, open_file_stores("", tmp_path) as stores:
         done = await desk.done("looms", fields["file_id"])
 
         assert (done.status == pb.ATTACHMENT_STATUS_COMPLETED) is accepted
         assert ("stopped twice" in done.error) is not accepted
-        assert attachments.attempts(place, fields["file_id"]) == 0
+        assert await stores.attachments.attempts(*key) == 0
         await desk("ana", "AttachFile", **fields)
         done = await desk.done("looms", fields["file_id"])
         assert done.status == pb.ATTACHMENT_STATUS_COMPLETED

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
+from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.struct_codec import to_struct
 from knowledge.uploads.desk import Desk, refusal, serving
 from knowledge.web.site import VIDEO, Site, running_site
 

@@ -9,9 +9,9 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle_knowledge.app import app
 from heddle_knowledge.settings import KnowledgeSettings
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.egress import SETTING
-from heddle_runtime.server import running
+from heddle_runtime.http.egress import SETTING
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.serving.server import running
 from knowledge.web.site import ALLOWED, VIDEO, running_site
 
 

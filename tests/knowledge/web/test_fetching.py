@@ -9,15 +9,17 @@ from heddle_knowledge.settings import KnowledgeSettings
 from heddle_knowledge.web.fetching import MAX_BYTES, FetchedDocument, WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts
 from heddle_knowledge.web.videos import video_of
-from heddle_runtime.egress import (
+from heddle_runtime.http.egress import (
     MAX_ADDRESS_CHARACTERS,
     SETTING,
     Egress,
     document_address_problem,
 )
-from heddle_runtime.guarded_http import new_client
+from heddle_runtime.http.guarded_http import new_client
+from heddle_runtime.http.web_proxies import WebProxies, proxy_at
 from knowledge.web.site import ALLOWED, FORBIDDEN, VIDEO, Site, running_site
 from pydantic import ValidationError
+from web_proxy import web_proxy
 
 
 @pytest.fixture
@@ -39,6 +41,17 @@ async def test_a_page_is_fetched_also_after_a_redirection(site: Site) -> None:
         assert document.media_type.startswith("text/html")
     notes = await fetched(site, "/notes.md")
     assert notes.media_type == "text/markdown"
+
+
+async def test_a_page_is_fetched_through_the_proxy_and_nothing_private(site: Site) -> None:
+    async with web_proxy() as proxy:
+        proxies = WebProxies({"http": proxy_at(proxy.url)}, resolve_names=True)
+        async with new_client(5.0, Egress([ALLOWED]), proxies=proxies) as http:
+            document = await WebDocuments(http, 1.0).fetch(f"{site.url}/moved")
+            with pytest.raises(FetchError, match="private network"):
+                await WebDocuments(http, 1.0).fetch(f"{site.url}/private")
+    assert document.data.decode() == site.page
+    assert [each.rpartition("/")[2] for each in proxy.requests] == ["moved", "page"]
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,14 @@ from heddle.assistant.v1 import (
     versions_pb2_grpc,
 )
 from heddle.migration.v1 import record_pb2
-from heddle_assistants.database.engine import Database, open_database
 from heddle_assistants.database.schema import assistants, followed_rows
+from heddle_runtime.database.engine import Database, open_database
 from migration.lamb.lamb_database import TODAY, Lamb
 from migration.lamb.running import rows
 from sqlalchemy import Table, func, select
 
+PAUSE = 0.03
+"""Seconds between two looks at what Heddle has stored."""
 METADATA: dict[str, Any] = {
     "prompt_processor": "simple_augment",
     "connector": "openai",
@@ -83,6 +85,7 @@ class Followed:
             if holds(records):
                 return time.monotonic() - began
             assert time.monotonic() < began + seconds, records
+            await asyncio.sleep(PAUSE)
 
     async def until_column(self, identifier: int, column: str, value: object) -> float:
         """Wait until an assistant has a value."""
@@ -92,7 +95,7 @@ class Followed:
         """Wait until Heddle has stored how many rows of a table it follows."""
         async with asyncio.timeout(30):
             while await self._followed(table) < count:
-                pass
+                await asyncio.sleep(PAUSE)
 
     async def _followed(self, table: str) -> int:
         async with self.database.reading() as connection:

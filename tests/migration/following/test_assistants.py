@@ -1,5 +1,6 @@
 """Assistants that change in LAMB, in Heddle, and on both sides."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,7 +9,14 @@ import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.migration.v1 import record_pb2
 from heddle_conversion.identifiers import DELETED_OWNER
-from migration.following.following import METADATA, TUTOR, Followed, following, small_lamb
+from migration.following.following import (
+    METADATA,
+    PAUSE,
+    TUTOR,
+    Followed,
+    following,
+    small_lamb,
+)
 
 
 @pytest.fixture
@@ -62,7 +70,7 @@ async def test_an_assistant_whose_row_is_gone_is_deleted_and_comes_back_with_it(
 async def test_a_table_that_was_emptied_deletes_nothing_and_is_reported(both: Followed) -> None:
     both.execute('DELETE FROM "LAMB_assistants"')
     while not (status := await both.status()).report.problem:
-        pass
+        await asyncio.sleep(PAUSE)
     assert "are gone" in status.report.problem
     assert (await both.stored())[3]["owner"] == "ana@example.org"
 

@@ -8,8 +8,8 @@ from assistants.replicas import replica
 from assistants.serving import ADA, SERVICE, Service
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle.assistant.v1 import following_pb2_grpc
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import assistants
+from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import ConflictError, PermissionDeniedError
 from migration.following.following import TUTOR, both_sides, small_lamb
 from migration.lamb.running import rows
@@ -28,7 +28,9 @@ async def claimed(service: Service, claimant: str, *, release: bool = False) -> 
 async def apply_nothing(service: Service, claimant: str) -> None:
     caller = service.as_(SERVICE)
     stub = following_pb2_grpc.FollowingServiceStub(caller.connection)
-    request = pb.FollowRowsRequest(claimant=claimant, table=pb.FOLLOWED_TABLE_ASSISTANTS)
+    request = pb.FollowRowsRequest(
+        claimant=claimant, table=pb.FOLLOWED_TABLE_ASSISTANTS, origin="LAMB"
+    )
     await caller.ask(stub.FollowRows, request)
 
 

@@ -12,14 +12,15 @@ import pytest
 from assistants.database.rows import add_assistant, add_organization
 from assistants.serving import serving
 from heddle.health.v1 import health_pb2, health_pb2_grpc
-from heddle_assistants.database.engine import Database, open_database
 from heddle_migration_service.following.comparing import MAX_CHANGED, compare
 from heddle_migration_service.following.file_state import file_state
 from heddle_migration_service.following.rows import SOURCES, Known
 from heddle_migration_service.lamb import UNASSIGNED
 from heddle_migration_service.lamb.mounts import is_remote
+from heddle_runtime.database.engine import Database, open_database
 from migration.following.following import (
     METADATA,
+    PAUSE,
     TUTOR,
     Followed,
     both_sides,
@@ -39,7 +40,7 @@ async def both(database_url: str, tmp_path: Path) -> AsyncIterator[Followed]:
 async def problem(sides: Followed) -> str:
     """Wait for a problem and return it."""
     while not (text := (await sides.status()).report.problem):
-        pass
+        await asyncio.sleep(PAUSE)
     return text
 
 
@@ -57,7 +58,7 @@ async def test_a_database_that_is_not_there_is_reported_and_followed_when_it_is(
         small_lamb(path)
         await sides.until(lambda rows: 3 in rows)
         while (await sides.status()).report.problem:
-            pass
+            await asyncio.sleep(PAUSE)
 
 
 async def test_a_database_that_no_process_has_open_is_followed_and_gets_no_neighbours(
@@ -103,7 +104,7 @@ async def test_an_id_that_heddle_gave_before_is_refused_and_the_others_follow(
     async with following(database_url, lamb) as sides:
         await sides.until(lambda rows: 3 in rows)
         while not (notes := (await sides.status()).notes):
-            pass
+            await asyncio.sleep(PAUSE)
         assert [(each.row_id, each.refusal) for each in notes] == [
             (
                 number,
@@ -113,6 +114,24 @@ async def test_an_id_that_heddle_gave_before_is_refused_and_the_others_follow(
         assert (await sides.stored())[number]["name"] == "heddles"
         sides.edit("assistants", 3, system_prompt="Others follow.")
         await sides.until_column(3, "system_prompt", "Others follow.")
+
+
+async def test_a_row_that_cannot_be_used_is_named_until_it_is_mended_and_the_others_follow(
+    both: Followed,
+) -> None:
+    odd = json.dumps({"_format_version": 2, "tools": {"type": 3}})
+    both.lamb.add("assistants", {**TUTOR, "id": 4, "name": "1_odd", "api_callback": odd})
+    both.lamb.add("assistants", {**TUTOR, "id": 5, "name": "long" * 1_000})
+    both.lamb.add("assistants", {**TUTOR, "id": 6, "name": "1_fine"})
+    await both.until(lambda rows: {4, 6} <= rows.keys())
+    while not (notes := (await both.status()).notes):
+        await asyncio.sleep(PAUSE)
+    assert [each.row_id for each in notes] == [5]
+    assert "2,000 bytes" in notes[0].refusal
+    both.edit("assistants", 5, name="1_short")
+    await both.until_column(5, "name", "1_short")
+    while (await both.status()).notes:
+        await asyncio.sleep(PAUSE)
 
 
 async def test_an_assistant_whose_organisation_is_gone_belongs_to_that_of_unassigned_rows(

@@ -20,15 +20,15 @@ from heddle.assistant.v1 import (
     sharing_pb2_grpc,
 )
 from heddle.migration.v1 import record_pb2
-from heddle_assistants.database.engine import open_database
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.following.comparing import compare
 from heddle_migration_service.following.rows import SOURCES, Known, Source
 from heddle_migration_service.row_batches import RowBatches
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 from migration.following.following import METADATA, Followed, small_lamb
-from runtime.examples import repetitions
+from runtime.examples import long_repetitions
 
 RUNS = 2_000
 RUNS_IN_A_DATABASE = 50
@@ -379,5 +379,5 @@ async def test_no_edit_is_lost_without_a_note(fresh: Fresh, tmp_path: Path) -> N
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3_600)
-async def test_of_2000_runs_none_loses_an_edit_without_a_note(fresh: Fresh, tmp_path: Path) -> None:
-    await runs(fresh, tmp_path, repetitions(RUNS))
+async def test_in_many_runs_no_edit_is_lost_without_a_note(fresh: Fresh, tmp_path: Path) -> None:
+    await runs(fresh, tmp_path, long_repetitions(RUNS))

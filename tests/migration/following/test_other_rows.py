@@ -1,5 +1,6 @@
 """Organisations, users, shares, publication, rubrics and knowledge bases that change in LAMB."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import Any
 import pytest
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import sharing_pb2, sharing_pb2_grpc
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.accounts.secret_members import opened
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import (
     followed_rows,
     knowledge_bases,
@@ -17,7 +18,7 @@ from heddle_assistants.database.schema import (
     rubrics,
     users,
 )
-from migration.following.following import Followed, following, small_lamb
+from migration.following.following import PAUSE, Followed, following, small_lamb
 from migration.lamb.lamb_database import METERED, PROVIDERS
 from migration.lamb.running import KEYS, everything
 from runtime.examples import mostly_on
@@ -211,7 +212,7 @@ async def test_a_row_with_the_id_of_another_one_is_refused_and_follows_when_it_i
         await connection.execute(query.values(rubric_id="heddles"))
     both.edit("rubrics", 12, title="LAMB's")
     while not (notes := (await both.status()).notes):
-        pass
+        await asyncio.sleep(PAUSE)
     assert notes[0].refusal == "Heddle has no row with this id and rubric_id."
     async with both.database.writing() as connection:
         query = update(rubrics).where(rubrics.c.id == 12)

@@ -15,27 +15,27 @@ from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowle
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc
 from heddle_assistants.app import AssistantsSettings
-from heddle_knowledge.lamb.registry import RegisteredCollections
-from heddle_knowledge.service.calls import none_shared
+from heddle_knowledge.collection.shared_registry import SharedRegistry, none_shared
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
-from heddle_runtime.call_metadata import Caller, calling_as, new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.identity import ADMIN, Identity
-from heddle_runtime.server import running
-from heddle_runtime.service_credentials import ServiceCredentials
-from heddle_runtime.settings import ServiceSettings
-from heddle_runtime.struct_codec import from_struct
+from heddle_runtime.contract.struct_codec import from_struct
+from heddle_runtime.identity.call_metadata import Caller, calling_as, new_call_options
+from heddle_runtime.identity.callers import ADMIN, Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import running
+from heddle_runtime.settings.service import ServiceSettings
 from knowledge.opening import knowledge_and_files
 from migration.knowledge.lamb_kb_server import LambKbServer
 from migration.lamb.lamb_database import Lamb
 from migration.lamb.running import Report
 from pydantic import SecretStr
 
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
+
 ROOT = Identity("root", "", (ADMIN,))
-ANA = Identity("ana@example.org", "lamb")
-BO = Identity("bo@example.org", "physics")
-CY = Identity("cy@example.org", "physics")
+ANA = Identity("ana@example.org", "lamb", ("creator",))
+BO = Identity("bo@example.org", "physics", ("creator",))
+CY = Identity("cy@example.org", "physics", ("creator",))
 PDF = b"%PDF-1.4 this is no PDF"
 QUIET = {"listen": "127.0.0.1:0", "drain_wait": 0, "HEDDLE_IDENTITY_SECRET": SECRET}
 OF_ASSISTANTS = (
@@ -129,7 +129,7 @@ class Import:
                 (it.name, it.sha256, it.size, it.chunks)
                 for it in await self.store.documents.all(each.id)
             )
-            whose = (each.lamb_id, each.organization, each.owner)
+            whose = (each.former_id, each.organization, each.owner)
             what = (each.title, each.name, sorted(each.metadata.items()))
             collections.append((*whose, *what, attached, documents))
         uploads = [
@@ -147,7 +147,7 @@ def all_files() -> files_pb2.ListFilesRequest:
 class LateRegistry:
     """LAMB's registry, at an account service that starts after the knowledge service."""
 
-    registry: RegisteredCollections | None = None
+    registry: SharedRegistry | None = None
 
     async def shared(self, organization: str, collections: Collection[str]) -> bool:
         assert self.registry is not None
@@ -164,7 +164,7 @@ async def knowledge_service(
     async with (
         open_store(folder / "store", embedder) as store,
         running(
-            knowledge_and_files(store, folder / "uploads", shares=shares),
+            knowledge_and_files(store, folder, shares=shares),
             ServiceSettings.model_validate(QUIET),
         ) as service,
     ):
@@ -204,5 +204,5 @@ async def importing(
         channel(service.address, *OF_ASSISTANTS, secret=secret) as migration,
     ):
         credentials = ServiceCredentials("knowledge")
-        registry.registry = RegisteredCollections(migration, credentials, "")
+        registry.registry = SharedRegistry(migration, credentials)
         yield Import(migration, knowledge, store, embedder, service.address)

@@ -10,7 +10,7 @@ import pytest
 from assistants.replicas import replica
 from assistants.serving import ADMIN, SECRET
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_runtime.client import channel
+from heddle_runtime.rpc.client import channel
 from migration.knowledge.importing import (
     OF_KNOWLEDGE,
     Import,
@@ -39,7 +39,7 @@ async def complete(folder: Path, kb: LambKbServer) -> list[object]:
         return await heddle.state()
 
 
-@pytest.mark.parametrize("number", sampled(range(REQUESTS), 4))
+@pytest.mark.parametrize("number", sampled(range(REQUESTS), 3))
 async def test_an_import_goes_on_after_a_request_that_the_server_refused(
     tmp_path: Path, number: int
 ) -> None:
@@ -58,7 +58,7 @@ async def test_an_import_goes_on_after_a_request_that_the_server_refused(
             assert second.counts["kb_files"][3] == 0
 
 
-@pytest.mark.parametrize("responses", sampled(range(1, RESPONSES), 4))
+@pytest.mark.parametrize("responses", sampled(range(1, RESPONSES), 2))
 async def test_an_import_that_is_stopped_goes_on_without_duplicates(
     tmp_path: Path, responses: int
 ) -> None:

@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 from assistants.serving import SECRET
 from google.protobuf.json_format import MessageToDict
-from heddle.assistant.v1 import rows_pb2_grpc
+from heddle.assistant.v1 import following_pb2_grpc, rows_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_assistants.accounts.encryption import Keys
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.database.engine import Database
+from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import audit_chain, audit_keys, metadata
+from heddle_assistants.following.applying import Applying as AppliedChanges
+from heddle_assistants.following.claims import Claims
+from heddle_assistants.following.servicer import FollowingServicer
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.rows.batch_servicer import RowBatchServicer
 from heddle_assistants.validation import OrchestratorClient, Validation
+from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
-from heddle_runtime.egress import Egress
-from heddle_runtime.in_process import InProcessChannel
-from heddle_runtime.service_credentials import ServiceCredentials
+from heddle_runtime.database.engine import Database
+from heddle_runtime.http.egress import Egress
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.in_process import InProcessChannel
 from migration.lamb.lamb_database import Lamb
 from sqlalchemy import Table, select
 
@@ -67,7 +71,7 @@ class Report:
     def plain(self) -> Any:
         """Return all of it in a form that can be compared."""
         found = {
-            table: [MessageToDict(finding) for finding in findings.values()]
+            table: {name: MessageToDict(finding) for name, finding in findings.items()}
             for table, findings in self.findings.items()
         }
         return self.counts, found
@@ -92,14 +96,25 @@ async def run(
 
 async def row_batches(database: Database, egress: Egress) -> RowBatches:
     """Return the way to an assistants service of this process."""
+    batches, _ = await services(database, egress)
+    return batches
+
+
+async def services(database: Database, egress: Egress) -> "tuple[RowBatches, Applying]":
+    """Return both ways to an assistants service of this process; the claimant is `test`."""
     within = InProcessChannel()
+    server, channel = cast("grpc.aio.Server", within), cast("grpc.aio.Channel", within)
     validation = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
     audit = await open_audit_log(database, KEYS)
     importer = RowImport(database, audit, KEYS, egress, validation)
     servicer = RowBatchServicer(Batches(database, audit, migrates=True), importer)
-    rows_pb2_grpc.add_RowBatchServiceServicer_to_server(servicer, cast("grpc.aio.Server", within))
-    stub = rows_pb2_grpc.RowBatchServiceStub(cast("grpc.aio.Channel", within))
-    return RowBatches(stub, ServiceCredentials("migration"))
+    rows_pb2_grpc.add_RowBatchServiceServicer_to_server(servicer, server)
+    follower = FollowingServicer(database, Claims(database), AppliedChanges(audit, KEYS))
+    following_pb2_grpc.add_FollowingServiceServicer_to_server(follower, server)
+    credentials = ServiceCredentials("migration")
+    batches = RowBatches(rows_pb2_grpc.RowBatchServiceStub(channel), credentials)
+    stub = following_pb2_grpc.FollowingServiceStub(channel)
+    return batches, Applying(stub, credentials, batches, "test")
 
 
 async def rows(database: Database, table: Table) -> dict[Any, dict[str, Any]]:

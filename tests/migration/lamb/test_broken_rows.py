@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import (
     assistants,
     knowledge_bases,
@@ -15,7 +14,8 @@ from heddle_assistants.database.schema import (
     users,
 )
 from heddle_migration_service.lamb import UNASSIGNED
-from heddle_runtime.egress import SETTING
+from heddle_runtime.database.engine import Database
+from heddle_runtime.http.egress import SETTING
 from migration.lamb.lamb_database import NOW, TODAY, Lamb
 from migration.lamb.running import rows, run
 
@@ -34,8 +34,8 @@ def lamb(tmp_path: Path) -> Lamb:
 
 
 async def unassigned(database: Database) -> int:
-    found = await rows(database, organizations)
-    return next(int(key) for key, row in found.items() if row["slug"] == UNASSIGNED)
+    records = await rows(database, organizations)
+    return next(int(key) for key, row in records.items() if row["slug"] == UNASSIGNED)
 
 
 async def test_what_belongs_to_no_organisation_is_kept_where_nobody_sees_it(
@@ -52,8 +52,8 @@ async def test_what_belongs_to_no_organisation_is_kept_where_nobody_sees_it(
 
     nobodys = await unassigned(database)
     for table in (assistants, rubrics, knowledge_bases):
-        found = await rows(database, table)
-        assert {row["organization_id"] for row in found.values()} == {nobodys}
+        records = await rows(database, table)
+        assert {row["organization_id"] for row in records.values()} == {nobodys}
     assert (await rows(database, users))[2]["role"] == "creator", "nobody administers it"
     assert "Its organisation 99 is not there" in report.notes("assistants", 1)
     assert "It has no organisation" in report.notes("assistants", 2)
@@ -76,13 +76,13 @@ async def test_values_of_the_wrong_type_are_read_as_what_they_mean(
 
     await run(lamb, database)
 
-    found = await rows(database, assistants)
+    records = await rows(database, assistants)
     # SQLite itself makes a number of "3" in a column of numbers.
-    assert [found[key]["rag_top_k"] for key in range(1, 6)] == [3, "many", 2.5, None, None]
-    assert {row["created_at"] for row in found.values()} == {NOW}
-    assert (found[4]["name"], found[4]["rag_collections"]) == ("5", "7")
-    assert (found[5]["metadata"], found[5]["system_prompt"]) == ('{"llm": "blob"}', None)
-    assert {row["organization_id"] for row in found.values()} == {1}
+    assert [records[key]["rag_top_k"] for key in range(1, 6)] == [3, "many", 2.5, None, None]
+    assert {row["created_at"] for row in records.values()} == {NOW}
+    assert (records[4]["name"], records[4]["rag_collections"]) == ("5", "7")
+    assert (records[5]["metadata"], records[5]["system_prompt"]) == ('{"llm": "blob"}', None)
+    assert {row["organization_id"] for row in records.values()} == {1}
 
 
 @pytest.mark.parametrize("nonsense", [None, "yesterday", -5, 10**15, b"\xff"])
@@ -126,8 +126,8 @@ async def test_rows_without_a_name_or_an_owner_are_kept(database: Database, lamb
 
     report = await run(lamb, database)
 
-    found = await rows(database, assistants)
-    assert (found[1]["name"], found[1]["owner"]) == ("assistant_1", "")
+    records = await rows(database, assistants)
+    assert (records[1]["name"], records[1]["owner"]) == ("assistant_1", "")
     assert "It had no name." in report.notes("assistants", 1)
     assert "'gone@example.org' is no user" in report.notes("assistants", 2)
     assert "3" not in report.findings["assistants"]
@@ -150,7 +150,7 @@ async def test_what_has_no_name_to_be_found_by_is_refused(database: Database, la
         "assistant_usage_totals": (0, 0, 0),
     }
     assert "no e-mail address" in report.error("Creator_users", 2)
-    assert "no positive whole number" in report.error("assistants", 0)
+    assert "no whole number from 1 to" in report.error("assistants", -1)
 
 
 async def test_two_of_one_name_are_both_kept(database: Database, lamb: Lamb) -> None:
@@ -160,8 +160,8 @@ async def test_two_of_one_name_are_both_kept(database: Database, lamb: Lamb) -> 
     said = await run(lamb, database, dry_run=True)
     report = await run(lamb, database)
 
-    found = await rows(database, assistants)
-    assert [found[key]["name"] for key in (1, 2, 700)] == ["twin", "twin_2", "twin_700"]
+    records = await rows(database, assistants)
+    assert [records[key]["name"] for key in (1, 2, 700)] == ["twin", "twin_2", "twin_700"]
     assert "has its name" in report.notes("assistants", 2)
     assert report.counts["assistants"] == (593, 593, 0, 0)
     assert said.plain() == report.plain()
@@ -236,8 +236,8 @@ async def test_slugs_that_heddle_does_not_allow_become_some_that_it_does(
 
     report = await run(lamb, database)
 
-    found = await rows(database, organizations)
-    slugs = [found[key]["slug"] for key in (2, 3, 4, 5)]
+    records = await rows(database, organizations)
+    slugs = [records[key]["slug"] for key in (2, 3, 4, 5)]
     assert slugs == ["cole-d-t-2", "cole-d-t-3", "organization-4", "x" * 40 + "-5"]
     assert "École d'Été" in report.notes("organizations", 2)
     assert (await run(lamb, database)).counts["organizations"] == (5, 0, 5, 0)
@@ -263,9 +263,9 @@ async def test_an_owner_of_a_knowledge_base_that_is_gone_is_told(
 
     report = await run(lamb, database)
 
-    found = await rows(database, knowledge_bases)
-    assert (found[1]["kb_id"], found[1]["owner_email"]) == ("kb_uuid_1", "")
-    assert (found[2]["description"], found[2]["owner_email"]) == ("Notes", "ana@example.org")
+    records = await rows(database, knowledge_bases)
+    assert (records[1]["kb_id"], records[1]["owner_email"]) == ("kb_uuid_1", "")
+    assert (records[2]["description"], records[2]["owner_email"]) == ("Notes", "ana@example.org")
     assert "Its owner is no user." in report.notes("kb_registry", 1)
 
 
@@ -333,3 +333,26 @@ async def test_names_that_no_index_holds_are_refused(database: Database, lamb: L
     }
     assert "2,000 bytes" in report.error("assistants", 1)
     assert said.plain() == report.plain()
+
+
+async def test_metadata_of_version_2_in_any_shape_stops_no_other_assistant(
+    database: Database, lamb: Lamb
+) -> None:
+    search = {"type": "simple_rag", "config": {"collections": [f"c{n}" for n in range(40_000)]}}
+    documents: list[dict[str, object]] = [
+        {},
+        {"tools": {"type": "rubric"}},
+        {"tools": ["rubric", None, {}, {"type": "simple_rag"}, {"type": 3, "config": []}]},
+        {"tools": [{"type": "rubric", "config": {"rubric_id": "\ud800"}}]},
+        {"tools": [search]},
+    ]
+    for number, document in enumerate(documents, start=1):
+        metadata = json.dumps({"_format_version": 2, **document})
+        lamb.add("assistants", {"id": number, "name": f"a{number}", "api_callback": metadata})
+    lamb.add("assistants", {"id": 9, "name": "infinite", "RAG_Top_k": float("inf")})
+
+    report = await run(lamb, database)
+
+    assert report.counts["assistants"] == (6, 6, 0, 0)
+    assert "no rubric '\N{REPLACEMENT CHARACTER}'" in report.notes("assistants", 4)
+    assert (await rows(database, assistants))[9]["rag_top_k"] == "inf"

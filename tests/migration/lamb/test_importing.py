@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 from assistants.database.rows import add_assistant
-from heddle_assistants.database.engine import Database
 from heddle_assistants.database.schema import (
     assistants,
     knowledge_bases,
@@ -12,6 +11,7 @@ from heddle_assistants.database.schema import (
     rubrics,
     users,
 )
+from heddle_runtime.database.engine import Database
 from migration.lamb.lamb_database import NOW, PROVIDERS, filled, legacy_rows
 from migration.lamb.running import KEYS, TABLES, everything, rows, run
 from sqlalchemy import select, update

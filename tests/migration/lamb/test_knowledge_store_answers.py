@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heddle_runtime.egress import SETTING
+from heddle_runtime.http.egress import SETTING
 from integration.browser import browser
 from integration.provider import providing
 from integration.whole import whole

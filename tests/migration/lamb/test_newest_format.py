@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.egress import SETTING
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.http.egress import SETTING
 from integration.browser import browser
 from integration.provider import providing
 from integration.whole import whole

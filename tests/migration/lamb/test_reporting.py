@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heddle_assistants.database.engine import Database
+from heddle_assistants.accounts.model_prices import price_of
 from heddle_assistants.database.schema import usage
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_assistants.usage.prices import price_of
+from heddle_runtime.database.engine import Database
 from migration.lamb.lamb_database import METERED, NOW, Lamb
 from migration.lamb.running import KEYS, run
 from sqlalchemy import select
@@ -103,6 +103,11 @@ async def test_each_thing_that_an_assistant_lacks_is_named(
     lamb = metered(tmp_path / "lamb_v4.db")
     rubric = {"rag_processor": "rubric_rag", "rubric_id": "rubric-550e8400-none"}
     lamb.add("assistants", {"id": 44, "name": "1_c", "api_callback": json.dumps(rubric)})
+    template = "{moodle_user} {file} {user_input}"
+    tools = [{"type": "single_file", "enabled": True, "config": {}}]
+    moodle = json.dumps({"prompt_processor": "moodle_augment", "tools": tools})
+    filled = {"name": "1_e", "api_callback": moodle, "prompt_template": template}
+    lamb.add("assistants", {"id": 46, **filled})
     unlisted = json.dumps({"connector": "openai_tools", "llm": "gpt-5"})
     lamb.add("assistants", {"id": 45, "name": "1_d", "api_callback": unlisted})
 
@@ -116,6 +121,7 @@ async def test_each_thing_that_an_assistant_lacks_is_named(
     )
     assert "LAMB has no rubric 'rubric-550e8400-none'" in report.notes("assistants", 44)
     assert "does not list the model 'gpt-5'" in report.notes("assistants", 45)
+    assert "46" not in report.findings["assistants"], "Heddle fills all slots of its template"
 
 
 async def test_budgets_outside_of_assistants_are_named(database: Database, tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
 from heddle_assistants.app import AssistantsSettings
-from heddle_assistants.database.engine import open_database
 from heddle_assistants.database.schema import organizations
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.server import running
+from heddle_runtime.database.engine import open_database
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import running
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
 from migration.lamb.lamb_database import filled, legacy_rows
 from migration.lamb.running import rows
 
@@ -40,7 +42,7 @@ async def service(database_url: str, tmp_path: Path) -> AsyncIterator[grpc.aio.C
     chosen = settings(database_url, tmp_path)
     async with (
         running(both_services(chosen, lamb.path), chosen) as found,
-        channel(found.address, *SERVICES) as opened,
+        channel(found.address, *SERVICES, secret=OF_THIS_PROCESS) as opened,
     ):
         yield opened
 
@@ -97,7 +99,7 @@ async def test_the_settings_of_an_organisation_are_kept_sealed_and_still_of_use(
     stub = account_pb2_grpc.AccountServiceStub(service)
 
     request = account_pb2.ResolveSettingsRequest(owner="bo@example.org")
-    response = await stub.ResolveSettings(request, **new_call_options(20))
+    response = await ServiceCredentials("orchestrator").call(stub.ResolveSettings, request, 20)
 
     assert response.organization == "physics"
     assert response.providers["openai"].api_key == "sk-lambs-own"

@@ -11,8 +11,8 @@ from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import Context
 from heddle_runtime.errors import HeddleError, ToolFailedError, to_status
+from heddle_runtime.identity.call_metadata import Context
 from orchestrator.harness import (
     Connector,
     Harness,
@@ -87,6 +87,7 @@ class ToolServer(Tools):
         return tool_pb2.Assessment(
             id=invocation.id,
             available=not reason,
+            policy=invocation.on_change or assistant_pb2.CHANGE_POLICY_RUN,
             reason=reason,
             function=chat_pb2.FunctionDeclaration(
                 name=function,

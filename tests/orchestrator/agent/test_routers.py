@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from heddle_orchestrator.agent.routers.registry import Routers
 from heddle_orchestrator.agent.routers.tool_labels import demonstrations, label_logprobs, labels_of
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.tools.bindings import BoundTool
+from heddle_orchestrator.validation.faults import missing_packages
 from orchestrator.agent.scripted_services import Agent, Model, routed
 from orchestrator.harness import done, text
 
@@ -122,6 +122,12 @@ async def test_tools_are_compared_when_a_run_begins_and_for_the_decider_that_wan
     assert not any(by_label[1:] + small.tools.compared[len(by_label) :])
 
 
+async def test_tools_are_not_compared_with_a_greeting(small: Agent) -> None:
+    await small.run("hello", "library", "weather", router="label")
+
+    assert not any(small.tools.compared)
+
+
 async def test_inputs_are_asked_for_under_the_schema_of_the_chosen_tool(
     small: Agent,
 ) -> None:
@@ -195,6 +201,18 @@ async def test_dspy_that_is_not_installed_is_said_and_the_rules_decide(
     assert run.path[-1] == "text_response"
 
 
+def test_dspy_is_warned_about_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assistant = assistant_pb2.Assistant(strategy="agent_dspy")
+    assert list(missing_packages(assistant)) == []
+
+    monkeypatch.setattr("heddle_orchestrator.agent.routers.dspy._PACKAGE", "no_such_package")
+
+    [warning] = missing_packages(assistant)
+    assert warning.field == "assistant.strategy"
+    assert "install heddle-orchestrator[dspy]" in warning.description
+    assert list(missing_packages(assistant_pb2.Assistant(strategy="agent"))) == []
+
+
 def test_the_connector_tells_who_decides_where_the_assistant_does_not() -> None:
     routers = Routers(None)
 
@@ -248,7 +266,6 @@ def test_tokens_count_for_the_one_label_that_they_begin() -> None:
     assert label_logprobs("", {"a": "clock"}) is None
 
 
-@pytest.mark.skipif(find_spec("dspy") is None, reason="heddle-orchestrator[dspy] is not installed")
 async def test_a_compiled_program_is_loaded_with_what_it_learned_of_the_tools_that_are_there(
     tmp_path: Path,
 ) -> None:

@@ -9,8 +9,8 @@ import pytest
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import ToolFailedError, UnavailableError
+from heddle_runtime.identity.call_metadata import new_call_options
 from orchestrator.agent.scripted_services import FAST, VOLTAGE, Agent, Outcome, Run, routing
 from orchestrator.harness import ask, done, kinds, text
 

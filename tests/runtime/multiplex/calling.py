@@ -9,9 +9,9 @@ import grpc
 import pytest
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel, streaming
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel, streaming
+from heddle_runtime.settings.service import ServiceSettings
 from patience import until
 from runtime.greeting import CONTRACT, Greeter, ask, ask_whole, greeting
 

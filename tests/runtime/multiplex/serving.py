@@ -17,15 +17,20 @@ import grpc
 from google.protobuf.message import Message
 from heddle.multiplex.v1 import multiplex_pb2, multiplex_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime import logs
-from heddle_runtime.admission import AdmissionControl
-from heddle_runtime.client import channel
-from heddle_runtime.identity import TokenVerifier
-from heddle_runtime.multiplex.channel import MultiplexedChannel
-from heddle_runtime.multiplex.server import MAX_STREAM_SECONDS, MultiplexServicer, add_multiplexing
-from heddle_runtime.server import OPTIONS
-from heddle_runtime.server_interceptor import ServerInterceptor
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.callers import TokenVerifier
+from heddle_runtime.rpc.admission import AdmissionControl
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.rpc.interceptor import ServerInterceptor
+from heddle_runtime.rpc.multiplex.channel import MultiplexedChannel
+from heddle_runtime.rpc.multiplex.server import (
+    MAX_STREAM_SECONDS,
+    MultiplexServicer,
+    add_multiplexing,
+)
+from heddle_runtime.serving.server import OPTIONS
+from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
+from heddle_runtime.settings.service import ServiceSettings
+from heddle_runtime.telemetry import logs
 from pydantic import SecretStr
 from runtime.greeting import CONTRACT, Greeter, greeting
 
@@ -80,10 +85,11 @@ async def serving(
     max_calls: int = 2000,
     secret: str = "",
 ) -> AsyncGenerator[Serving]:
-    """Serve `greeter` like `heddle_runtime.server`, which shows less of itself."""
+    """Serve `greeter` like `heddle_runtime.serving.server`, which shows less of itself."""
     arrivals = Arrivals()
     server = grpc.aio.server(interceptors=(arrivals,), options=OPTIONS)
-    admission = AdmissionControl(TokenVerifier(secret) if secret else None, max_calls)
+    verifier = TokenVerifier(secret or OF_THIS_PROCESS.get_secret_value())
+    admission = AdmissionControl(verifier, max_calls, lambda: not secret)
     servicer = MultiplexServicer(admission, max_stream_seconds)
     for place in (ServerInterceptor(server, admission), servicer.methods):
         pb_grpc.add_OrchestratorServiceServicer_to_server(greeter, place)  # type: ignore[arg-type] # stands where it wants a server

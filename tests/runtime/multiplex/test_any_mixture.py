@@ -4,7 +4,7 @@ import asyncio
 
 import grpc
 import uvloop
-from heddle_runtime.client import streaming
+from heddle_runtime.rpc.client import streaming
 from hypothesis import given
 from hypothesis import strategies as st
 from patience import until

@@ -8,8 +8,8 @@ import grpc
 import pytest
 from google.rpc import code_pb2
 from heddle.multiplex.v1 import multiplex_pb2
-from heddle_runtime.client import streaming
-from heddle_runtime.multiplex.replica import CALLS_PER_STREAM
+from heddle_runtime.rpc.client import streaming
+from heddle_runtime.rpc.multiplex.replica import CALLS_PER_STREAM
 from patience import until
 from runtime.greeting import ask, ask_whole
 from runtime.multiplex.calling import (
@@ -123,7 +123,7 @@ async def test_a_client_that_vanishes_ends_all_of_its_calls() -> None:
 
 async def test_the_deadline_is_kept_by_the_client_when_the_server_hangs() -> None:
     async with process() as (server, to):
-        assert await listed(to) == "anonymous"
+        assert await listed(to) == "developer"
         server.send_signal(signal.SIGSTOP)
         before = time.perf_counter()
         codes = await asyncio.gather(
@@ -133,7 +133,7 @@ async def test_the_deadline_is_kept_by_the_client_when_the_server_hangs() -> Non
         assert set(codes) == {grpc.StatusCode.DEADLINE_EXCEEDED}
         assert stream_loads(to) == [0]
         server.send_signal(signal.SIGCONT)
-        assert await listed(to) == "anonymous"
+        assert await listed(to) == "developer"
 
 
 async def test_the_deadline_is_kept_by_the_server_when_the_client_is_silent() -> None:

@@ -14,9 +14,9 @@ import grpc
 import pytest
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.client import channel
 from heddle_runtime.errors import UnavailableError, from_rpc
-from heddle_runtime.multiplex.channel import MAX_REQUEST_BYTES
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.rpc.multiplex.channel import MAX_REQUEST_BYTES
 from runtime.greeting import CONTRACT, ask
 
 TESTS = Path(__file__).parents[2]

@@ -7,12 +7,12 @@ import grpc
 import pytest
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.call_metadata import AUTHORIZATION
-from heddle_runtime.client import OPTIONS, streaming
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.identity import Identity, TokenSigner
-from heddle_runtime.multiplex.call import WINDOW
-from heddle_runtime.multiplex.replica import CALLS_PER_STREAM
+from heddle_runtime.identity.call_metadata import Caller, calling_as
+from heddle_runtime.identity.callers import Identity, TokenSigner
+from heddle_runtime.rpc.client import OPTIONS, streaming
+from heddle_runtime.rpc.multiplex.call import WINDOW
+from heddle_runtime.rpc.multiplex.replica import CALLS_PER_STREAM
 from patience import settled, until
 from runtime.greeting import CONTRACT
 from runtime.multiplex.calling import (
@@ -52,17 +52,23 @@ async def test_each_call_is_judged_by_its_own_token() -> None:
     tokens["eve"] = TokenSigner("another secret" * 3).token(Identity("ann"), service)
     tokens["mel"] = TokenSigner(secret).token(Identity("mel"), "heddle.tool.v1.ToolService")
 
+    class Signer(TokenSigner):
+        def token(self, identity: Identity, audience: str) -> str:
+            own = super().token(identity, audience)
+            return tokens.get(identity.subject, "") if audience == service else own
+
     async def who(to: Channel, name: str) -> str:
-        metadata = ((AUTHORIZATION, f"Bearer {tokens[name]}"),) if name in tokens else ()
         stub = pb_grpc.OrchestratorServiceStub(to)
         request = pb.ListStrategiesRequest()
         try:
-            response = await stub.ListStrategies(request, timeout=30, metadata=metadata)
+            with calling_as(Caller("", Identity(name))):
+                response = await stub.ListStrategies(request, timeout=30)
             return str(response.strategies[0].name)
         except grpc.aio.AioRpcError as error:
             return from_rpc(error).reason
 
     async with serving(greeter(), secret=secret) as server, multiplexed(server, secret) as to:
+        to._signer = Signer(secret)  # type: ignore[attr-defined] # noqa: SLF001 - it sends any token
         answers = await asyncio.gather(
             *(who(to, n) for n in ["ann", "eve", "bob", "nobody", "mel"] * 20)
         )

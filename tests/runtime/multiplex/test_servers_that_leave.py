@@ -5,8 +5,8 @@ import time
 from collections import Counter
 
 import grpc
-from heddle_runtime.client import channel
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.settings.service import ServiceSettings
 from patience import until
 from runtime.greeting import CONTRACT, greeting
 from runtime.multiplex.calling import (
@@ -50,7 +50,7 @@ async def test_only_a_safe_call_is_repeated_when_its_server_came_back() -> None:
     async with greeting(asked, again):
         assert await code(unsafe) is grpc.StatusCode.UNAVAILABLE
         assert await code(reading) is grpc.StatusCode.UNAVAILABLE
-        assert await safe == "anonymous"
+        assert await safe == "developer"
         await to.close()
     assert Counter(asked.asked) == {"slow once": 2, "hang": 1}
 
@@ -62,7 +62,7 @@ async def test_only_a_safe_call_is_repeated_by_another_server() -> None:
         unsafe = [asyncio.create_task(whole(to, "hang")) for _ in range(2)]
         reading = await started(to, "hang", 2)
         await stop()
-        assert await asyncio.gather(*safe) == ["anonymous"] * 2
+        assert await asyncio.gather(*safe) == ["developer"] * 2
         for tasks in (unsafe, reading):
             (failed,), (_,) = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             assert await code(failed) is grpc.StatusCode.UNAVAILABLE

@@ -5,9 +5,9 @@ import random
 
 import grpc
 from heddle.multiplex.v1 import multiplex_pb2
-from heddle_runtime.client import MAX_MESSAGE_BYTES
-from heddle_runtime.multiplex.channel import MAX_REQUEST_BYTES
-from heddle_runtime.multiplex.send_queue import MAX_BATCH_BYTES, SendQueue
+from heddle_runtime.limits import MAX_MESSAGE_BYTES
+from heddle_runtime.rpc.multiplex.channel import MAX_REQUEST_BYTES
+from heddle_runtime.rpc.multiplex.send_queue import MAX_BATCH_BYTES, SendQueue
 from runtime.greeting import ask
 from runtime.multiplex.calling import code, greeter, started, texts, whole
 from runtime.multiplex.serving import CARRY, STREAM, WHOLE, by_hand, multiplexed, opening, serving

@@ -5,8 +5,8 @@ import pytest
 from heddle.multiplex.v1 import multiplex_pb2 as pb
 from heddle.multiplex.v1 import multiplex_pb2_grpc as pb_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
-from heddle_runtime.call_metadata import AUTHORIZATION
-from heddle_runtime.identity import Identity, TokenSigner
+from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.identity.callers import Identity, TokenSigner
 from runtime.multiplex.calling import greeter
 from runtime.multiplex.serving import CARRY, multiplexed, serving
 

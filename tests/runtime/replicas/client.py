@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 import grpc
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime import logs
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
-from heddle_runtime.multiplex.channel import MAX_REQUEST_BYTES
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.rpc.multiplex.channel import MAX_REQUEST_BYTES
+from heddle_runtime.telemetry import logs
 from runtime.greeting import CONTRACT, ask, ask_whole
 from runtime.replicas.replica import MESSAGES
 
@@ -64,7 +64,7 @@ async def _repeat(kind: str, call: Callable[[], Awaitable[str]]) -> None:
             outcome = f"untyped: {error!r}"
         sys.stdout.write(f"{kind} {outcome}\n")
         sys.stdout.flush()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.03)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime.call_metadata import Context
+from heddle_runtime.identity.call_metadata import Context
 from runtime.greeting import Greeter
 
 

@@ -47,7 +47,7 @@ class Calls:
         """Count the outcomes of calls that ended after the first `start` ones."""
         return Counter(outcome for each, outcome in self.outcomes[start:] if kind in ("", each))
 
-    async def more(self, count: int = 100) -> int:
+    async def more(self, count: int = 60) -> int:
         """Wait until so many calls of each kind have ended from now on; return their beginning."""
         start = len(self.outcomes)
         await until(lambda: all(self.since(start, kind).total() >= count for kind in KINDS), 60)

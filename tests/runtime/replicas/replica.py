@@ -6,9 +6,9 @@ import sys
 from collections.abc import AsyncIterator
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
-from heddle_runtime import logs
-from heddle_runtime.call_metadata import Context
-from heddle_runtime.settings import ServiceSettings
+from heddle_runtime.identity.call_metadata import Context
+from heddle_runtime.settings.service import ServiceSettings
+from heddle_runtime.telemetry import logs
 from runtime.greeting import Greeter, greeting, say
 
 MESSAGES = 10
@@ -39,7 +39,7 @@ class Replica(Greeter):
 async def main() -> None:
     """Serve until killed."""
     logs.configure("replica", "ERROR")
-    settings = ServiceSettings(allow_anonymous=True)
+    settings = ServiceSettings()
     async with greeting(Replica(), settings) as server:  # type: ignore[abstract] # it does not offer every method
         sys.stdout.write(f"address {server.address}\n")
         sys.stdout.flush()

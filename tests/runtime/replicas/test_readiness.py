@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
-from heddle_runtime.client import channel
 from heddle_runtime.errors import StorageError
-from heddle_runtime.server import Binding, Running, bind, running
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import Binding, Running, bind, running
 from runtime.greeting import CONTRACT
 from runtime.multiplex.calling import AT_ONCE, Channel, listed
 from runtime.replicas.counting import Counting

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from heddle_runtime.addresses import KnowledgeAddress
-from heddle_runtime.service_address import Location, list_target, parse, single_location
-from heddle_runtime.settings import ServiceSettings, is_local, read
+from heddle_runtime.settings.addresses import KnowledgeAddress, is_local
+from heddle_runtime.settings.service import ServiceSettings, read
+from heddle_runtime.settings.service_address import Location, list_target, parse, single_location
 
 
 @pytest.mark.parametrize(

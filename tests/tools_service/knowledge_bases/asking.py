@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from heddle_knowledge.access import Owner
-from heddle_knowledge.lamb.client import KnowledgeServer
-from heddle_knowledge.lamb.servers import ServerOf
 from heddle_knowledge.store import KnowledgeStore
+from heddle_migration_service.searches.client import KnowledgeServer
+from heddle_migration_service.searches.organization_servers import ServerOf
 from heddle_tools_service.capabilities.small_model import Generate
 from knowledge.kb_server import KnowledgeBaseServer
 from knowledge.serving import knowledge_stub

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from heddle_knowledge.store import KnowledgeStore, open_store
-from heddle_knowledge.testing import HashingEmbedder
 from knowledge.kb_server import KnowledgeBaseServer, kb_server
+
+from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_knowledge.names import document_id
+from heddle_knowledge.collection.names import document_id
 from heddle_knowledge.store import KnowledgeStore
 from knowledge.kb_server import KnowledgeBaseServer, hit
 from tools_service.knowledge_bases.asking import serving_with
@@ -65,7 +65,7 @@ async def test_what_a_knowledge_base_server_does_not_heed_is_told(
     assert none == []
     [warning] = warnings
     assert warning == (
-        "Collection 'notes' is at a LAMB knowledge-base server, which does not heed time_to, "
+        "Collection 'notes' is at a knowledge-base server, which does not heed time_to, "
         "recency_weight."
     )
     [source] = plain["citation_sources"]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from heddle_knowledge.access import Owner
-from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.store import KnowledgeStore
+from heddle_migration_service.searches.client import KnowledgeServer
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from knowledge.kb_server import KnowledgeBaseServer, hit
 from tools_service.knowledge_bases.asking import ASKED, TOKEN, serving_with

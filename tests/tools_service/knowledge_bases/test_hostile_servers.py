@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from heddle_knowledge.access import Owner
-from heddle_knowledge.lamb.client import KnowledgeServer
 from heddle_knowledge.store import KnowledgeStore
+from heddle_migration_service.searches.client import KnowledgeServer
 from heddle_runtime.errors import HeddleError, ToolFailedError
 from knowledge.kb_server import KnowledgeBaseServer, hit
 from structlog.testing import capture_logs
@@ -94,7 +94,7 @@ async def test_odd_metadata_does_not_lose_a_passage(
     async with serving_with(store, server) as client:
         _, result = await client.run("simple_rag", {"collections": ["1"]}, ASKED)
 
-    assert text_of(result) == "half ?\n\nwhole"
+    assert text_of(result) == "half \ufffd\n\nwhole"
     assert not result.warnings
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from heddle_tools_service.workers.confinement import missing
+from runtime.examples import sampled
 from tools_service.plugin_workers.escaping.escapes import ESCAPES
 from tools_service.serving import said as conversation
 from tools_service.serving import text_of
@@ -85,7 +86,7 @@ def packaged(folder: Path) -> Path:
     return Path(shutil.copy(SOURCE, site / "escaping_tool.py"))
 
 
-@pytest.mark.parametrize("install", [mounted, legacy, packaged])
+@pytest.mark.parametrize("install", sampled([mounted, legacy, packaged], 1))
 async def test_no_escape_of_a_plugin_gets_anything(
     install: Callable[[Path], Path], target: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +94,12 @@ async def test_no_escape_of_a_plugin_gets_anything(
     file = install(folder)
     monkeypatch.syspath_prepend(str(folder / "site"))
     monkeypatch.setenv("HEDDLE_TOOLS_MOODLE_TOKEN", "secret-of-the-service-0123456789")
-    configured = settings(folder, plugins_dir=folder / "plugins", sandbox="required")
+    configured = settings(
+        folder,
+        plugins_dir=folder / "plugins",
+        sandbox="required",
+        assistants_address="none",  # an organisation's settings would decide about changes
+    )
     outcomes = {}
     async with serving(configured) as (client, _):
         for name in ESCAPES:

@@ -9,9 +9,9 @@ import pytest
 from heddle.health.v1 import health_pb2 as pb
 from heddle.health.v1.health_pb2_grpc import HealthServiceStub
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.call_metadata import new_call_options
-from heddle_runtime.client import channel
 from heddle_runtime.errors import DeadlineError, HeddleError
+from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.rpc.client import channel
 from tools_service.serving import Client
 from tools_service.serving import said as conversation
 from tools_service.test_app import serving, settings

@@ -9,16 +9,18 @@ from pathlib import Path
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.app import ToolsSettings
 from heddle_tools_service.workers.confinement import missing
 from pydantic import ValidationError
+from runtime.examples import sampled
 from runtime.ports import free_port
 from tools_service.plugin_workers.test_plugin_files import loaded
 from tools_service.plugin_workers.test_plugins import plugins
 from tools_service.serving import said as conversation
 from tools_service.serving import text_of
+from tools_service.test_adapters import CLASS
 
 NEVER = """
 from app.tools._registry import ToolPlugin
@@ -50,7 +52,7 @@ async def reads(call):
 '''
 CALLS = {"Landlock": 444, "seccomp": 277 if platform.machine() == "aarch64" else 317}
 """What confines plugins, and the system calls without which the kernel lacks it."""
-EITHER = pytest.mark.parametrize("absent", CALLS)
+EITHER = pytest.mark.parametrize("absent", sampled(CALLS, 1))
 WITHOUT_CALL = """
 import ctypes, os, runpy, struct, sys
 LIBC = ctypes.CDLL(None)
@@ -74,27 +76,26 @@ runpy.run_module("heddle_tools_service", run_name="__main__")
 """
 
 
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("plugin = object()\n", "plugins.py plugin is not a ToolPlugin. Make it one"),
-        ("TERM = 1\n", "plugins.py has no 'plugin' attribute. Define one"),
-        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
-        ("open('/etc/passwd')\n", "Use a capability, and httpx for requests."),
-        ("import os; os._exit(3)\n", "A plugin must not end the process"),
-        (NEVER, "Name the environment variables that it reads in HEDDLE_TOOLS_PLUGIN_ENVIRONMENT"),
-    ],
-)
-async def test_the_operator_learns_the_finding_and_the_remedy(
-    tmp_path: Path, source: str, problem: str
-) -> None:
+FINDINGS = {
+    "plugin = object()\n": "0.py plugin is not a ToolPlugin. Make it one",
+    "TERM = 1\n": "1.py has no 'plugin' attribute. Define one",
+    "import no_such_module\n": "ModuleNotFoundError: No module named 'no_such_module'",
+    "open('/etc/passwd')\n": "Use a capability, and httpx for requests.",
+    "import os; os._exit(3)\n": "A plugin must not end the process",
+    NEVER: "Name the environment variables that it reads in HEDDLE_TOOLS_PLUGIN_ENVIRONMENT",
+}
+
+
+async def test_the_operator_learns_the_finding_and_the_remedy(tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     folder.mkdir()
-    (folder / "plugins.py").write_text(source)
+    for number, source in enumerate(FINDINGS):
+        (folder / f"{number}.py").write_text(source)
     _, problems = await loaded(tmp_path)
 
-    assert list(problems) == ["folder:plugins.py"]
-    assert problem in problems["folder:plugins.py"]
+    assert sorted(problems) == [f"folder:{number}.py" for number in range(len(FINDINGS))]
+    for (_, message), finding in zip(sorted(problems.items()), FINDINGS.values(), strict=True):
+        assert finding in message
 
 
 async def test_plugins_see_the_variables_that_the_operator_names_for_their_file(
@@ -107,6 +108,15 @@ async def test_plugins_see_the_variables_that_the_operator_names_for_their_file(
         _, result = await client.run("variables", {}, conversation("?"))
 
     assert text_of(result) == "CITY_KEY"
+
+
+async def test_plugins_of_hosts_that_are_not_installed_load_in_their_processes(
+    tmp_path: Path,
+) -> None:
+    async with plugins(tmp_path, CLASS) as client:
+        _, result = await client.run("glossary", {}, conversation("What is a shed?"))
+
+    assert text_of(result).startswith("What is a shed?|")
 
 
 def test_plugins_cannot_get_settings_of_heddle() -> None:

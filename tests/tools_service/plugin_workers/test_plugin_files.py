@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
+from heddle_runtime.identity.call_metadata import new_call_options
+from runtime.examples import sampled
 from tools_service.test_app import serving, settings
 
 SOURCE = '''
@@ -58,13 +59,16 @@ def owned_by_another(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "name", "left", "remedy"),
-    [
-        (lambda file: file.chmod(0o666), "one.py", {"two"}, "chmod go-w"),
-        (owned_by_another, "one.py", {"two"}, "Change its owner with chown"),
-        (lambda file: file.chmod(0o666), "_words.py", set(), "chmod go-w"),
-        (lambda file: file.chmod(0o777), "", set(), "chmod go-w"),
-        (owned_by_another, "", set(), "Change its owner with chown"),
-    ],
+    sampled(
+        [
+            (lambda file: file.chmod(0o666), "one.py", {"two"}, "chmod go-w"),
+            (owned_by_another, "one.py", {"two"}, "Change its owner with chown"),
+            (owned_by_another, "", set(), "Change its owner with chown"),
+            (lambda file: file.chmod(0o666), "_words.py", set(), "chmod go-w"),
+            (lambda file: file.chmod(0o777), "", set(), "chmod go-w"),
+        ],
+        2,
+    ),
 )
 async def test_files_that_others_can_write_are_not_loaded(
     folder: Path, change: Callable[[Path], None], name: str, left: set[str], remedy: str

@@ -3,16 +3,17 @@
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from aiohttp import web
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import HeddleError, InvalidRequestError
+from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.workers import forking
 from knowledge.kb_server import hit, kb_server
 from runtime.ports import free_port
@@ -23,13 +24,17 @@ from tools_service.serving import said as conversation
 from tools_service.test_app import serving, settings
 from web_server import web_server
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 PLUGIN = '''
 import asyncio, ctypes, os, threading, time
 import httpx
 from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.rubrics import Rubrics
 from heddle_tools_service.capabilities.workspace import Edit, FileEdits, Workspace
-from heddle_tools_service.sdk import ToolArguments, ToolConfig, ToolError, ToolResult, Source, tool
+from heddle_tools_service.sdk import (
+    Source, ToolArguments, ToolCall, ToolConfig, ToolError, ToolResult, tool
+)
 from pydantic import field_validator
 
 class Greeting(ToolConfig):
@@ -47,8 +52,8 @@ class Name(ToolArguments):
 
 MODES = ("augment", "function", "agent")
 
-@tool("greet", title="Greet", config=Greeting, arguments=Name, modes=MODES)
-async def greet(call):
+@tool("greet", title="Greet", modes=MODES)
+async def greet(call: ToolCall[Greeting, Name]):
     """Greets."""
     call.status(f"looking for {call.query}")
     name = call.arguments.name if call.called else call.caller.subject
@@ -159,6 +164,13 @@ async def plugins(folder: Path, source: str = PLUGIN, **more: object) -> AsyncGe
         yield client
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """The tools of the plugin file, for tests that need no settings of their own."""
+    async with plugins(tmp_path_factory.mktemp("shared")) as running:
+        yield running
+
+
 async def test_a_tool_answers_from_its_process_as_it_would_from_the_service(tmp_path: Path) -> None:
     answers = []
     for sandbox in ("auto", "off"):
@@ -180,26 +192,24 @@ async def test_a_tool_answers_from_its_process_as_it_would_from_the_service(tmp_
     assert answers[0] == answers[1]
     [(statuses, result), (_, counted)], _ = answers[0]
     assert statuses == ["looking for the harbour"]
-    assert text_of(result) == "Moin, anonymous!"
+    assert text_of(result) == "Moin, developer!"
     assert result.sources[0].score == 0.5
     assert text_of(counted) == "3"
 
 
-async def test_a_wrong_configuration_is_refused_with_the_same_violations(tmp_path: Path) -> None:
-    async with plugins(tmp_path) as client:
-        for config, problem in (({"word": 3}, "type string"), ({"word": "Bye"}, "greeting")):
-            with pytest.raises(InvalidRequestError, match=problem):
-                await client.run("greet", config, conversation("?"))
-            request = pb.ValidateToolConfigRequest(name="greet")
-            request.config.update(config)
-            response = await client.stub.ValidateToolConfig(request, **new_call_options(5))
-            assert problem in response.violations[0].description
+async def test_a_wrong_configuration_is_refused_with_the_same_violations(client: Client) -> None:
+    for config, problem in (({"word": 3}, "type string"), ({"word": "Bye"}, "greeting")):
+        with pytest.raises(InvalidRequestError, match=problem):
+            await client.run("greet", config, conversation("?"))
+        request = pb.ValidateToolConfigRequest(name="greet")
+        request.config.update(config)
+        response = await client.stub.ValidateToolConfig(request, **new_call_options(5))
+        assert problem in response.violations[0].description
 
 
-async def test_the_error_of_a_tool_reaches_the_caller(tmp_path: Path) -> None:
-    async with plugins(tmp_path) as client:
-        with pytest.raises(HeddleError, match="There is no such thing") as failed:
-            await client.run("fails", {}, conversation("?"))
+async def test_the_error_of_a_tool_reaches_the_caller(client: Client) -> None:
+    with pytest.raises(HeddleError, match="There is no such thing") as failed:
+        await client.run("fails", {}, conversation("?"))
 
     assert failed.value.metadata["kind"] == "missing"
     assert "Ask again" in failed.value.metadata["details_json"]
@@ -230,14 +240,13 @@ async def test_a_tool_that_blocks_is_replaced_and_delays_no_other(
 
 @pytest.mark.parametrize("name", ["ends", "crashes", "writes_nonsense"])
 async def test_a_process_that_ends_fails_its_call_and_is_replaced(
-    tmp_path: Path, name: str
+    client: Client, name: str
 ) -> None:
-    async with plugins(tmp_path) as client:
-        with pytest.raises(HeddleError, match="process of the tool has ended"):
-            await client.run(name, {}, conversation("?"))
-        _, result = await client.run("greet", {}, conversation("?"))
+    with pytest.raises(HeddleError, match="process of the tool has ended"):
+        await client.run(name, {}, conversation("?"))
+    _, result = await client.run("greet", {}, conversation("?"))
 
-    assert text_of(result) == "Hello, anonymous!"
+    assert text_of(result) == "Hello, developer!"
 
 
 async def test_memory_and_output_are_limited(tmp_path: Path) -> None:
@@ -268,7 +277,7 @@ async def test_a_process_with_too_many_threads_ends_where_there_are_no_control_g
             await client.run("threads", {}, conversation("?"))
         _, result = await client.run("greet", {}, conversation("?"))
 
-    assert text_of(result) == "Hello, anonymous!"
+    assert text_of(result) == "Hello, developer!"
 
 
 async def test_requests_of_a_plugin_follow_the_egress_policy(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.egress import SETTING
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.http.egress import SETTING
 from heddle_tools_service.workers.confinement import missing
 from patience import until
 from threats.test_22_misbehaving_tools import forget_peak, peak_mib

@@ -8,19 +8,19 @@ from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_runtime.call_metadata import CALLER, Caller
-from heddle_runtime.client import channel
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import Identity
-from heddle_runtime.server import running
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import running
 from heddle_tools_service.app import ToolsSettings, app
 from pydantic import SecretStr
+from runtime.accounts import SECRET, Accounts, serving_accounts
 from tools_service.serving import Client, granted, invocation, outcome, said, text_of
 
-SECRET = "s" * 32
-ANA = Identity("ana@example.org", "looms")
-BOB = Identity("bob@example.org", "looms")
-EVE = Identity("ana@example.org", "pirates")
+ANA = Identity("ana@example.org", "looms", ("creator",))
+BOB = Identity("bob@example.org", "looms", ("creator",))
+EVE = Identity("ana@example.org", "pirates", ("creator",))
 CHANGE = {
     "line_start": 2,
     "line_end": 2,
@@ -33,18 +33,23 @@ CHANGE = {
 @asynccontextmanager
 async def serving_in(folder: Path, secret: str = SECRET) -> AsyncGenerator[Client]:
     """Serve tools in a folder, to a client that signs with `secret`."""
-    settings = ToolsSettings(
-        listen="127.0.0.1:0",
-        drain_wait=0,
-        workspace_dir=folder / "workspaces",
-        identity_secret=SECRET,  # type: ignore[arg-type] # pydantic makes a secret of it
-    )
-    async with (
-        running(app(settings), settings) as service,
-        channel(service.address, secret=SecretStr(secret)) as connection,
-    ):
-        await connection.channel_ready()
-        yield Client(tool_pb2_grpc.ToolServiceStub(connection))
+    accounts = Accounts()  # type: ignore[abstract] # it answers only what a tool service asks
+    async with serving_accounts(accounts) as account_service:
+        settings = ToolsSettings.model_validate(
+            {
+                "listen": "127.0.0.1:0",
+                "drain_wait": 0,
+                "workspace_dir": folder / "workspaces",
+                "assistants_address": account_service.address,
+                "HEDDLE_IDENTITY_SECRET": SECRET,
+            }
+        )
+        async with (
+            running(app(settings), settings) as service,
+            channel(service.address, secret=SecretStr(secret)) as connection,
+        ):
+            await connection.channel_ready()
+            yield Client(tool_pb2_grpc.ToolServiceStub(connection))
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
+from runtime.accounts import SECRET
 from tools_service.serving import Client, granted, invocation, outcome, said, text_of
-from tools_service.workspace.asking import ANA, BOB, SECRET, asked_by
+from tools_service.workspace.asking import ANA, BOB, asked_by
 
 
 async def shown(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_runtime.call_metadata import new_call_options
 from heddle_runtime.errors import InvalidRequestError, ToolFailedError
+from heddle_runtime.identity.call_metadata import new_call_options
 from tools_service.serving import Client, invocation, text_of
 from tools_service.workspace.asking import ANA, CHANGE, asked_by, done
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from heddle_runtime.errors import UnauthenticatedError
-from heddle_runtime.identity import Identity
+from heddle_runtime.identity.callers import Identity
 from heddle_tools_service.providers.workspaces import folder_name
 from tools_service.serving import Client, invocation
 from tools_service.workspace.asking import (
@@ -22,7 +22,12 @@ from tools_service.workspace.asking import (
 
 
 async def test_everybody_has_files_of_their_own(client: Client, home: Path) -> None:
-    for stranger in (BOB, EVE, Identity("ANA@example.org", "looms"), Identity("ana@example.org")):
+    for stranger in (
+        BOB,
+        EVE,
+        Identity("ANA@example.org", "looms", ("creator",)),
+        Identity("ana@example.org", scopes=("creator",)),
+    ):
         error = await refused(client, "read_file", {"file_path": "seven.py"}, identity=stranger)
         assert error.metadata["kind"] == "not_found"
         assert await done(client, "list_files", {}, identity=stranger) == "(no files)"

@@ -388,7 +388,7 @@ def settings_of_service(target: Target) -> str:
 
 
 def token_of_administrator(target: Target) -> str:
-    identity = importlib.import_module("heddle_runtime.identity")
+    identity = importlib.import_module("heddle_runtime.identity.callers")
     secret = os.environ.get("HEDDLE_TOOLS_MOODLE_TOKEN") or read(str(target.secret_file))
     return str(identity.TokenSigner(secret))
 

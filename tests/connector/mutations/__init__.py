@@ -1,0 +1,1 @@
+"""Mutated answers of providers, in the form of each API."""

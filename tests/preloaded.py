@@ -1,0 +1,262 @@
+"""Processes of Python modules that need not load the libraries of Heddle first.
+
+A service spends most of its start on loading libraries. `start` forks a process from one that
+has loaded them for the whole test run. The process then runs a module as `python -m` does, with an
+environment, an output and a session of its own, and loads the code of Heddle itself.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_LIBRARIES = (
+    "aiosqlite",
+    "alembic.config",
+    "argon2",
+    "asyncpg",
+    "google.rpc.error_details_pb2",
+    "grpc_health.v1.health",
+    "grpc_reflection.v1alpha.reflection",
+    "httpx",
+    "joserfc.jwt",
+    "jsonschema_rs",
+    "msgspec",
+    "pydantic_settings",
+    "re2",
+    "sqlalchemy.dialects.sqlite",
+    "sqlalchemy.ext.asyncio",
+    "starlette.applications",
+    "starlette.middleware.cors",
+    "structlog",
+    "typer",
+    "typer.rich_utils",
+    "uvicorn.protocols.http.httptools_impl",
+    "uvloop",
+    "yaml",
+)
+"""What services load when they start, without anything that starts a thread."""
+_RETRY_SECONDS = 0.02
+_START_SECONDS = 60.0
+_BACKLOG = 128
+
+
+class Process:
+    """A started process, with the methods of `subprocess.Popen`."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._received = b""
+        self.returncode: int | None = None
+        while b"\n" not in self._received:
+            self._receive(None)
+        line, _, self._received = self._received.partition(b"\n")
+        self.pid = int(line)
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while the process runs."""
+        with contextlib.suppress(BlockingIOError):
+            self._receive_exit_code(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code when the process has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: It runs after `timeout` seconds.
+        """
+        try:
+            self._receive_exit_code(timeout)
+        except TimeoutError:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0) from None
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _receive_exit_code(self, timeout: float | None) -> None:
+        while self.returncode is None:
+            self._receive(timeout)
+            if self._received.endswith(b"\n"):
+                self.returncode = int(self._received)
+                self._connection.close()
+
+    def _receive(self, timeout: float | None) -> None:
+        self._connection.settimeout(timeout)
+        piece = self._connection.recv(64)
+        if not piece:
+            self._connection.close()
+            raise ConnectionError("The process that has loaded the libraries has ended.")
+        self._received += piece
+
+
+def start(
+    module: str,
+    environment: Mapping[str, str],
+    output: int,
+    cwd: Path | None = None,
+    *,
+    arguments: Sequence[str] = (),
+    source: int | None = None,
+    errors: int | None = None,
+) -> Process:
+    """Start a module in a process of its own.
+
+    Args:
+        module: Its name.
+        environment: All variables of the process.
+        output: The file descriptor that standard output goes to.
+        cwd: Its folder, or None for the current one.
+        arguments: Its arguments.
+        source: The file descriptor that is its standard input, or None if it has none.
+        errors: The file descriptor that standard error goes to, or None for `output`.
+    """
+    mask = os.umask(0)
+    os.umask(mask)
+    request = {
+        "module": module,
+        "arguments": list(arguments),
+        "environment": dict(environment),
+        "cwd": str(cwd or Path.cwd()),
+        "umask": mask,
+    }
+    connection = _connected()
+    with Path(os.devnull).open("rb") as nothing:
+        descriptors = [
+            nothing.fileno() if source is None else source,
+            output,
+            output if errors is None else errors,
+        ]
+        socket.send_fds(connection, [b"\n"], descriptors)
+    connection.sendall(json.dumps(request).encode())
+    connection.shutdown(socket.SHUT_WR)
+    return Process(connection)
+
+
+def _connected() -> socket.socket:
+    """Return a connection to the process that has loaded the libraries; start it if necessary."""
+    name = f"heddle-tests-{os.environ['TEST_RUN']}"  # the same for all of a test run
+    connection = socket.socket(socket.AF_UNIX)
+    if connection.connect_ex(_address(name)):
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-P", __file__, name],
+            os.environ,
+            # A shell would wait until the pipes close that this process has.
+            file_actions=[(os.POSIX_SPAWN_OPEN, end, os.devnull, os.O_RDWR, 0) for end in range(3)],
+            setsid=True,
+        )
+    else:
+        return connection
+    until = time.monotonic() + _START_SECONDS
+    while connection.connect_ex(_address(name)):
+        if time.monotonic() > until:
+            raise ConnectionError("The process that loads the libraries does not start.")
+        time.sleep(_RETRY_SECONDS)
+    return connection
+
+
+def _address(name: str) -> str:
+    """Return an address that is not in the file system."""
+    return f"\0{name}"
+
+
+def _load() -> None:
+    import heddle  # noqa: PLC0415 - only this process needs the contracts
+
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    for contract in pkgutil.walk_packages(heddle.__path__, "heddle."):
+        importlib.import_module(contract.name)
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(listener: socket.socket) -> dict[str, Any]:
+    """Fork a process for each connection. In the process, return what it shall run."""
+    with selectors.DefaultSelector() as selector, listener:
+        selector.register(listener, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is not listener:
+                    selector.unregister(key.fileobj)
+                    _report(key.fd, *key.data)
+                elif request := _fork(selector, listener):
+                    return request
+
+
+def _fork(selector: selectors.BaseSelector, listener: socket.socket) -> dict[str, Any]:
+    """Fork a process; return its request in it, and nothing in the process that forks."""
+    connection, _ = listener.accept()
+    _, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
+    with connection.makefile("rb") as file:
+        request: dict[str, Any] = json.load(file)
+    if pid := os.fork():
+        for descriptor in descriptors:
+            os.close(descriptor)
+        connection.sendall(f"{pid}\n".encode())
+        selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, connection))
+        return {}
+    for key in selector.get_map().values():
+        if key.data:
+            os.close(key.fd)
+            key.data[1].close()
+    connection.close()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    return request
+
+
+def _report(pidfd: int, pid: int, connection: socket.socket) -> None:
+    """Tell who started a process how it has ended."""
+    os.close(pidfd)
+    _, status = os.waitpid(pid, 0)
+    with connection, contextlib.suppress(OSError):
+        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _run(request: Mapping[str, Any]) -> None:
+    os.setsid()
+    os.umask(request["umask"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["cwd"])
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    sys.argv = [request["module"], *request["arguments"]]
+    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+
+
+def _main() -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(_address(sys.argv[1]))
+    except OSError:
+        return  # another process of this test run was faster
+    listener.listen(_BACKLOG)
+    _load()
+    _run(_serve(listener))
+
+
+if __name__ == "__main__":
+    _main()
