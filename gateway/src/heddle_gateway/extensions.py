@@ -6,9 +6,9 @@ A package names its `Extension` in an entry point of the group `heddle.gateway`.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
+from heddle_runtime import installed as packages
 from heddle_runtime.settings.service import read
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings
@@ -98,4 +98,4 @@ class Extension:
 @cache
 def installed() -> tuple[Extension, ...]:
     """Return the extensions of the installed packages."""
-    return tuple(point.load() for point in entry_points(group="heddle.gateway"))
+    return tuple(each for _, each in packages.installed("heddle.gateway"))

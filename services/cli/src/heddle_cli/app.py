@@ -1,8 +1,7 @@
 """Assembles the `heddle` command."""
 
-from importlib.metadata import entry_points
-
 import typer
+from heddle_runtime.installed import installed
 
 from heddle_cli.commands import (
     assistants,
@@ -24,6 +23,7 @@ from heddle_cli.commands import (
     usage,
     users,
 )
+from heddle_cli.terminal import notes, plain
 
 # `main` reports failures in one sentence, without a traceback.
 app = typer.Typer(
@@ -51,5 +51,7 @@ app.add_typer(users.app, name="users")
 app.add_typer(people.app, name="people")
 app.add_typer(keys.app, name="keys")
 app.add_typer(audit.app, name="audit")
-for point in entry_points(group="heddle.commands"):
-    app.command(point.name)(point.load())
+for name, command in installed(
+    "heddle.commands", lambda origin, problem: notes.print(f"Skipped {origin}: {plain(problem)}")
+):
+    app.command(name)(command)

@@ -6,11 +6,11 @@ A package names a function that opens one in an entry point of the group `heddle
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import ClassVar, Protocol
 
 import httpx
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime import installed as packages
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_knowledge.access import Owner
@@ -66,4 +66,4 @@ OpenSource = Callable[[ServiceParts], CollectionSource]
 @cache
 def installed() -> tuple[OpenSource, ...]:
     """Return the functions that open the sources of installed packages."""
-    return tuple(point.load() for point in entry_points(group="heddle.knowledge"))
+    return tuple(each for _, each in packages.installed("heddle.knowledge"))

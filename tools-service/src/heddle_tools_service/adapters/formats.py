@@ -4,9 +4,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from types import ModuleType
+
+from heddle_runtime import installed as packages
 
 from heddle_tools_service.adapters import base_tools, tool_plugins
 from heddle_tools_service.sdk import Tool
@@ -32,7 +33,7 @@ class ToolFormat:
 @cache
 def installed() -> tuple[ToolFormat, ...]:
     """Return the formats of the installed packages."""
-    return tuple(point.load() for point in entry_points(group="heddle.tools.formats"))
+    return tuple(each for _, each in packages.installed("heddle.tools.formats"))
 
 
 def make_importable() -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import entry_points
 
 from heddle_conversion.merging import MergedMetadata, RowMetadata
+from heddle_runtime import installed as packages
 from heddle_runtime.errors import NotSetUpError
 
 Merge = Callable[[RowMetadata, RowMetadata | None, RowMetadata], MergedMetadata]
@@ -14,8 +14,8 @@ Merge = Callable[[RowMetadata, RowMetadata | None, RowMetadata], MergedMetadata]
 @cache
 def merge() -> Merge:
     """Return the function of the installed package, which knows the form of the other side."""
-    for point in entry_points(group="heddle.assistants.following"):
-        merging: Merge = point.load()
+    merging: Merge
+    for _, merging in packages.installed("heddle.assistants.following"):
         return merging
     raise NotSetUpError(
         "No package that merges metadata is installed beside the assistants service. Install one."

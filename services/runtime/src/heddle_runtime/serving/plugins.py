@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module, invalidate_caches
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -23,6 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
+from heddle_runtime.installed import points
 from heddle_runtime.redaction import redact
 
 log = structlog.get_logger(__name__)
@@ -169,8 +169,8 @@ def sources(group: str, folder: Path | None) -> Iterator[tuple[str, str]]:
             `module:attribute`.
         folder: The mounted folder, whose modules have the names of files without their ending.
     """
-    for point in entry_points(group=group):
-        yield _origin(point), point.value
+    for origin, point in points(group):
+        yield origin, point.value
     for path in _files(folder):
         yield f"{_FOLDER}{path.name}", path.stem
 
@@ -183,17 +183,13 @@ def is_mounted(origin: str) -> bool:
 def _sources(package: ModuleType, group: str, folder: Path | None) -> Iterator[tuple[str, Load]]:
     for info in iter_modules(package.__path__, f"{package.__name__}."):
         yield "builtin", lambda name=info.name: import_module(name)  # type: ignore[misc] # bound now, not when called
-    for point in entry_points(group=group):
-        yield _origin(point), point.load
+    for origin, point in points(group):
+        yield origin, point.load
     if folder is not None:
         package_name = mounted_package(folder, group)
         for path in _files(folder):
             name = f"{package_name}.{path.stem}"
             yield f"{_FOLDER}{path.name}", lambda name=name: import_module(name)  # type: ignore[misc] # as above
-
-
-def _origin(point: EntryPoint) -> str:
-    return f"package:{point.dist.name if point.dist else point.value}"
 
 
 def _files(folder: Path | None) -> list[Path]:
