@@ -14,7 +14,8 @@ from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
-from heddle_assistants.app import AssistantsSettings
+from heddle_assistants.app import AssistantsSettings, app
+from heddle_assistants.validation import OrchestratorClient
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import call_metadata
 from heddle_runtime.identity.call_metadata import CALLER
@@ -211,12 +212,12 @@ async def serving(
     *,
     folder: Path = Path("/nonexistent"),
     migrate: bool = True,
-    secret: str = SECRET,
     prices: Path | None = None,
     followed: Path | None = None,
     listen: str = "127.0.0.1:0",
+    with_migration: bool = True,
 ) -> AsyncGenerator[Service]:
-    """Run both services over a database."""
+    """Run both services over a database, or the assistants service alone."""
     settings = AssistantsSettings.model_validate(
         {
             "listen": listen,
@@ -227,11 +228,16 @@ async def serving(
             "prices": prices,
             "key_pepper": SECRET,
             "encryption_key": SECRET,
-            "HEDDLE_IDENTITY_SECRET": secret,
+            "HEDDLE_IDENTITY_SECRET": SECRET,
         }
     )
+    services = (
+        both_services(settings, followed=followed)
+        if with_migration
+        else app(settings, OrchestratorClient())
+    )
     async with (
-        running(both_services(settings, followed=followed), settings) as service,
+        running(services, settings) as service,
         channel(service.address, secret=settings.identity_secret) as connection,
     ):
         await connection.channel_ready()

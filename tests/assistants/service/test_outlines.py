@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from assistants.serving import ADA, ADMIN, SECRET, SERVICE, Service, serving
+from assistants.serving import ADA, ADMIN, SERVICE, Service, serving
 from assistants.stored import LEGACY, keep
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
@@ -23,7 +23,7 @@ async def test_a_member_gets_the_outline_and_those_who_may_read_it_everything(
 ) -> None:
     texts = {"system_prompt": HIDDEN, "prompt_template": HIDDEN, "metadata": TEXT}
     number = await keep(database, name="tutor", description="Helps.", published=True, **texts)
-    async with serving(database_url, secret=SECRET) as service:
+    async with serving(database_url) as service:
         bob = service.as_(BOB)
         seen = (await bob.get(number)).assistant
         assert (seen.name, seen.description, seen.owner) == ("tutor", "Helps.", ADA.subject)
@@ -43,7 +43,7 @@ async def test_a_member_is_not_told_what_is_wrong_with_an_assistant(
 ) -> None:
     wrong = f'["{HIDDEN}"'
     number = await keep(database, name="tutor", published=True, metadata=wrong)
-    async with serving(database_url, secret=SECRET) as service:
+    async with serving(database_url) as service:
         with pytest.raises(MalformedAssistantError) as caught:
             await service.as_(BOB).get(number)
         assert caught.value.message == (
@@ -61,7 +61,7 @@ async def test_a_service_reads_an_assistant_for_a_user(
     shared = await keep(database, name="shared", published=True, system_prompt=HIDDEN)
     private = await keep(database, name="private", system_prompt=HIDDEN)
     user = pb.User(subject=BOB.subject, organization=BOB.organization)
-    async with serving(database_url, secret=SECRET) as service:
+    async with serving(database_url) as service:
         own = service.as_(SERVICE)
 
         async def get(reference: str) -> pb.GetAssistantResponse:
