@@ -15,7 +15,7 @@ import grpc
 import pytest
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
-from heddle_connector.generation.shared_images import SharedImages
+from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_runtime.errors import NotFoundError, StorageError
 from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_runtime.identity.callers import Identity
@@ -108,7 +108,7 @@ async def test_an_image_of_a_replica_that_was_killed_is_served_by_the_other_one(
 
 
 async def test_the_oldest_images_of_a_user_make_room(objects: ObjectStore) -> None:
-    images = SharedImages(Path("images"), LIMIT, objects=objects)
+    images = GeneratedImages(Path("images"), LIMIT, objects)
     stored = []
     for _ in range(4):
         stored.append(await images.store(ANN, PNG.ljust(300, b"-")))
@@ -124,7 +124,7 @@ async def test_the_oldest_images_of_a_user_make_room(objects: ObjectStore) -> No
 
 
 async def test_old_images_of_an_organisation_are_deleted(objects: ObjectStore) -> None:
-    images = SharedImages(Path("images"), LIMIT, objects=objects)
+    images = GeneratedImages(Path("images"), LIMIT, objects)
     other = Identity("ann@uni.example", "uni-2")
     old, others = await images.store(ANN, PNG), await images.store(other, PNG)
     begin = time.time()
@@ -141,12 +141,23 @@ async def test_old_images_of_an_organisation_are_deleted(objects: ObjectStore) -
     assert old.name != young.name
 
 
+@pytest.mark.parametrize("user", [ANN.subject, ""])
+async def test_images_of_a_person_or_an_organisation_are_removed(
+    objects: ObjectStore, user: str
+) -> None:
+    images = GeneratedImages(Path("images"), LIMIT, objects)
+    stored = [await images.store(Identity(name, "uni"), PNG) for name in (ANN.subject, "bob")]
+    await images.remove("uni", user)
+
+    assert await images.names(ANN) == []
+    assert await images.names(Identity("bob", "uni")) == ([stored[1].name] if user else [])
+
+
 async def test_an_object_store_that_cannot_be_reached_is_named_to_the_operator() -> None:
     options = {"endpoint": f"http://127.0.0.1:{free_port()}", "allow_http": "true"}
     access = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region": "r"}
-    images = SharedImages(
-        Path("images"), LIMIT, objects=ObjectStore("s3://heddle/uni", options | access)
-    )
+    objects = ObjectStore("s3://heddle/uni", options | access)
+    images = GeneratedImages(Path("images"), LIMIT, objects)
     begin = time.monotonic()
     with pytest.raises(StorageError) as caught:
         await images.store(ANN, PNG)

@@ -32,7 +32,6 @@ from heddle_connector.generation.model_text import ToolCallParser, ToolCallParse
 from heddle_connector.generation.old_images import OldImages
 from heddle_connector.generation.people import ImageData
 from heddle_connector.generation.prompted_tools import PromptedTools, PromptFormatName
-from heddle_connector.generation.shared_images import SharedImages
 from heddle_connector.http import http_client
 from heddle_connector.http.errors import DEFAULT_STALL_SECONDS
 from heddle_connector.routing.model_catalogue import ModelCatalogue
@@ -171,6 +170,6 @@ def _images(settings: ConnectorSettings) -> tuple[GeneratedImages, Check]:
     """Return the store of generated images, and the check whether it works."""
     quota = settings.images_quota_bytes
     if objects := settings.object_store():
-        return SharedImages(Path("images"), quota, objects=objects), object_store_check(objects)
+        return GeneratedImages(Path("images"), quota, objects), object_store_check(objects)
     make_private(settings.images_dir)
     return GeneratedImages(settings.images_dir, quota), folder_check(settings.images_dir)
