@@ -9,7 +9,7 @@ from typing import Any
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle_conversion import dump
-from heddle_runtime.database.inserting import insertion
+from heddle_runtime.database.inserting import insertion, upsert
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -113,11 +113,7 @@ async def write_applied(
     values = [_values(source, draft, former.get(draft.id)) for draft in drafts]
     if not values:
         return
-    query = insertion(connection, followed_rows)
-    names = [c.name for c in followed_rows.c if not c.primary_key]
-    anew = {name: query.excluded[name] for name in names}
-    statement = query.on_conflict_do_update(index_elements=["source", "row_id"], set_=anew)
-    await connection.execute(statement, values)
+    await connection.execute(upsert(insertion(connection, followed_rows)), values)
 
 
 def _values(source: str, draft: Draft, former: Row[Any] | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from heddle.assistant.v1 import questions_pb2 as pb
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import insertion
+from heddle_runtime.database.inserting import insertion, upsert
 from heddle_runtime.errors import ConflictError, InvalidRequestError, Violation
 from heddle_runtime.identity.callers import Identity
 from sqlalchemy import select
@@ -85,8 +85,7 @@ class QuestionStore:
                 return before
             values = {"revision": before.revision + 1, "questions": json.dumps(items)}
             query = insertion(connection, saved_questions).values(assistant_id=row.id, **values)
-            keys = ["assistant_id"]
-            await connection.execute(query.on_conflict_do_update(index_elements=keys, set_=values))
+            await connection.execute(upsert(query))
             members = {"questions": before.items}, {"questions": items}
             changes.append(Change("questions.update", str(row.id), row.organization, *members))
         return Questions(row.id, items, before.revision + 1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heddle_conversion import Conversion, convert_row, displayed_title, dump, newest
-from heddle_runtime.database.inserting import Insertion, insertion
+from heddle_runtime.database.inserting import Insertion, insertion, upsert
 from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -102,6 +102,4 @@ def keeping(connection: AsyncConnection) -> Insertion:
     An earlier original exists if an operator put the old document back by hand: the document that
     was in use last is the right one.
     """
-    query = insertion(connection, originals)
-    anew = {c.name: query.excluded[c.name] for c in originals.c if not c.primary_key}
-    return query.on_conflict_do_update(index_elements=["assistant_id"], set_=anew)
+    return upsert(insertion(connection, originals))

@@ -10,7 +10,7 @@ import structlog
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
 from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import Insertion, insertion
+from heddle_runtime.database.inserting import Insertion, insertion, upsert
 from heddle_runtime.errors import MalformedAssistantError
 from sqlalchemy import Table, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -185,5 +185,4 @@ def _adding(connection: AsyncConnection, table: Table) -> Insertion:
     sums = {name: table.c[name] + more[name] for name in _AMOUNTS}
     full = table.c.cost_picos > MOST_PICOS - more.cost_picos
     sums["cost_picos"] = case((full, MOST_PICOS), else_=sums["cost_picos"])
-    keys = [column.name for column in table.primary_key]
-    return query.on_conflict_do_update(index_elements=keys, set_=sums)
+    return upsert(query, **sums)

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
 
 import msgspec
 import structlog
 from heddle_runtime.database.claims import clock
-from heddle_runtime.database.inserting import insertion
+from heddle_runtime.database.inserting import insertion, upsert
 from heddle_runtime.errors import ConflictError, NotFoundError, StorageError
 from sqlalchemy import ColumnElement, Row, case, delete, select, union, update
 
@@ -88,18 +87,9 @@ class Attachments:
                 created_at=it.created_at,
                 record=msgspec.json.encode(it),
             )
-            changed: dict[str, Any] = {
-                name: new.excluded[name] for name in ("state", "created_at", "record")
-            }
             # A file that is attached anew may be read as often as a new one.
-            changed["attempts"] = case(
-                (new.excluded.state == "in_progress", 0), else_=_FILES.attempts
-            )
-            await connection.execute(
-                new.on_conflict_do_update(
-                    index_elements=[_FILES.collection, _FILES.id], set_=changed
-                )
-            )
+            attempts = case((new.excluded.state == "in_progress", 0), else_=_FILES.attempts)
+            await connection.execute(upsert(new, attempts=attempts))
         self._unstored.pop((it.collection, it.file_id), None)
 
     async def keep_batch(self, batch: Batch) -> None:
@@ -108,12 +98,7 @@ class Attachments:
             new = insertion(connection, file_batches).values(
                 collection=batch.collection, id=batch.id, record=msgspec.json.encode(batch)
             )
-            await connection.execute(
-                new.on_conflict_do_update(
-                    index_elements=[_BATCHES.collection, _BATCHES.id],
-                    set_={"record": new.excluded.record},
-                )
-            )
+            await connection.execute(upsert(new))
 
     async def batches(self, collection: str) -> list[Batch]:
         """Return the batches of a collection."""

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 
 from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import insertion
+from heddle_runtime.database.inserting import insertion, upsert
 from heddle_runtime.errors import ResourceExhaustedError
 from sqlalchemy import case, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -103,17 +103,11 @@ async def _count(connection: AsyncConnection, digest: str, now: int) -> tuple[in
     table = sign_in_attempts
     ended = table.c.ends_at <= now
     end = now + WINDOW_SECONDS
-    query = (
-        insertion(connection, table)
-        .values(digest=digest, failures=1, ends_at=end)
-        .on_conflict_do_update(
-            index_elements=[table.c.digest],
-            set_={
-                "failures": case((ended, 1), else_=table.c.failures + 1),
-                "ends_at": case((ended, end), else_=table.c.ends_at),
-            },
-        )
-        .returning(table.c.failures, table.c.ends_at)
+    query = upsert(
+        insertion(connection, table).values(digest=digest, failures=1, ends_at=end),
+        failures=case((ended, 1), else_=table.c.failures + 1),
+        ends_at=case((ended, end), else_=table.c.ends_at),
     )
-    row = (await connection.execute(query)).one()
+    counts = query.returning(table.c.failures, table.c.ends_at)
+    row = (await connection.execute(counts)).one()
     return row.failures, row.ends_at

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import insertion
+from heddle_runtime.database.inserting import insertion, upsert
 from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -103,6 +103,4 @@ class Passwords:
 async def _put(connection: AsyncConnection, user_id: int, hashed: str, *, opens_all: bool) -> None:
     values = {"hash": hashed, "changed_at": int(time.time()), "all_organizations": opens_all}
     query = insertion(connection, passwords).values(user_id=user_id, **values)
-    await connection.execute(
-        query.on_conflict_do_update(index_elements=[passwords.c.user_id], set_=values)
-    )
+    await connection.execute(upsert(query))
