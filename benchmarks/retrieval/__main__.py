@@ -58,9 +58,7 @@ async def measure(asked: argparse.Namespace) -> dict[str, dict[str, float]]:
                 await heddle.fill(stub, one)
             figures[name] = {}
             for way in asked.way or WAYS:
-                found = await _found(stub, one, way, asked.knowledge)
-                if found is not None:
-                    figures[name][way] = _mean(one, found)
+                figures[name][way] = _mean(one, await _found(stub, one, way, asked.knowledge))
             print(figures[name], file=sys.stderr)
     return figures
 
@@ -82,7 +80,7 @@ def main() -> int:
 
 async def _found(
     stub: "pb_grpc.KnowledgeServiceAsyncStub", one: Labelled, way: str, kept: Path
-) -> list[list[str]] | None:
+) -> list[list[str]]:
     if way != CHROMA:
         return await heddle.found(stub, one, way)
     with TemporaryDirectory(prefix="heddle-bench-") as folder:

@@ -10,16 +10,16 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 
 from benchmarks.gateway.processes import Command, free_ports, started
-from benchmarks.retrieval.labelled import E5, Labelled
+from benchmarks.retrieval.labelled import Labelled
 from benchmarks.retrieval.measures import DEPTH
 
 WAYS = {
     "BM25": {"mode": pb.SEARCH_MODE_TEXT},
     "dense": {"mode": pb.SEARCH_MODE_VECTOR},
     "hybrid": {"mode": pb.SEARCH_MODE_HYBRID},
-    "convex 0.5": {"mode": pb.SEARCH_MODE_HYBRID, "vector_weight": 0.5},
-    "reciprocal rank": {"fusion": pb.FUSION_RECIPROCAL_RANK},
-    "hybrid, late interaction": {"reranking": pb.RERANKING_LATE_INTERACTION},
+    "hybrid 0.5": {"vector_weight": 0.5},
+    "hybrid 0.6": {"vector_weight": 0.6},
+    "hybrid 0.8": {"vector_weight": 0.8},
 }
 _LARGEST = 40 * 1024 * 1024
 _AT_ONCE = 8
@@ -52,7 +52,6 @@ async def fill(stub: "pb_grpc.KnowledgeServiceAsyncStub", labelled: Labelled) ->
     collection = pb.Collection(
         name=labelled.collection,
         embedding_model=labelled.model,
-        late_interaction=labelled.model != E5,
         page_handling=pb.PAGE_HANDLING_TEXT,
     )
     asked = pb.CreateCollectionRequest(collection=collection)
@@ -78,10 +77,8 @@ async def fill(stub: "pb_grpc.KnowledgeServiceAsyncStub", labelled: Labelled) ->
 
 async def found(
     stub: "pb_grpc.KnowledgeServiceAsyncStub", labelled: Labelled, way: str
-) -> list[list[str]] | None:
-    """Return the labels found for every question, or None if the set has no such way."""
-    if way == "hybrid, late interaction" and labelled.model == E5:
-        return None
+) -> list[list[str]]:
+    """Return the labels found for every question."""
     answers = []
     for question, _ in labelled.questions:
         request = pb.SearchCollectionsRequest(

@@ -216,7 +216,7 @@ def test_a_new_collection_is_made_as_the_options_say(
     services: Services, heddle: Run, corpus: Path
 ) -> None:
     heddle(
-        *("ingest", str(corpus / "a.md"), "--collection", "kb", "--graph", "--late-interaction"),
+        *("ingest", str(corpus / "a.md"), "--collection", "kb", "--graph"),
         *(
             "--embedding-model",
             "m",
@@ -232,7 +232,7 @@ def test_a_new_collection_is_made_as_the_options_say(
     made = services.knowledge.made["kb"]
     assert (made.embedding_model, made.chunking.target_characters) == ("m", 900)
     assert made.language == "sv"
-    assert (made.graph, made.late_interaction) == (True, True)
+    assert made.graph
     assert made.page_handling == knowledge_pb2.PAGE_HANDLING_SEARCH
 
 

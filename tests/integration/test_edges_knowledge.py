@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,13 +107,12 @@ def texts(results: list[dict[str, Any]]) -> list[str]:
     return [each["content"][0]["text"] for each in results]
 
 
-RERANKING = "reranking: late_interaction}}]"
+RERANKING = "reranking: model}}]"
 ASSISTANTS = {
     "1": "tools: [{type: simple_rag, config: {collections: [manual]}}]",
     "2": "tools: [{type: colqwen_search, config: {collections: [pages]}}]",
     "3": "tools: [{type: colqwen_search, config: {collections: [pages], threshold: 0.5}}]",
-    "4": "tools: [{type: simple_rag, config: {collections: [words], " + RERANKING,
-    "5": "tools: [{type: simple_rag, config: {collections: [manual], " + RERANKING,
+    "4": "tools: [{type: simple_rag, config: {collections: [manual], " + RERANKING,
 }
 BYPASS = "model: {connector: bypass, model: full-conversation-bypass}\n"
 TEMPLATE = "\nprompt_template: '{context}{user_input}'\n"
@@ -139,7 +138,6 @@ async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hedd
             creators_key = there.ran(*create, "--user", CREATOR).strip()
             manual = there.written("manual.pdf", pdf(*PAGES))
             there.ran("ingest", manual, there.written("felt.md", NOTES), "--collection", "manual")
-            there.ran("ingest", manual, "--collection", "words", "--late-interaction")
             with client(running.url, key) as member, client(running.url, creators_key) as creator:
                 there.member, there.creator = member, creator
                 yield there
@@ -262,52 +260,33 @@ def test_space_is_free_after_a_bulk_load_without_another_document(heddle: Heddle
     assert heddle.size() < loaded
 
 
-def by_command(heddle: Heddle, collection: str) -> str:
-    run = heddle.command(
-        "search", RIGHT, "--collection", collection, "--reranking", "late_interaction"
-    )
-    return run.stdout if run.returncode == 0 else run.stderr
+def by_command(heddle: Heddle) -> str:
+    run = heddle.command("search", RIGHT, "--collection", "manual", "--reranking", "model")
+    return run.stderr
 
 
-def by_rest(heddle: Heddle, collection: str) -> str:
-    body = {"query": RIGHT, "ranking_options": {"ranker": "late_interaction"}}
-    return heddle.member.post(f"/v1/vector_stores/{collection}/search", json=body).text
+def by_rest(heddle: Heddle) -> str:
+    body = {"query": RIGHT, "ranking_options": {"ranker": "model"}}
+    return heddle.member.post("/v1/vector_stores/manual/search", json=body).text
 
 
-def by_tool(heddle: Heddle, collection: str) -> str:
-    assistant = {"words": "4", "manual": "5"}[collection]
+def by_tool(heddle: Heddle) -> str:
     body = {
-        "model": f"lamb_assistant.{assistant}",
+        "model": "lamb_assistant.4",
         "messages": [{"role": "user", "content": RIGHT}],
     }
-    path = "/v1/chat/completions"
-    answers = [
-        heddle.operator.post(path, json={**body, "stream": stream}).text for stream in (True, False)
-    ]
-    shared = [text for text in SHOWN if all(text in answer for answer in answers)]
-    return "".join(shared)
+    return heddle.operator.post("/v1/chat/completions", json=body).text
 
 
-SHOWN = ("beats the weft", "keeps no vectors of words")
-WAYS: Mapping[str, Callable[[Heddle, str], str]] = {
-    "command": by_command,
-    "rest": by_rest,
-    "tool": by_tool,
-}
+@pytest.mark.parametrize("search", [by_command, by_rest, by_tool])
+def test_a_reranking_model_that_is_missing_is_named(
+    heddle: Heddle, search: Callable[[Heddle], str]
+) -> None:
+    assert "No reranking model is configured" in search(heddle)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_late_interaction_can_be_used(heddle: Heddle, way: str) -> None:
-    assert "beats the weft" in WAYS[way](heddle, "words")
-    assert "keeps no vectors of words" in WAYS[way](heddle, "manual")
-
-
-def test_a_vector_store_says_whether_it_has_late_interaction(heddle: Heddle) -> None:
-    for late_interaction in (True, False):
-        body = {"name": "silk", "late_interaction": late_interaction}
-        store = heddle.creator.post("/v1/vector_stores", json=body).json()
-        assert store["late_interaction"] is late_interaction
+def test_an_unknown_ranker_is_refused_with_those_that_there_are(heddle: Heddle) -> None:
     search = {"query": "silk", "ranking_options": {"ranker": "colbert"}}
     refused = heddle.member.post("/v1/vector_stores/manual/search", json=search)
     assert refused.status_code == 400
-    assert "late_interaction" in refused.text
+    assert "'model'" in refused.text

@@ -239,7 +239,6 @@ async def test_what_is_said_of_a_collection_comes_back_and_can_be_changed(
         ),
         "page_handling": pb.PAGE_HANDLING_TEXT,
         "embedding_model": MINILM,
-        "late_interaction": True,
         "graph": True,
         "metadata": {"course": "Weaving"},
     }

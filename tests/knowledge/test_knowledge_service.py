@@ -125,10 +125,8 @@ async def test_a_search_is_ordered_as_its_request_says(
 
     by_words = await relevance(vector_weight=0.0)
     by_meaning = await relevance(vector_weight=1.0)
-    by_places = await relevance(fusion=pb.FUSION_RECIPROCAL_RANK, vector_weight=1.0)
     assert max(by_words.values()) == max(by_meaning.values()) == 1
     assert min(by_words.values()) > min(by_meaning.values()) == 0
-    assert sorted(by_places.values()) == pytest.approx([61 / 62, 1])
     young = await relevance(recency_weight=1.0, vector_weight=1.0)
     assert young == pytest.approx(by_meaning, abs=1e-4)
 
@@ -163,7 +161,6 @@ async def test_a_collection_has_a_language_and_may_change_it(
         ({"recency_weight": float("nan")}, "recency_weight"),
         ({"mode": 99}, "mode"),
         ({"vector_weight": -0.5}, "vector_weight"),
-        ({"fusion": 99}, "fusion"),
         ({"reranking": 99}, "reranking"),
     ],
 )
@@ -177,12 +174,13 @@ async def test_a_search_beyond_the_contract_is_refused_by_its_field(
     assert [violation.field for violation in refused.value.violations] == [field]
 
 
-@pytest.mark.parametrize("reranking", [pb.RERANKING_LATE_INTERACTION, pb.RERANKING_MODEL])
 async def test_a_reranking_that_is_not_set_up_is_a_failed_precondition(
-    stub: "pb_grpc.KnowledgeServiceAsyncStub", reranking: pb.Reranking.ValueType
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
 ) -> None:
     await create(stub, "looms")
-    request = pb.SearchCollectionsRequest(collections=["looms"], query="x", reranking=reranking)
+    request = pb.SearchCollectionsRequest(
+        collections=["looms"], query="x", reranking=pb.RERANKING_MODEL
+    )
     with pytest.raises(NotSetUpError):
         await searched(stub, request)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import unit
-from heddle_knowledge.embedders.maxsim import maxsim
+from heddle_knowledge.pages.maxsim import maxsim
 from heddle_knowledge.pages.word_vectors import pooled
 
 RANDOM = np.random.default_rng(7)

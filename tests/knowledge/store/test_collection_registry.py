@@ -15,7 +15,7 @@ from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 
 async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: Path) -> None:
-    others = [MiniLmEmbedder()]  # of which the vectors of words can be kept
+    others = [MiniLmEmbedder()]
     async with open_store(tmp_path, HashingEmbedder(), others=others) as store:
         made = await store.collections.create(
             "looms",
@@ -25,7 +25,6 @@ async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: P
             chunking=Chunking(900, 100, 4_000),
             page_handling="search",
             embedding_model=MINILM,
-            late_interaction=True,
             graph=True,
             metadata=MappingProxyType({"course": "Weaving Ⅱ"}),
         )

@@ -19,7 +19,6 @@ _MAX_RESULTS = 50
 _DEFAULT_RESULTS = 10
 _RERANKINGS: dict[str | None, knowledge_pb2.Reranking.ValueType] = {
     "none": knowledge_pb2.RERANKING_NONE,
-    "late_interaction": knowledge_pb2.RERANKING_LATE_INTERACTION,
     "model": knowledge_pb2.RERANKING_MODEL,
 }
 _FILE_ID = "file_id"
@@ -43,12 +42,9 @@ class HybridSearch(Model):
 class RankingOptions(Model):
     """How passages are ranked."""
 
-    ranker: Literal["auto", "none", "default-2024-11-15", "late_interaction", "model"] | None = (
-        Field(
-            default=None,
-            description="What reorders the best passages. Heddle adds `late_interaction`, for "
-            "stores that were created with it, and `model`, its reranking model.",
-        )
+    ranker: Literal["auto", "none", "default-2024-11-15", "model"] | None = Field(
+        default=None,
+        description="What reorders the best passages. Heddle adds `model`, its reranking model.",
     )
     score_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     hybrid_search: HybridSearch | None = None

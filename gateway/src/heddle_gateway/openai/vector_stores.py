@@ -75,11 +75,6 @@ class NewVectorStore(VectorStoreUpdate):
 
     file_ids: Annotated[list[Identifier], Field(max_length=MAX_FILES)] | None = None
     chunking_strategy: ChunkingStrategy = None
-    late_interaction: bool = Field(
-        default=False,
-        description="An extension of OpenAI's form: store the vectors that the ranker "
-        "`late_interaction` needs, about 20 kB for each passage.",
-    )
     embedding_model: str = Field(
         default="",
         description="An extension of OpenAI's form: one of the models of "
@@ -117,7 +112,6 @@ class VectorStore(StrictModel):
     last_active_at: None = None
     metadata: dict[str, str]
     language: str = Field(description="The language for full-text search.")
-    late_interaction: bool = Field(description="Whether the ranker `late_interaction` can be used.")
     sharing: Sharing = Field(description="Who else may search it.")
     owner: str = Field(description="The user who created it; empty for the operator.")
     organization: str
@@ -183,7 +177,6 @@ async def create(api: Call, body: NewVectorStore) -> VectorStore:
         metadata=body.metadata or {},
         chunking=to_chunking(body.chunking_strategy),
         language=body.language or "",
-        late_interaction=body.late_interaction,
         embedding_model=body.embedding_model,
         sharing=_SHARING_NUMBERS[body.sharing]
         if body.sharing

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from heddle.knowledge.v1 import knowledge_pb2
 
-Reranking = Literal["none", "late_interaction", "model"]
+Reranking = Literal["none", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,10 @@ class SearchOptions:
     recency_weight: float = 0.0
     """The weight of the age of documents, 0 to 1."""
     vector_weight: float | None = None
-    """The weight of the vector search, 0 to 1; the full-text search has the rest. None: the service
-    chooses it for each question."""
+    """The weight of the vector search, 0 to 1; the full-text search has the rest. None: the
+    default of the service."""
     reranking: Reranking = "none"
-    """What reorders the best passages. `late_interaction` compares the words of the question with
-    those of each passage; the search of a collection without their vectors fails."""
+    """What reorders the best passages."""
 
 
 NO_OPTIONS = SearchOptions()

@@ -32,9 +32,8 @@ RerankingOption = Annotated[
     Reranking,
     Field(
         title="Reordering",
-        description="What reorders the best passages: late_interaction compares words, for "
-        "collections with late interaction; model asks the reranking model of the knowledge "
-        "service",
+        description="What reorders the best passages: model asks the reranking model of the "
+        "knowledge service",
     ),
 ]
 _TRIAL_SECONDS = 2.0

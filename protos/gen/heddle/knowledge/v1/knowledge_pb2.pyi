@@ -129,30 +129,6 @@ OPERATOR_NOT_IN: Operator.ValueType  # 8
 """Equal to none of several."""
 Global___Operator: _TypeAlias = Operator  # noqa: Y015
 
-class _Fusion:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _FusionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fusion.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    FUSION_UNSPECIFIED: _Fusion.ValueType  # 0
-    """`FUSION_CONVEX`."""
-    FUSION_CONVEX: _Fusion.ValueType  # 1
-    """By their scores."""
-    FUSION_RECIPROCAL_RANK: _Fusion.ValueType  # 2
-    """By their ranks alone: reciprocal rank fusion."""
-
-class Fusion(_Fusion, metaclass=_FusionEnumTypeWrapper):
-    """How the results of the vector search and the full-text search are combined."""
-
-FUSION_UNSPECIFIED: Fusion.ValueType  # 0
-"""`FUSION_CONVEX`."""
-FUSION_CONVEX: Fusion.ValueType  # 1
-"""By their scores."""
-FUSION_RECIPROCAL_RANK: Fusion.ValueType  # 2
-"""By their ranks alone: reciprocal rank fusion."""
-Global___Fusion: _TypeAlias = Fusion  # noqa: Y015
-
 class _Reranking:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -163,11 +139,7 @@ class _RerankingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reranking.V
     """`RERANKING_NONE`."""
     RERANKING_NONE: _Reranking.ValueType  # 1
     """No reranking."""
-    RERANKING_LATE_INTERACTION: _Reranking.ValueType  # 2
-    """Late interaction between the tokens of the question and of the passages, blended with the
-    previous order. Fails with `FAILED_PRECONDITION` for a collection without `late_interaction`.
-    """
-    RERANKING_MODEL: _Reranking.ValueType  # 3
+    RERANKING_MODEL: _Reranking.ValueType  # 2
     """The service's reranking model. Fails with `FAILED_PRECONDITION` if none is configured."""
 
 class Reranking(_Reranking, metaclass=_RerankingEnumTypeWrapper):
@@ -177,11 +149,7 @@ RERANKING_UNSPECIFIED: Reranking.ValueType  # 0
 """`RERANKING_NONE`."""
 RERANKING_NONE: Reranking.ValueType  # 1
 """No reranking."""
-RERANKING_LATE_INTERACTION: Reranking.ValueType  # 2
-"""Late interaction between the tokens of the question and of the passages, blended with the
-previous order. Fails with `FAILED_PRECONDITION` for a collection without `late_interaction`.
-"""
-RERANKING_MODEL: Reranking.ValueType  # 3
+RERANKING_MODEL: Reranking.ValueType  # 2
 """The service's reranking model. Fails with `FAILED_PRECONDITION` if none is configured."""
 Global___Reranking: _TypeAlias = Reranking  # noqa: Y015
 
@@ -295,7 +263,6 @@ class Collection(_message.Message):
     SHARING_FIELD_NUMBER: _builtins.int
     CHUNKING_FIELD_NUMBER: _builtins.int
     PAGE_HANDLING_FIELD_NUMBER: _builtins.int
-    LATE_INTERACTION_FIELD_NUMBER: _builtins.int
     GRAPH_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
@@ -328,10 +295,6 @@ class Collection(_message.Message):
     """Who else may read it, and whose assistants may search it."""
     page_handling: Global___PageHandling.ValueType
     """How the service treats the pages of documents that have pages."""
-    late_interaction: _builtins.bool
-    """Whether the service stores a vector for each token, which `RERANKING_LATE_INTERACTION` needs.
-    The vectors take about 20 kB for each passage. Fails for a model that has none.
-    """
     graph: _builtins.bool
     """Whether the ingestion extracts a graph of the entities that documents mention, for
     `ListGraphThemes` and `FindGraphPaths`.
@@ -388,7 +351,6 @@ class Collection(_message.Message):
         sharing: Global___Sharing.ValueType = ...,
         chunking: Global___Chunking | None = ...,
         page_handling: Global___PageHandling.ValueType = ...,
-        late_interaction: _builtins.bool = ...,
         graph: _builtins.bool = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
@@ -397,7 +359,7 @@ class Collection(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunking", b"chunking", "create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "changeable", b"changeable", "chunking", b"chunking", "create_time", b"create_time", "document_count", b"document_count", "embedding_model", b"embedding_model", "graph", b"graph", "id", b"id", "language", b"language", "late_interaction", b"late_interaction", "metadata", b"metadata", "name", b"name", "organization", b"organization", "owner", b"owner", "page_handling", b"page_handling", "settings", b"settings", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "changeable", b"changeable", "chunking", b"chunking", "create_time", b"create_time", "document_count", b"document_count", "embedding_model", b"embedding_model", "graph", b"graph", "id", b"id", "language", b"language", "metadata", b"metadata", "name", b"name", "organization", b"organization", "owner", b"owner", "page_handling", b"page_handling", "settings", b"settings", "sharing", b"sharing", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1791,7 +1753,6 @@ class SearchCollectionsRequest(_message.Message):
     DOCUMENT_TIME_TO_FIELD_NUMBER: _builtins.int
     RECENCY_WEIGHT_FIELD_NUMBER: _builtins.int
     VECTOR_WEIGHT_FIELD_NUMBER: _builtins.int
-    FUSION_FIELD_NUMBER: _builtins.int
     RERANKING_FIELD_NUMBER: _builtins.int
     SECTIONS_FIELD_NUMBER: _builtins.int
     query: _builtins.str
@@ -1814,10 +1775,8 @@ class SearchCollectionsRequest(_message.Message):
     """
     vector_weight: _builtins.float
     """The weight of the vector search in `SEARCH_MODE_HYBRID`, `[0.0, 1.0]`; the full-text search
-    has the rest. If not set, the service chooses it for each question.
+    has the rest. If not set, 0.7.
     """
-    fusion: Global___Fusion.ValueType
-    """How the two ranks are combined in `SEARCH_MODE_HYBRID`."""
     reranking: Global___Reranking.ValueType
     """What reorders the best passages."""
     sections: _builtins.bool
@@ -1853,13 +1812,12 @@ class SearchCollectionsRequest(_message.Message):
         document_time_to: _timestamp_pb2.Timestamp | None = ...,
         recency_weight: _builtins.float = ...,
         vector_weight: _builtins.float | None = ...,
-        fusion: Global___Fusion.ValueType = ...,
         reranking: Global___Reranking.ValueType = ...,
         sections: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "vector_weight", b"vector_weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "collections", b"collections", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "fusion", b"fusion", "mode", b"mode", "query", b"query", "recency_weight", b"recency_weight", "reranking", b"reranking", "sections", b"sections", "threshold", b"threshold", "top_k", b"top_k", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "collections", b"collections", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "mode", b"mode", "query", b"query", "recency_weight", b"recency_weight", "reranking", b"reranking", "sections", b"sections", "threshold", b"threshold", "top_k", b"top_k", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__vector_weight: _TypeAlias = _typing.Literal["vector_weight"]  # noqa: Y015
     _WhichOneofArgType__vector_weight: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight"]  # noqa: Y015

@@ -76,13 +76,6 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         Literal["text", "pictures", "search"] | None,
         typer.Option(help="Pages: text only, with their images, or searchable by image."),
     ] = None,
-    late_interaction: Annotated[
-        bool,
-        typer.Option(
-            "--late-interaction",
-            help="Store vectors of words, for searches with --reranking late_interaction.",
-        ),
-    ] = False,
     graph: Annotated[
         bool, typer.Option("--graph", help="Extract a graph of the names in documents.")
     ] = False,
@@ -110,7 +103,6 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         embedding_model=embedding_model,
         language=language,
         page_handling=_PAGES[page_handling],
-        late_interaction=late_interaction,
         graph=graph,
     )
     if chunk_characters:

@@ -28,7 +28,6 @@ class Reranking(StrEnum):
     """What reorders the best passages."""
 
     NONE = "none"
-    LATE_INTERACTION = "late_interaction"
     MODEL = "model"
 
 
@@ -41,7 +40,6 @@ _MODES = {
 
 _RERANKINGS = {
     Reranking.NONE: knowledge_pb2.RERANKING_NONE,
-    Reranking.LATE_INTERACTION: knowledge_pb2.RERANKING_LATE_INTERACTION,
     Reranking.MODEL: knowledge_pb2.RERANKING_MODEL,
 }
 
@@ -57,9 +55,7 @@ def search(
     reranking: Annotated[
         Reranking,
         typer.Option(
-            help="What reorders the best passages: late_interaction compares words, for "
-            "collections of `heddle ingest --late-interaction`; model is the service's reranking "
-            "model."
+            help="What reorders the best passages: model is the service's reranking model."
         ),
     ] = Reranking.NONE,
     knowledge_address: KnowledgeAddress = KNOWLEDGE,

@@ -12,7 +12,6 @@ import pyarrow as pa
 from heddle_knowledge.backup.rows import Row, whole_documents
 from heddle_knowledge.collection import tables
 from heddle_knowledge.collection.registry import CollectionRegistry, decoded, encoded
-from heddle_knowledge.collection.reuse import TOKENS
 from heddle_knowledge.collection.store import CollectionStore
 from heddle_knowledge.collection.types import EMBEDDED, Collection
 from heddle_knowledge.engines.address import open_engine
@@ -124,5 +123,4 @@ def _table(rows: list[Row], collection: Collection) -> pa.Table:
     data = b"".join(base64.b64decode(each) for each in columns[_VECTOR])
     flat = pa.array(np.frombuffer(data, "<f4").astype(np.float32))
     columns[_VECTOR] = pa.FixedSizeListArray.from_arrays(flat, collection.dim)
-    columns[TOKENS] = [each and base64.b64decode(each) for each in columns[TOKENS]]
     return pa.table(columns, schema=schema)

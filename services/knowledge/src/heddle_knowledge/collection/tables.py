@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.collection.names import document_id
-from heddle_knowledge.collection.reuse import TOKENS, EmbeddedText
 from heddle_knowledge.collection.types import Document
+from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import (
     EVERYTHING,
     LABELS,
@@ -48,12 +48,12 @@ def indexed_text(chunk: Chunk) -> str:
 
 
 def document_rows(
-    document: Document, chunks: list[Chunk], embedded: Sequence[EmbeddedText], collection: str
+    document: Document, chunks: list[Chunk], vectors: Sequence[Vectors], collection: str
 ) -> pa.Table:
-    """Lay out a document's chunks as rows, each with what a model made of it, in the same order."""
+    """Lay out a document's chunks as rows, each with its vector, in the same order."""
     count = len(chunks)
-    vectors = np.stack([each.vector for each in embedded])
-    dim = vectors.shape[1]
+    matrix = np.stack(vectors)
+    dim = matrix.shape[1]
     same = {name: getattr(document, name) for name in _PLAIN} | {
         "document": document.name,
         "ingested_at": microseconds(document.ingested_at),
@@ -62,7 +62,7 @@ def document_rows(
         "document_id": document_id(collection, document.name),
         "document_time": microseconds(document.document_time or document.ingested_at),
     }
-    flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
+    flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
     columns = {key: [value] * count for key, value in same.items()} | {
         "ordinal": [chunk.ordinal for chunk in chunks],
         "text": [chunk.text for chunk in chunks],
@@ -73,7 +73,6 @@ def document_rows(
         "end_offset": [chunk.end for chunk in chunks],
         "parent_text": [chunk.parent_text for chunk in chunks],
         "vector": pa.FixedSizeListArray.from_arrays(flat, dim),
-        TOKENS: [each.words for each in embedded],
     }
     return pa.table(columns, schema=layout(dim).schema)
 
@@ -190,6 +189,5 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("start_offset", pa.int32(), nullable=False),
             pa.field("end_offset", pa.int32(), nullable=False),
             pa.field("pages", pa.int32(), nullable=False),
-            pa.field(TOKENS, pa.binary()),  # see `late_interaction.packed`
         ]
     )

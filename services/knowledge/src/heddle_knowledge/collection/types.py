@@ -17,13 +17,14 @@ FORMER_ID, SHARES = "collection_id", "shares"
 """Settings of embedded collections, see `former_id` and `access.may_share`."""
 REGISTRY = "registry"
 """The value of `SHARES`."""
+DEFAULT_VECTOR_WEIGHT = 0.7
+"""The weight of the vector search where a request names none; docs/adr/0031 has the figures."""
 
 Mode = Literal["hybrid", "vector", "text"]
 Stage = Literal["fetching", "parsing", "drawing", "recognising", "embedding", "relating", "saving"]
 SAVING: Stage = "saving"
 """After this one, a change may be in force, whatever becomes of the ingestion."""
-Fusion = Literal["convex", "reciprocal_rank"]
-Reranking = Literal["none", "late_interaction", "model"]
+Reranking = Literal["none", "model"]
 Sharing = Literal["private", "organization", "everyone"]
 PageHandling = Literal["text", "pictures", "search"]
 
@@ -50,7 +51,6 @@ class Collection:
         sharing: The others who may read it.
         chunking: How its documents are cut.
         page_handling: What is done with the pages of documents that have pages.
-        late_interaction: Whether the vectors of single words are kept too.
         graph: Whether a graph of the names in its documents is drawn.
         metadata: What clients note about it.
         language: What its words are cut as, see `languages`.
@@ -70,7 +70,6 @@ class Collection:
     sharing: Sharing = "private"
     chunking: Chunking = field(default_factory=Chunking)
     page_handling: PageHandling = "pictures"
-    late_interaction: bool = False
     graph: bool = False
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     language: str = ENGLISH
@@ -187,16 +186,12 @@ class SearchOptions:
     Attributes:
         recency_weight: How much the age of documents counts, 0 to 1: relevance is multiplied by
             1 - weight + weight * 0.5 ^ (age in days / 180).
-        vector_weight: How much meaning counts in `hybrid`, 0 to 1; words count the rest. None:
-            what suits the question; for `reciprocal_rank`, half.
-        fusion: How the two become one in `hybrid`: by scores, or by places alone.
-        reranking: What orders the best 50 anew: nothing; the late interaction of the question's
-            words with theirs, blended in; or the store's reranking model.
+        vector_weight: How much meaning counts in `hybrid`, 0 to 1; words count the rest.
+        reranking: What orders the best 50 anew: nothing, or the store's reranking model.
     """
 
     recency_weight: float = 0.0
-    vector_weight: float | None = None
-    fusion: Fusion = "convex"
+    vector_weight: float = DEFAULT_VECTOR_WEIGHT
     reranking: Reranking = "none"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,25 +49,6 @@ class Embedder(Protocol):
         Args:
             texts: Any number.
             kind: Whether they ask or answer; some models embed the two differently.
-
-        Raises:
-            EmbeddingError: The model is not available.
-        """
-
-
-@runtime_checkable
-class WordEmbedder(Embedder, Protocol):
-    """An embedder that knows the vectors of single words too, for late interaction."""
-
-    async def embed_words(self, query: str) -> Vectors:
-        """Embed the words of a question: shape [words, dim], every row of length 1.
-
-        Raises:
-            EmbeddingError: The model is not available.
-        """
-
-    async def embed_with_words(self, passages: Sequence[str]) -> tuple[Vectors, list[bytes]]:
-        """Embed passages, and of each its words, as `late_interaction.packed`.
 
         Raises:
             EmbeddingError: The model is not available.

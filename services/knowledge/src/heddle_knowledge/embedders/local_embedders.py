@@ -3,7 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 import numpy as np
@@ -24,9 +24,6 @@ from heddle_knowledge.embedders.embedding import (
 from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.workers.worker import WorkerProcess
 
-if TYPE_CHECKING:  # slow to import
-    from heddle_knowledge.embedders.minilm import MiniLm
-
 _WORKER = "heddle_knowledge.embedders.worker"
 _WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
 _REMEMBERED_QUERIES = 1_024  # 1.5 MiB
@@ -39,31 +36,18 @@ _FAILED = (
 )
 
 
-class EmbedRequest(msgspec.Struct, frozen=True, tag=True):
-    """Passages to embed, by which model, and whether word by word too."""
+class EmbedRequest(msgspec.Struct, frozen=True):
+    """Texts to embed, and by which model."""
 
     model: str
     texts: list[str]
-    words: bool = False
-
-
-class QueryRequest(msgspec.Struct, frozen=True, tag=True):
-    """Queries to embed, by which model; or the words of one query."""
-
-    model: str
-    texts: list[str]
-    words: bool = False
+    kind: Kind
 
 
 class EmbedReply(msgspec.Struct, frozen=True):
-    """Vectors: float32 in this machine's byte order, row after row.
-
-    Of passages, the words of each are as `late_interaction.packed`, if the request wants them. Of
-    a query, the vectors are those of its words then.
-    """
+    """Vectors: float32 in this machine's byte order, row after row."""
 
     vectors: bytes
-    words: list[bytes] = []
 
 
 def load_model(name: str) -> LocalModel:
@@ -73,21 +57,12 @@ def load_model(name: str) -> LocalModel:
         EmbeddingError: A file is missing or not the one that was tested.
     """
     if name == MINILM:
-        return load_minilm()
+        from heddle_knowledge.embedders.minilm import MiniLm  # noqa: PLC0415 (slow to import)
+
+        return MiniLm()
     from heddle_knowledge.embedders.multilingual_e5 import MultilingualE5  # noqa: PLC0415 (loads its engine)
 
     return MultilingualE5()
-
-
-def load_minilm() -> "MiniLm":
-    """Load all-MiniLM-L6-v2.
-
-    Raises:
-        EmbeddingError: A file is missing or not the one that was tested.
-    """
-    from heddle_knowledge.embedders.minilm import MiniLm  # noqa: PLC0415 (slow to import)
-
-    return MiniLm()
 
 
 class LocalEmbedder:
@@ -134,10 +109,10 @@ class LocalEmbedder:
         if not texts:
             return np.empty((0, DIMENSION), dtype=np.float32)
         if kind == "passage":
-            return (await self._ask_worker(texts, words=False))[0]
+            return await self._embed(self._worker, texts, kind)
         known = {text: self._remembered[text] for text in texts if text in self._remembered}
         if unknown := [text for text in dict.fromkeys(texts) if text not in known]:
-            known |= zip(unknown, await self._ask_queries(unknown), strict=True)
+            known |= zip(unknown, await self._embed(self._query_worker, unknown, kind), strict=True)
         for text, vector in known.items():
             self._remember(text, vector)
         return np.stack([known[text] for text in texts])
@@ -152,26 +127,14 @@ class LocalEmbedder:
         if len(self._remembered) > _REMEMBERED_QUERIES:
             self._remembered.popitem(last=False)
 
-    async def _ask_queries(self, texts: Sequence[str], *, words: bool = False) -> Vectors:
-        request = QueryRequest(self._info.model, list(texts), words)
-        return _vectors(await self._reply(self._query_worker, request))
-
-    async def _ask_worker(
-        self, texts: Sequence[str], *, words: bool
-    ) -> tuple[Vectors, list[bytes]]:
-        request = EmbedRequest(self._info.model, list(texts), words)
-        reply = await self._reply(self._worker, request)
-        return _vectors(reply), reply.words
-
-    async def _reply(
-        self, worker: WorkerProcess, request: EmbedRequest | QueryRequest
-    ) -> EmbedReply:
-        return await worker.call(
-            request,
+    async def _embed(self, worker: WorkerProcess, texts: Sequence[str], kind: Kind) -> Vectors:
+        reply = await worker.call(
+            EmbedRequest(self._info.model, list(texts), kind),
             EmbedReply,
             failed=EmbeddingError(_FAILED),
             closed=EmbeddingError("The embedder is closed. Try again once it is back."),
         )
+        return np.frombuffer(reply.vectors, dtype=np.float32).reshape(-1, DIMENSION)
 
 
 class MiniLmEmbedder(LocalEmbedder):
@@ -185,16 +148,6 @@ class MiniLmEmbedder(LocalEmbedder):
         """Prepare, without loading anything."""
         super().__init__(EmbedderInfo(MINILM, DIMENSION, MODEL_SHA256[:16], TOKENS))
 
-    async def embed_words(self, query: str) -> Vectors:
-        """Embed the words of a question, as the protocol says."""
-        return await self._ask_queries([query], words=True)
-
-    async def embed_with_words(self, passages: Sequence[str]) -> tuple[Vectors, list[bytes]]:
-        """Embed passages and their words, as the protocol says."""
-        if not passages:
-            return np.empty((0, DIMENSION), dtype=np.float32), []
-        return await self._ask_worker(passages, words=True)
-
 
 class MultilingualE5Embedder(LocalEmbedder):
     """multilingual-e5-small in 4 bits, for about a hundred languages; a third as fast.
@@ -205,7 +158,3 @@ class MultilingualE5Embedder(LocalEmbedder):
     def __init__(self) -> None:
         """Prepare, without loading anything."""
         super().__init__(EmbedderInfo(MULTILINGUAL_E5, DIMENSION, E5_SHA256[:16], E5_TOKENS))
-
-
-def _vectors(reply: EmbedReply) -> Vectors:
-    return np.frombuffer(reply.vectors, dtype=np.float32).reshape(-1, DIMENSION)

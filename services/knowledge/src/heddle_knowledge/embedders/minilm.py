@@ -61,18 +61,6 @@ class MiniLm:
         Returns:
             float32 of shape [len(texts), 384], every row of length 1.
         """
-        return self._embedded(texts, None)
-
-    def embed_words(self, texts: Sequence[str]) -> tuple[Vectors, list[Vectors]]:
-        """Embed texts, and of each its words.
-
-        Returns:
-            As of `embed`; and for each text float32 of shape [tokens, 384], every row of length 1.
-        """
-        words: list[Vectors] = [np.empty((0, DIMENSION), dtype=np.float32)] * len(texts)
-        return self._embedded(texts, words), words
-
-    def _embedded(self, texts: Sequence[str], words: list[Vectors] | None) -> Vectors:
         encodings = [self._tokenizer.encode(text[:_LONGEST_INPUT]) for text in texts]
         # Neighbours in length share a batch, so that little is spent on padding.
         order = sorted(range(len(texts)), key=lambda index: len(encodings[index].ids))
@@ -82,8 +70,6 @@ class MiniLm:
             tokens = self._run([encodings[index].ids for index in batch])
             for index, hidden in zip(batch, tokens, strict=True):
                 vectors[index] = unit(hidden.mean(axis=0))
-                if words is not None:
-                    words[index] = unit(hidden[1:-1])  # without the marks of start and end
         return vectors
 
     def _run(self, texts: list[list[int]]) -> list[Vectors]:

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.collection.handle import CollectionHandle
-from heddle_knowledge.collection.reuse import EmbeddedText
 from heddle_knowledge.collection.tables import document_rows, replace_documents, update_labels
 from heddle_knowledge.collection.types import Document
+from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 
 _MAX_DOCUMENTS = 128
@@ -31,17 +31,17 @@ class Prepared:
     Attributes:
         document: What is known of it.
         chunks: Its passages.
-        embedded: What a model made of them, in the same order.
+        vectors: Their vectors, each of shape [dim], in the same order.
     """
 
     document: Document
     chunks: list[Chunk]
-    embedded: Sequence[EmbeddedText]
+    vectors: Sequence[Vectors]
 
     def rows(self, now: datetime, collection: str) -> pa.Table:
         """Lay it out as committed now."""
         document = replace(self.document, ingested_at=now)
-        return document_rows(document, self.chunks, self.embedded, collection)
+        return document_rows(document, self.chunks, self.vectors, collection)
 
 
 class Commits:

@@ -6,8 +6,7 @@ from functools import partial
 
 from heddle_runtime.serving.fair_slots import Tenant
 
-from heddle_knowledge.collection.reuse import EmbeddedText
-from heddle_knowledge.embedders.embedding import Embedder, WordEmbedder
+from heddle_knowledge.embedders.embedding import Embedder, Vectors
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 
@@ -42,23 +41,21 @@ class Batches:
 
     def __init__(self) -> None:
         """Begin without requests."""
-        self._batches: KeyedBatcher[Sequence[str], Sequence[EmbeddedText]] = KeyedBatcher()
+        self._batches: KeyedBatcher[Sequence[str], Sequence[Vectors]] = KeyedBatcher()
 
     async def embedded(
-        self, embedder: Embedder, texts: Sequence[str], *, words: bool, tenant: Tenant
-    ) -> Sequence[EmbeddedText]:
-        """Embed a group of passages as of `grouped`, and their words if these are stored.
-
-        Tenants take turns.
+        self, embedder: Embedder, texts: Sequence[str], *, tenant: Tenant
+    ) -> Sequence[Vectors]:
+        """Embed a group of passages as of `grouped`: for each a vector. Tenants take turns.
 
         Raises:
             EmbeddingError: The embedder failed.
         """
         local = isinstance(embedder, LocalEmbedder)
         return await self._batches.submit(
-            f"{embedder.info().model} {words}",
+            embedder.info().model,
             lambda: Batcher(
-                partial(_embed_all, embedder, words=words),
+                partial(_embed_all, embedder),
                 partial(_batch_size, _max_characters(embedder)),
                 max_batches=_MAX_LOCAL_BATCHES if local else _MAX_REMOTE_BATCHES,
             ),
@@ -71,15 +68,9 @@ class Batches:
         await self._batches.aclose()
 
 
-async def _embed_all(
-    embedder: Embedder, batch: Sequence[Sequence[str]], *, words: bool
-) -> list[Sequence[EmbeddedText]]:
-    every = [text for texts in batch for text in texts]
-    if words and isinstance(embedder, WordEmbedder):
-        results = iter(map(EmbeddedText, *await embedder.embed_with_words(every)))
-    else:
-        results = iter(map(EmbeddedText, await embedder.embed(every, "passage")))
-    return [[next(results) for _ in texts] for texts in batch]
+async def _embed_all(embedder: Embedder, batch: Sequence[Sequence[str]]) -> list[Sequence[Vectors]]:
+    vectors = iter(await embedder.embed([text for texts in batch for text in texts], "passage"))
+    return [[next(vectors) for _ in texts] for texts in batch]
 
 
 def _batch_size(characters: int, waiting: Sequence[Sequence[str]]) -> int:

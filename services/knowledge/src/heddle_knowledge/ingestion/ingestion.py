@@ -16,7 +16,7 @@ from heddle_knowledge.chunking import chunks as cutting
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.names import check_document_name
-from heddle_knowledge.collection.reuse import known_texts
+from heddle_knowledge.collection.reuse import known_vectors
 from heddle_knowledge.collection.tables import indexed_text
 from heddle_knowledge.collection.types import SAVING, Document, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import Embedder
@@ -168,15 +168,14 @@ async def ingest(
     chunks = parsed.chunks
     yield IngestProgress("parsing", 1, 1)
     texts = [indexed_text(chunk) for chunk in chunks]
-    words = handle.collection.late_interaction
     async with handle.using():
-        known = await known_texts(handle.table, source.name, words=words) if present else {}
+        known = await known_vectors(handle.table, source.name) if present else {}
     changed = [text for text in dict.fromkeys(texts) if text not in known]
     embedded = len(texts) - len(changed)
     for group in grouped(embedder, changed):
         yield IngestProgress("embedding", embedded, len(texts))
         embedded += len(group)
-        vectors = await shared.batches.embedded(embedder, group, words=words, tenant=tenant)
+        vectors = await shared.batches.embedded(embedder, group, tenant=tenant)
         known |= zip(group, vectors, strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
     if graph is not None:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 import numpy as np
 
 from heddle_knowledge.embedders.embedding import Vectors, unit
-from heddle_knowledge.embedders.maxsim import maxsim
+from heddle_knowledge.pages.maxsim import maxsim
 from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.places import CollectionPages
 from heddle_knowledge.pages.shapes import RankedPage

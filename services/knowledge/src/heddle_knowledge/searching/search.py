@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heddle_knowledge.collection.passages import COLUMNS, passage
-from heddle_knowledge.collection.reuse import TOKENS
 from heddle_knowledge.collection.types import Mode, Passage, SearchOptions
 from heddle_knowledge.embedders.embedding import Vectors
-from heddle_knowledge.embedders.late_interaction import BLEND, interaction
 from heddle_knowledge.engines.conditions import Condition
 from heddle_knowledge.engines.interface import Table
 from heddle_knowledge.errors import StorageError
@@ -25,16 +23,7 @@ from heddle_knowledge.searching.candidates import (
     find_candidates,
     read,
 )
-from heddle_knowledge.searching.ranking import (
-    LOOKED_AT,
-    Scores,
-    adaptive,
-    aged,
-    convex,
-    quotation,
-    reciprocal_rank,
-    reranked,
-)
+from heddle_knowledge.searching.ranking import Scores, aged, convex, reranked
 from heddle_knowledge.searching.reranking import BEST, Reranker
 
 _FEWEST_CANDIDATES = 50
@@ -52,7 +41,6 @@ class Question:
     Attributes:
         text: The question.
         vector: The same as a vector of length 1, shape [dim].
-        words: The vectors of its words, shape [n, dim]; only for late interaction.
         mode: How candidates are found and ordered.
         options: How they are ordered besides.
         reranker: What `reranking="model"` asks.
@@ -61,23 +49,16 @@ class Question:
 
     text: str
     vector: Vectors
-    words: Vectors | None
     mode: Mode
     options: SearchOptions
     reranker: Reranker | None
     where: Condition
 
     @property
-    def is_adaptive(self) -> bool:
-        """Whether the weights of meaning and words are left to what suits the question."""
-        free = self.options.vector_weight is None and self.options.fusion == "convex"
-        return self.mode == "hybrid" and free
-
-    @property
     def ranked_by(self) -> tuple[str, ...]:
         """The columns that are read of every candidate, besides vectors and scores."""
         ages = (_TIME,) if self.options.recency_weight else ()
-        texts = (_TEXT,) if self.is_adaptive or self.options.reranking == "model" else ()
+        texts = (_TEXT,) if self.options.reranking == "model" else ()
         return ages + texts
 
 
@@ -117,7 +98,7 @@ async def _find_passages(
     )
     if not len(candidates):
         return []
-    relevance = await _relevance(table, candidates, question)
+    relevance = await _relevance(candidates, question)
     shown = [
         at
         for at in _best_first(candidates, relevance)
@@ -157,49 +138,28 @@ def _places(
     return {at: place for place, at in enumerate(selected, 1)}
 
 
-async def _relevance(table: Table, candidates: Candidates, question: Question) -> Scores:
+async def _relevance(candidates: Candidates, question: Question) -> Scores:
     options = question.options
     if question.mode == "vector":
         relevance = candidates.cosine
     elif question.mode == "text":
         relevance = candidates.words
-    elif question.is_adaptive:
-        quoted = _quoted(candidates, question.text)
-        relevance = adaptive(question.text, candidates.cosine, candidates.words, quoted)
     else:
-        fuse = convex if options.fusion == "convex" else reciprocal_rank
-        weight = 0.5 if options.vector_weight is None else options.vector_weight
-        relevance = fuse(candidates.cosine, candidates.words, weight)
-    if options.reranking != "none":
-        relevance = await _reranked(table, candidates, relevance, question)
+        relevance = convex(candidates.cosine, candidates.words, options.vector_weight)
+    if options.reranking == "model" and question.reranker is not None:
+        relevance = await _reranked(candidates, relevance, question.text, question.reranker)
     if options.recency_weight:
         times = [row[_TIME] for row in candidates.columns]
         relevance = aged(relevance, times, options.recency_weight, datetime.now(UTC))
     return relevance
 
 
-def _quoted(candidates: Candidates, query: str) -> Scores:
-    """Return how much of the question each of the best passages by words quotes."""
-    quoted = np.zeros(len(candidates), dtype=np.float32)
-    for at in np.argsort(-candidates.words, kind="stable")[:LOOKED_AT]:
-        if candidates.words[at] > 0:
-            quoted[at] = quotation(query, candidates.columns[at][_TEXT])
-    return quoted
-
-
 async def _reranked(
-    table: Table, candidates: Candidates, relevance: Scores, question: Question
+    candidates: Candidates, relevance: Scores, query: str, reranker: Reranker
 ) -> Scores:
     best = _best_first(candidates, relevance)[:BEST]
-    if question.options.reranking == "late_interaction" and question.words is not None:
-        rows = await read(table, candidates, best, (TOKENS,))
-        anew = interaction(question.words, [row[TOKENS] for row in rows])
-        return reranked(relevance, anew, best, BLEND)
-    if question.reranker is None:
-        return relevance
-    texts = [candidates.columns[at][_TEXT] for at in best]
-    scores = await question.reranker.rerank(question.text, texts)
-    return reranked(relevance, scores, best, 1.0)
+    scores = await reranker.rerank(query, [candidates.columns[at][_TEXT] for at in best])
+    return reranked(relevance, scores, best)
 
 
 def _best_first(candidates: Candidates, relevance: NDArray[np.float32]) -> list[int]:

@@ -28,7 +28,6 @@ def collection_message(
         owner=collection.owner,
         sharing=pb.Sharing.Value(f"SHARING_{collection.sharing.upper()}"),
         page_handling=pb.PageHandling.Value(f"PAGE_HANDLING_{collection.page_handling.upper()}"),
-        late_interaction=collection.late_interaction,
         graph=collection.graph,
         metadata=collection.metadata,
         language=collection.language,

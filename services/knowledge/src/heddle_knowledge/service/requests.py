@@ -9,7 +9,13 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.contract.enums import enum_names
 
 from heddle_knowledge.chunking.options import Chunking
-from heddle_knowledge.collection.types import SHARES, Collection, SearchOptions, Sharing
+from heddle_knowledge.collection.types import (
+    DEFAULT_VECTOR_WEIGHT,
+    SHARES,
+    Collection,
+    SearchOptions,
+    Sharing,
+)
 from heddle_knowledge.engines.languages import language_of
 
 
@@ -30,7 +36,6 @@ def treatment(request: pb.Collection) -> dict[str, Any]:
         "sharing": sharing_of(request.sharing),
         "chunking": chunking_of(request.chunking),
         "page_handling": choice(pb.PageHandling.DESCRIPTOR, request.page_handling, "pictures"),
-        "late_interaction": request.late_interaction,
         "graph": request.graph,
         "metadata": MappingProxyType(dict(request.metadata)),
         "language": request.language,
@@ -69,7 +74,8 @@ def search_options(request: pb.SearchCollectionsRequest) -> SearchOptions:
     """Return the options for the order of passages."""
     return SearchOptions(
         recency_weight=request.recency_weight,
-        vector_weight=request.vector_weight if request.HasField("vector_weight") else None,
-        fusion=choice(pb.Fusion.DESCRIPTOR, request.fusion, "convex"),
+        vector_weight=request.vector_weight
+        if request.HasField("vector_weight")
+        else DEFAULT_VECTOR_WEIGHT,
         reranking=choice(pb.Reranking.DESCRIPTOR, request.reranking, "none"),
     )

@@ -8,10 +8,8 @@ from typing import Any
 from heddle_knowledge.collection.names import check_collection_name
 from heddle_knowledge.collection.registry import new_collection
 from heddle_knowledge.collection.types import EMBEDDED, Collection, CollectionSize
-from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.engines.languages import language_of
-from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -50,8 +48,7 @@ class Collections:
 
         Raises:
             InvalidInputError: The name or the backend's name breaks the rule, the store does not
-                offer the model or the language, late interaction is wanted of one that cannot do
-                it, or a graph of a service that draws none.
+                offer the model or the language, or a graph is wanted of a service that draws none.
             CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
@@ -59,17 +56,10 @@ class Collections:
         if more.get("graph"):
             self.context.graphs.check_possible()
         self.context.pages.check(more.get("page_handling", "pictures"))
-        embedder = self.context.offered(embedding_model)
+        embedder = self.context.offered(embedding_model).info()
         more["language"] = language_of(language)
-        created = new_collection(
-            name, backend, embedder.info(), title=title, settings=settings, **more
-        )
+        created = new_collection(name, backend, embedder, title=title, settings=settings, **more)
         created.chunking.check()
-        if created.late_interaction and not isinstance(embedder, WordEmbedder):
-            raise InvalidInputError(
-                f"The embedding model {created.model!r} knows no vectors of single words. Choose "
-                "another, or do without late interaction."
-            )
         await self.context.collection_store.add(created)
         return created
 

@@ -5,14 +5,12 @@ from dataclasses import replace
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.passages import list_passages
 from heddle_knowledge.collection.types import (
-    Collection,
     Document,
     Mode,
     Passage,
     SearchOptions,
 )
 from heddle_knowledge.embedders import tracing
-from heddle_knowledge.embedders.embedding import WordEmbedder
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
 from heddle_knowledge.searching.search import Question, find
@@ -61,20 +59,19 @@ class Passages:
 
         Raises:
             EmbedderMismatchError: Another embedder filled it.
-            RerankingError: The collection keeps no vectors of words, or there is no reranking
-                model, and the options ask for it.
+            RerankingError: The options ask for a reranking model, and there is none.
             EmbeddingError: The embedder or the reranking model failed.
         """
         handle, embedder = await self._context.searchable(collection)
-        self._check_reranking(handle.collection, options)
+        if options.reranking == "model" and self._context.reranker is None:
+            raise RerankingError(
+                "No reranking model is configured. Configure one, or search without."
+            )
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
         (vector,) = await tracing.traced(embedder.embed([query], "query"), embedder)
-        words = None
-        if options.reranking == "late_interaction" and isinstance(embedder, WordEmbedder):
-            words = await tracing.traced(embedder.embed_words(query), embedder)
-        question = Question(query, vector, words, mode, options, self._context.reranker, where)
+        question = Question(query, vector, mode, options, self._context.reranker, where)
         async with handle.using():
             passages = await find(handle.table, question, top_k=top_k, threshold=threshold)
         return await self._with_pictures(handle, passages)
@@ -94,22 +91,6 @@ class Passages:
         async with handle.using():
             passages = await list_passages(handle.table, document, first, limit)
         return await self._with_pictures(handle, passages)
-
-    def _check_reranking(self, collection: Collection, options: SearchOptions) -> None:
-        """Refuse a reranking that cannot be had.
-
-        Raises:
-            RerankingError: Says what is missing.
-        """
-        if options.reranking == "late_interaction" and not collection.late_interaction:
-            raise RerankingError(
-                f"The collection {collection.name!r} keeps no vectors of words. Make one with "
-                "late_interaction, and ingest its documents there."
-            )
-        if options.reranking == "model" and self._context.reranker is None:
-            raise RerankingError(
-                "No reranking model is configured. Configure one, or search without."
-            )
 
     async def _with_pictures(
         self, handle: CollectionHandle, passages: list[Passage]

@@ -58,7 +58,7 @@ export async function findStore(mark: string): Promise<string> {
 
 /** Make a collection, whose search knows the language if the server supports it. */
 export async function makeStore(name: string, language: string, mark: string): Promise<string> {
-  const body = { name, metadata: { [MARK]: mark }, late_interaction: false };
+  const body = { name, metadata: { [MARK]: mark } };
   const make = async (more: { language?: string }): Promise<string> =>
     (await data(api.POST("/v1/vector_stores", { body: { ...body, ...more } }))).id;
   try {

@@ -19,7 +19,6 @@ from heddle_tools_service.sdk import ToolError
 
 _RERANKINGS = {
     "none": pb.RERANKING_NONE,
-    "late_interaction": pb.RERANKING_LATE_INTERACTION,
     "model": pb.RERANKING_MODEL,
 }
 _LIST_SECONDS = 2.0

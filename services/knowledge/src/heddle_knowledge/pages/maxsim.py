@@ -1,4 +1,4 @@
-"""Late interaction: how well each word of a question is met by some word of a page or passage."""
+"""Late interaction: how well each word of a question is met by some word of a page."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ def maxsim(query: Vectors, texts: Sequence[NDArray[np.floating]]) -> NDArray[np.
 
     Args:
         query: Vectors of the question's words, each of length 1, shape [words, dim].
-        texts: Of each page or passage its words, shape [any, dim]; float16 will do.
+        texts: Of each page its words, shape [any, dim]; float16 will do.
 
     Returns:
         For each text the mean over the question's words of the greatest scalar product with a word
