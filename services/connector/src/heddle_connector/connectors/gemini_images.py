@@ -2,18 +2,18 @@
 
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, NoReturn
 from urllib.parse import quote
 
 import msgspec
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from heddle_connector.sdk import (
     BAD_JSON,
     BaseUrl,
     Batch,
     Call,
-    Connector,
     Done,
     Event,
     Example,
@@ -21,18 +21,19 @@ from heddle_connector.sdk import (
     FromOrganization,
     HttpClient,
     InvalidRequestError,
+    KeyedConnector,
+    KeyedSettings,
     Model,
-    ModelNames,
     ProviderGarbledError,
     ProviderRefusedError,
     Request,
-    Settings,
     TolerantDecoder,
-    UnavailableError,
     Usage,
     Violation,
     connector,
     error_in_body,
+    inline_data,
+    option,
 )
 
 _REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
@@ -47,19 +48,12 @@ _BAD_REQUEST = "400"
 _SEPARATOR = "\n\n"
 
 
-class GeminiImagesSettings(Settings, env_prefix="HEDDLE_CONNECTOR_BANANA_IMG_"):
+class GeminiImagesSettings(KeyedSettings, env_prefix="HEDDLE_CONNECTOR_BANANA_IMG_"):
     """Settings of the `banana_img` connector."""
 
     base_url: Annotated[BaseUrl, FromOrganization("base_url")] = Field(
         default="https://generativelanguage.googleapis.com/v1beta",
         description="The URL of Gemini; `/models` is appended.",
-    )
-    api_key: Annotated[SecretStr | None, FromOrganization("api_key")] = Field(
-        default=None, description="The API key from Google AI Studio."
-    )
-    models: Annotated[ModelNames, FromOrganization("models")] = Field(
-        default=(),
-        description="The models, separated by commas. If empty, Gemini lists them.",
     )
 
 
@@ -134,30 +128,31 @@ _EXAMPLE = Example(
     streams=False,
     generates_images=True,
 )
-class GeminiImages(Connector[GeminiImagesSettings]):
+class GeminiImages(KeyedConnector[GeminiImagesSettings]):
     """Generates images with Google's Gemini."""
 
     def __init__(self, settings: GeminiImagesSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
-        self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
-        self._headers = {"x-goog-api-key": self._secret}
+        self._headers = {"x-goog-api-key": self.secret}
 
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models in the settings, or those that Gemini lists."""
-        if self.settings.models:
-            return [Model(name, input_kinds=["image"]) for name in self.settings.models]
-        self._require_key()
+        models = await super().models(seconds)
+        return [replace(each, input_kinds=["image"]) for each in models]
+
+    async def listed_models(self, seconds: float) -> Sequence[Model]:
+        """Return the models that Gemini lists and that make images."""
         url = f"{self.settings.base_url}/models?pageSize=1000"
         listed = await self.fetch_models(Request(url, self._headers, seconds), _ModelList)
         return [
-            Model(model.name.removeprefix("models/"), model.display_name, ["image"])
+            Model(model.name.removeprefix("models/"), model.display_name)
             for model in listed.models
             if "image" in model.name and "generateContent" in model.supported_generation_methods
         ]
 
     async def complete(self, call: Call) -> Sequence[Event]:
         """Request an answer, and store its images."""
-        self._require_key()
+        self.require_key()
         # Quoted, so that no model name leads to another part of the API.
         model = quote(call.model.removeprefix("models/"), safe="")
         url = f"{self.settings.base_url}/models/{model}:generateContent"
@@ -183,14 +178,6 @@ class GeminiImages(Connector[GeminiImagesSettings]):
         if answer.error:
             raise error_in_body(answer.error)
         return answer
-
-    def _require_key(self) -> None:
-        if not self._secret:
-            raise UnavailableError(
-                "The generation of images is not set up here. Ask the operator.",
-                diagnosis="Set HEDDLE_CONNECTOR_BANANA_IMG_API_KEY, or in the organisation's "
-                "settings providers.banana_img.api_key.",
-            )
 
 
 async def _events(call: Call, answer: _Answer) -> Sequence[Event]:
@@ -261,7 +248,7 @@ def _body(call: Call) -> dict[str, Any]:
         "maxOutputTokens": options.max_tokens,
         "stopSequences": options.stop or None,
         "seed": options.seed,
-        "imageConfig": _image_config(options.extra.get("size")),
+        "imageConfig": _image_config(option(options.extra, "size")),
     }
     configured = {name: value for name, value in config.items() if value is not None}
     return {
@@ -301,18 +288,17 @@ def _part(part: Any) -> dict[str, Any]:  # noqa: ANN401 - a part, or JSON text o
         raise InvalidRequestError("Gemini gets text and pictures only.")
     if part["type"] == "text":
         return {"text": part["text"]}
-    head, comma, data = part["image_url"]["url"].partition(";base64,")
-    if not comma or not head.startswith("data:"):
+    inline = inline_data(part["image_url"]["url"])
+    if inline is None:
         raise InvalidRequestError("Gemini gets pictures as data only, not as an address.")
-    return {"inlineData": {"mimeType": head.removeprefix("data:"), "data": data}}
+    return {"inlineData": {"mimeType": inline[0], "data": inline[1]}}
 
 
-def _image_config(size: msgspec.Raw | None) -> dict[str, str] | None:
+def _image_config(size: Any) -> dict[str, str] | None:  # noqa: ANN401 - any JSON value
     """Return the aspect ratio of Gemini that is nearest to OpenAI's `size`."""
-    value = msgspec.json.decode(size) if size is not None else "auto"
-    if value in ("auto", ""):
+    if size in ("auto", "", None):
         return None
-    width, _, height = value.partition("x") if isinstance(value, str) else ("", "", "")
+    width, _, height = size.partition("x") if isinstance(size, str) else ("", "", "")
     if not (_is_length(width) and _is_length(height)):
         raise InvalidRequestError(
             "The size is none.", [Violation("size", "must be auto or, for example, 1024x1536")]

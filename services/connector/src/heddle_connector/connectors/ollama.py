@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -13,12 +13,11 @@ from heddle_connector.sdk import (
     BaseUrl,
     Batch,
     Call,
-    Connector,
     Done,
-    Event,
     Example,
     FinishReason,
     FromOrganization,
+    HttpConnector,
     InvalidRequestError,
     LineDecoder,
     Model,
@@ -33,6 +32,7 @@ from heddle_connector.sdk import (
     arguments_object,
     connector,
     error_in_body,
+    inline_data,
 )
 
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
@@ -102,8 +102,10 @@ _EXAMPLE = Example(
 
 
 @connector("ollama", settings=OllamaSettings, example=_EXAMPLE)
-class Ollama(Connector[OllamaSettings]):
+class Ollama(HttpConnector[OllamaSettings]):
     """An Ollama server."""
+
+    decoder = LineDecoder
 
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models on the server."""
@@ -111,28 +113,14 @@ class Ollama(Connector[OllamaSettings]):
         tags = await self.fetch_models(request, _Tags)
         return [Model(details.name) for details in tags.models]
 
-    async def complete(self, call: Call) -> Sequence[Event]:
-        """Request a whole chat answer."""
-        reader = _Reader(calls=bool(call.functions), whole=True)
-        return reader.whole(await self.http.fetch(self._request(call)))
-
-    async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Request a streamed chat answer."""
-        async with self.http.stream(self._request(call)) as response:
-            decoder, reader = LineDecoder(), _Reader(calls=bool(call.functions))
-            async for chunk in response:
-                yield reader.read(decoder.feed(chunk))
-                if reader.finished:
-                    break
-            else:
-                if events := reader.end([decoder.end()]):
-                    yield events
-            reader.check()
-            await response.drain()
-
-    def _request(self, call: Call) -> Request:
+    async def request(self, call: Call) -> Request:
+        """Return the request for a chat answer."""
         body = msgspec.json.encode(_body(call))
         return Request(f"{self.settings.base_url}/api/chat", {}, call.seconds, body)
+
+    def reader(self, call: Call) -> "_Reader":
+        """Return a reader for the chat answer."""
+        return _Reader(calls=bool(call.functions), whole=call.whole)
 
 
 class _Reader(AnswerReader):
@@ -273,9 +261,8 @@ def _content(content: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - text, par
             raise InvalidRequestError("Ollama reads text and pictures only.")
         if part["type"] == "text":
             texts.append(part["text"])
+        elif data := inline_data(part["image_url"]["url"]):
+            images.append(data[1])
         else:
-            head, comma, data = part["image_url"]["url"].partition(";base64,")
-            if not comma or not head.startswith("data:"):
-                raise InvalidRequestError("Ollama reads pictures as data only, not as an address.")
-            images.append(data)
+            raise InvalidRequestError("Ollama reads pictures as data only, not as an address.")
     return "".join(texts), images

@@ -1,26 +1,23 @@
 """OpenAI, and all servers with its chat completions API."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from heddle_connector.sdk import (
     BaseUrl,
     Call,
     CompletionReader,
-    Connector,
-    Event,
     Example,
     FromOrganization,
     HttpClient,
+    HttpConnector,
+    KeyedConnector,
+    KeyedSettings,
     Model,
-    ModelNames,
     Request,
-    Settings,
-    SseDecoder,
-    UnavailableError,
     completion_body,
     connector,
 )
@@ -33,18 +30,11 @@ _KINDS: dict[str, Literal["image", "audio", "file"]] = {
 }
 
 
-class OpenAiSettings(Settings, env_prefix="HEDDLE_CONNECTOR_OPENAI_"):
+class OpenAiSettings(KeyedSettings, env_prefix="HEDDLE_CONNECTOR_OPENAI_"):
     """Settings of the `openai` connector."""
 
     base_url: Annotated[BaseUrl, FromOrganization("base_url")] = Field(
         default=_OPENAI, description="The URL of the provider; `/chat/completions` is appended."
-    )
-    api_key: Annotated[SecretStr | None, FromOrganization("api_key")] = Field(
-        default=None, description="The API key. Local providers usually need none."
-    )
-    models: Annotated[ModelNames, FromOrganization("models")] = Field(
-        default=(),
-        description="The models, separated by commas. If empty, the provider lists them.",
     )
 
 
@@ -78,61 +68,33 @@ _EXAMPLE = Example(
 
 
 @connector("openai", settings=OpenAiSettings, example=_EXAMPLE)
-class OpenAi(Connector[OpenAiSettings]):
+class OpenAi(KeyedConnector[OpenAiSettings], HttpConnector[OpenAiSettings]):
     """OpenAI, and every provider or server with the same chat completions API.
 
     Request members that Heddle does not know reach the provider unchanged.
     """
 
+    provider_url = _OPENAI
+
     def __init__(self, settings: OpenAiSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
-        self._keyless = settings.base_url != _OPENAI
         self._completions = f"{settings.base_url}/chat/completions"
-        self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
-        self._headers = {"authorization": f"Bearer {self._secret}"} if self._secret else {}
+        self._headers = {"authorization": f"Bearer {self.secret}"} if self.secret else {}
 
-    async def models(self, seconds: float) -> Sequence[Model]:
-        """Return the models in the settings, or those that the provider lists."""
-        if self.settings.models:
-            return [Model(name) for name in self.settings.models]
-        self._require_key()
-        url = f"{self.settings.base_url}/models"
-        listed = await self.fetch_models(Request(url, self._headers, seconds), _ModelList)
-        return [_model(item) for item in listed.data]
+    async def listed_models(self, seconds: float) -> Sequence[Model]:
+        """Return the models that the provider lists."""
+        request = Request(f"{self.settings.base_url}/models", self._headers, seconds)
+        return [_model(item) for item in (await self.fetch_models(request, _ModelList)).data]
 
-    async def complete(self, call: Call) -> Sequence[Event]:
-        """Request a whole chat completion."""
-        body = await self.http.fetch(self._request(call))
-        return CompletionReader(calls=bool(call.functions)).whole(body)
-
-    async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Request a streamed chat completion."""
-        request = self._request(call)
-        async with self.http.stream(request) as response:
-            decoder = SseDecoder()
-            reader = CompletionReader(calls=bool(call.functions))
-            async for chunk in response:
-                yield reader.read(decoder.feed(chunk))
-                if reader.finished:
-                    break
-            else:  # some omit the end mark; the reader knows what is complete
-                if events := reader.end(decoder.end()):
-                    yield events
-            reader.check()
-            await response.drain()
-
-    def _request(self, call: Call) -> Request:
-        self._require_key()
+    async def request(self, call: Call) -> Request:
+        """Return the request for a chat completion."""
+        self.require_key()
         body = msgspec.json.encode(completion_body(call, stream=not call.whole))
         return Request(self._completions, self._headers, call.seconds, body)
 
-    def _require_key(self) -> None:
-        if not (self._secret or self._keyless):
-            raise UnavailableError(
-                "The provider of the model is not set up here. Ask the operator.",
-                diagnosis="Set HEDDLE_CONNECTOR_OPENAI_API_KEY, or for a provider that needs no "
-                "key HEDDLE_CONNECTOR_OPENAI_BASE_URL.",
-            )
+    def reader(self, call: Call) -> CompletionReader:
+        """Return a reader for the chat completion."""
+        return CompletionReader(calls=bool(call.functions))
 
 
 def _model(listed: _ListedModel) -> Model:

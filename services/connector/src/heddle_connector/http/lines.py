@@ -45,11 +45,11 @@ class LineDecoder:
             self._append(rest)
         return lines
 
-    def end(self) -> bytes:
+    def end(self) -> list[bytes]:
         """Return the last line if the stream ended without a line end."""
         line = b"".join(self._tail)
         self._tail.clear()
-        return line
+        return [line] if line else []
 
     def _with_line_feeds(self, chunk: bytes) -> bytes:
         if self._after_cr:

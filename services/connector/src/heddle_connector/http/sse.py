@@ -48,8 +48,7 @@ class SseDecoder:
 
     def end(self) -> list[bytes]:
         """Return the data of the last event if the stream ended without an empty line."""
-        events = self._events([self._lines.end()])
-        return events + self._take()
+        return self._events(self._lines.end()) + self._take()
 
     def _events(self, lines: list[bytes]) -> list[bytes]:
         events = []

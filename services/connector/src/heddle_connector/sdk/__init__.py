@@ -46,7 +46,6 @@ from heddle_connector.http.lines import LineDecoder
 from heddle_connector.http.provider_errors import error_in_body
 from heddle_connector.http.sse import SseDecoder
 from heddle_connector.http.tolerant_json import BAD_JSON, TolerantDecoder, argument_text, as_text
-from heddle_connector.sdk.arguments import arguments_object
 from heddle_connector.sdk.definition import (
     BaseUrl,
     Connector,
@@ -59,6 +58,8 @@ from heddle_connector.sdk.definition import (
     Settings,
     connector,
 )
+from heddle_connector.sdk.message_values import arguments_object, inline_data, option
+from heddle_connector.sdk.providers import HttpConnector, KeyedConnector, KeyedSettings
 from heddle_connector.sdk.time_limit import TimeLimit
 
 __all__ = [
@@ -79,7 +80,10 @@ __all__ = [
     "FromOrganization",
     "GeneratedImage",
     "HttpClient",
+    "HttpConnector",
     "InvalidRequestError",
+    "KeyedConnector",
+    "KeyedSettings",
     "LineDecoder",
     "Logprobs",
     "Model",
@@ -109,6 +113,8 @@ __all__ = [
     "completion_body",
     "connector",
     "error_in_body",
+    "inline_data",
     "json_text",
+    "option",
     "redact",
 ]

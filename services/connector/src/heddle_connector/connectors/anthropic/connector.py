@@ -1,11 +1,11 @@
 """Anthropic, and servers with its Messages API."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import quote
 
 import msgspec
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from heddle_connector.connectors.anthropic.models import (
     Capabilities,
@@ -19,18 +19,15 @@ from heddle_connector.sdk import (
     BAD_JSON,
     BaseUrl,
     Call,
-    Connector,
-    Event,
     Example,
     FromOrganization,
     HttpClient,
+    HttpConnector,
+    KeyedConnector,
+    KeyedSettings,
     Model,
-    ModelNames,
     ProviderRefusedError,
     Request,
-    Settings,
-    SseDecoder,
-    UnavailableError,
     connector,
 )
 
@@ -40,18 +37,11 @@ _MAX_PAGES = 10
 _MAX_CACHED_MODELS = 256
 
 
-class AnthropicSettings(Settings, env_prefix="HEDDLE_CONNECTOR_ANTHROPIC_"):
+class AnthropicSettings(KeyedSettings, env_prefix="HEDDLE_CONNECTOR_ANTHROPIC_"):
     """Settings of the `anthropic` connector."""
 
     base_url: Annotated[BaseUrl, FromOrganization("base_url")] = Field(
         default=_ANTHROPIC, description="The URL of the provider; `/v1/messages` is appended."
-    )
-    api_key: Annotated[SecretStr | None, FromOrganization("api_key")] = Field(
-        default=None, description="The API key."
-    )
-    models: Annotated[ModelNames, FromOrganization("models")] = Field(
-        default=(),
-        description="The models, separated by commas. If empty, the provider lists them.",
     )
     max_tokens: int = Field(
         default=16_000,
@@ -96,23 +86,20 @@ _EXAMPLE = Example(
 
 
 @connector("anthropic", settings=AnthropicSettings, example=_EXAMPLE)
-class Anthropic(Connector[AnthropicSettings]):
+class Anthropic(KeyedConnector[AnthropicSettings], HttpConnector[AnthropicSettings]):
     """Anthropic's Claude models, and servers with the same Messages API."""
+
+    provider_url = _ANTHROPIC
 
     def __init__(self, settings: AnthropicSettings, http: HttpClient) -> None:
         super().__init__(settings, http)
-        self._keyless = settings.base_url != _ANTHROPIC
-        self._secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
         self._headers = {"anthropic-version": settings.api_version}
-        if self._secret:
-            self._headers["x-api-key"] = self._secret
+        if self.secret:
+            self._headers["x-api-key"] = self.secret
         self._capabilities: dict[str, Capabilities | None] = {}
 
-    async def models(self, seconds: float) -> Sequence[Model]:
-        """Return the models in the settings, or those that the provider lists."""
-        if self.settings.models:
-            return [Model(name) for name in self.settings.models]
-        self._require_key()
+    async def listed_models(self, seconds: float) -> Sequence[Model]:
+        """Return the models that the provider lists."""
         models: list[ListedModel] = []
         after = ""
         for _ in range(_MAX_PAGES):
@@ -124,34 +111,18 @@ class Anthropic(Connector[AnthropicSettings]):
             after = f"&after_id={quote(page.data[-1].id, safe='')}"
         return [Model(each.id, each.display_name, input_kinds(each)) for each in models]
 
-    async def complete(self, call: Call) -> Sequence[Event]:
-        """Request a whole message."""
-        body = await self.http.fetch(await self._request(call))
-        return MessageReader(calls=bool(call.functions)).whole(body)
-
-    async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
-        """Request a streamed message."""
-        request = await self._request(call)
-        async with self.http.stream(request) as response:
-            decoder = SseDecoder()
-            reader = MessageReader(calls=bool(call.functions))
-            async for chunk in response:
-                yield reader.read(decoder.feed(chunk))
-                if reader.finished:
-                    break
-            else:
-                if events := reader.end(decoder.end()):
-                    yield events
-            reader.check()
-            await response.drain()
-
-    async def _request(self, call: Call) -> Request:
-        self._require_key()
+    async def request(self, call: Call) -> Request:
+        """Return the request for a message."""
+        self.require_key()
         # Only the mapping of reasoning efforts depends on the model.
         capabilities = await self._lookup(call) if reasoning_effort(call) else None
         body = message_body(call, self.settings.max_tokens, self.settings.api_version, capabilities)
         url = f"{self.settings.base_url}/v1/messages"
         return Request(url, self._headers, call.seconds, msgspec.json.encode(body))
+
+    def reader(self, call: Call) -> MessageReader:
+        """Return a reader for the message."""
+        return MessageReader(calls=bool(call.functions))
 
     async def _lookup(self, call: Call) -> Capabilities | None:
         """Return the features of a model; None if the provider does not list them."""
@@ -166,11 +137,3 @@ class Anthropic(Connector[AnthropicSettings]):
                 self._capabilities.clear()
             self._capabilities[call.model] = capabilities
         return self._capabilities[call.model]
-
-    def _require_key(self) -> None:
-        if not (self._secret or self._keyless):
-            raise UnavailableError(
-                "The provider of the model is not set up here. Ask the operator.",
-                diagnosis="Set HEDDLE_CONNECTOR_ANTHROPIC_API_KEY, or in the organisation's "
-                "settings providers.anthropic.api_key.",
-            )

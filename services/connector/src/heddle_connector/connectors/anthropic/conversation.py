@@ -12,7 +12,13 @@ from typing import Any
 
 import msgspec
 
-from heddle_connector.sdk import BAD_JSON, InvalidRequestError, Violation, arguments_object
+from heddle_connector.sdk import (
+    BAD_JSON,
+    InvalidRequestError,
+    Violation,
+    arguments_object,
+    inline_data,
+)
 
 CONTENT = "anthropic_content"
 """The passthrough field with the content of a message that has reasoning and calls.
@@ -163,7 +169,6 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _source(url: str) -> dict[str, str]:
-    head, comma, data = url.partition(";base64,")
-    if comma and head.startswith("data:"):
-        return {"type": "base64", "media_type": head.removeprefix("data:"), "data": data}
+    if inline := inline_data(url):
+        return {"type": "base64", "media_type": inline[0], "data": inline[1]}
     return {"type": "url", "url": url}

@@ -7,7 +7,7 @@ import msgspec
 
 from heddle_connector.connectors.anthropic.conversation import Conversation
 from heddle_connector.connectors.anthropic.models import Capabilities
-from heddle_connector.sdk import BAD_JSON, Call, InvalidRequestError, Violation
+from heddle_connector.sdk import BAD_JSON, Call, InvalidRequestError, Violation, option
 
 _NO_SAMPLING = "2026-10-21"
 """From this version on, the API rejects `temperature`, `top_p` and `top_k`."""
@@ -64,7 +64,7 @@ def reasoning_effort(call: Call) -> str:
         InvalidRequestError: There is no such effort.
     """
     extra = call.options.extra
-    value = None if "thinking" in extra else _decoded(extra, "reasoning_effort")
+    value = None if "thinking" in extra else option(extra, "reasoning_effort")
     if value == "minimal":
         return _LEVELS[0]
     if value not in (*_LEVELS, _NO_EFFORT, None):
@@ -78,7 +78,7 @@ def reasoning_effort(call: Call) -> str:
 def _limit(call: Call) -> int | None:
     if call.options.max_tokens is not None:
         return call.options.max_tokens
-    value = _decoded(call.options.extra, "max_completion_tokens")
+    value = option(call.options.extra, "max_completion_tokens")
     return value if isinstance(value, int) else None
 
 
@@ -119,8 +119,8 @@ def _tool_choice(call: Call) -> dict[str, Any] | None:
     if not call.functions:
         return {"type": "none"}
     extra = call.options.extra
-    choice = _decoded(extra, "tool_choice")
-    parallel = _decoded(extra, "parallel_tool_calls") is not False
+    choice = option(extra, "tool_choice")
+    parallel = option(extra, "parallel_tool_calls") is not False
     match choice:
         case None if parallel:
             return None
@@ -179,7 +179,7 @@ def _level(effort: str, capabilities: Capabilities) -> str:
 
 def _add_format(body: dict[str, Any], extra: Mapping[str, msgspec.Raw]) -> None:
     """Add Anthropic's form of OpenAI's `response_format`."""
-    match _decoded(extra, "response_format"):
+    match option(extra, "response_format"):
         case None | {"type": "text"}:
             return
         case {"type": "json_schema", "json_schema": {"schema": schema}}:
@@ -190,11 +190,6 @@ def _add_format(body: dict[str, Any], extra: Mapping[str, msgspec.Raw]) -> None:
                 "Anthropic's models have no JSON mode without a schema.",
                 [Violation("response_format", "must be text or json_schema")],
             )
-
-
-def _decoded(extra: Mapping[str, msgspec.Raw], name: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a member of the client's request, None if there is none."""
-    return msgspec.json.decode(extra[name]) if name in extra else None
 
 
 def _members(value: Any) -> dict[str, Any]:  # noqa: ANN401 - members, JSON text, or nothing
