@@ -137,20 +137,82 @@ CHECKS: tuple[Check, ...] = (
 
 async def _check_organization(connector: type[Connector[Any]]) -> None:
     example, plugin = _example(connector), connector.plugin
+    sources = plugin.organization_settings
+    addresses = [name for name, source in sources.items() if source == "base_url"]
+    assert addresses, "Mark the setting of the provider's address FromOrganization('base_url')."
+    provider = ScriptedProvider(example.whole_reply or example.reply)
+    _check_answer(_ask_example(connector, provider, whole=True), example)
+
+
+def check_secrets(connector: type[Connector[Any]]) -> None:
+    """Check that no error contains a secret of the settings, even if the provider echoes it."""
+    example = _example(connector)
+    secrets = {
+        name
+        for name, setting in connector.plugin.settings.model_fields.items()
+        if "SecretStr" in str(setting.annotation)
+    }
+    if not (secrets and example.reply):
+        return
+    settings = {**example.settings, **dict.fromkeys(secrets, _SECRET)}
+    for whole, status, form in product((False, True), (401, 200), ("%b", "data: %b\n\n")):
+        provider = ScriptedProvider(Reply(partial(_echo, form.encode()), status=status))
+        try:
+            ask(connector, _PROMPT, provider, model=example.model, settings=settings, whole=whole)
+        except HeddleError as error:
+            visible = f"{error.message} {error.violations} {error.metadata}"
+            assert _SECRET not in visible, "An error contains a secret of the settings."
+        except Exception:  # noqa: BLE001, S112 - the caller receives a general message
+            continue
+
+
+def check_organizations(connector: type[Connector[Any]]) -> None:
+    """Check that the connector answers with an organisation's settings, and sends its key."""
+    if connector.plugin.organization_settings and _example(connector).reply:
+        asyncio.run(_check_organization(connector))
+
+
+def check_cancellation(connector: type[Connector[Any]]) -> None:
+    """Check that closing the generator closes the provider's connection."""
+    asyncio.run(_check_cancellation(connector))
+
+
+def check_models(connector: type[Connector[Any]]) -> None:
+    """Check that listing the models succeeds or raises one of the SDK's errors."""
+    provider = ScriptedProvider(Reply(b"{}", status=503))
+    try:
+        models = list_models(connector, provider, _example(connector).settings)
+    except HeddleError:
+        return
+    assert models, "If there are no models, `models` raises UnavailableError."
+
+
+CHECKS: tuple[Check, ...] = (
+    check_description,
+    check_imports,
+    check_example,
+    check_secrets,
+    check_organizations,
+    check_cancellation,
+    check_models,
+)
+"""All checks, for tests that run each check on its own."""
+
+
+async def _check_organization(connector: type[Connector[Any]]) -> None:
+    example, plugin = _example(connector), connector.plugin
+    sources = plugin.organization_settings
+    addresses = [name for name, source in sources.items() if source == "base_url"]
+    assert addresses, (
+        'The setting of the provider\'s address is marked FromOrganization("base_url").'
+    )
     provider = ScriptedProvider(example.whole_reply or example.reply)
     with TemporaryDirectory() as folder:
         call = make_call(
             connector, _PROMPT, example.model, Path(folder), whole=True, members=_OPTIONS
         )
         async with provider.running() as url, http_client(5.0) as http:
-            address = next(
-                (
-                    example.settings.get(name, "").replace("{provider}", url)
-                    for name, source in plugin.organization_settings.items()
-                    if source == "base_url"
-                ),
-                "",
-            )
+            address = example.settings.get(addresses[0], "").replace("{provider}", url)
             supplied = Provider(base_url=address, api_key=_SECRET)
             settings = organization_settings(plugin, supplied)
             instance = plugin.open(settings, http)
@@ -158,7 +220,7 @@ async def _check_organization(connector: type[Connector[Any]]) -> None:
                 _check_answer(Answer([await instance.complete(call)]), example)
             finally:
                 await instance.close()
-    if "api_key" in plugin.organization_settings.values():
+    if "api_key" in sources.values():
         request = provider.requests[-1]
         assert _SECRET in f"{request.headers} {request.path}", "The organisation's key is sent."
 
