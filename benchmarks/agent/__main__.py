@@ -18,7 +18,7 @@ from heddle_orchestrator.agent.routers.registry import Routers
 from heddle_orchestrator.agent.routers.rules import decide_by_rules
 from heddle_orchestrator.agent.state import State, initial_state
 from heddle_orchestrator.agent.validation import validated
-from heddle_tools_service.semantic_similarity import SemanticSimilarity
+from heddle_tools_service.providers.semantic_similarity import SemanticSimilarity
 
 from benchmarks.agent import questions, tools
 from benchmarks.agent.comparing import compared, local_similarity

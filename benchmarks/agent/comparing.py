@@ -10,7 +10,7 @@ from heddle_knowledge.app import app
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_orchestrator.agent.decision import Candidate
 from heddle_runtime.serving.server import running
-from heddle_tools_service.semantic_similarity import SemanticSimilarity
+from heddle_tools_service.providers.semantic_similarity import SemanticSimilarity
 
 _SECONDS = 600.0
 

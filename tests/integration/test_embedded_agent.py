@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
-from heddle_tools_service.semantic_similarity import SemanticSimilarity
+from heddle_tools_service.providers.semantic_similarity import SemanticSimilarity
 
 from benchmarks.agent.__main__ import measured
 from benchmarks.agent.comparing import local_similarity

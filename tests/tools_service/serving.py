@@ -36,7 +36,8 @@ from heddle_tools_service.capabilities.small_model import Generate, SmallModel
 from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
-from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.definitions.capability_injection import Capabilities
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.mcp_inspection import McpInspection
 from heddle_tools_service.providers.files import AssistantFiles
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
@@ -49,15 +50,14 @@ from heddle_tools_service.providers.mcp.servers import AssistantServers
 from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.rubrics import AssistantRubrics
+from heddle_tools_service.providers.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.providers.web_search.searches import AssistantWeb
 from heddle_tools_service.providers.workspaces import CallersWorkspace
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.running.tool_runner import ToolRunner
 from heddle_tools_service.sdk import Assistant, Tool
-from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
-from heddle_tools_service.testing.loading import requestable
+from heddle_tools_service.testing.running import requestable
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.tool_runner import ToolRunner
 from integration.browser import browser
 from knowledge.serving import knowledge_stub
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, InvalidRequestError, ToolFailedError
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.installed.registry import Registry
 from tools_service.serving import discovered, said, serving, text_of
 
 DEFINITION = """
@@ -102,7 +102,7 @@ async def test_a_tool_processor_with_a_definition_is_a_tool(tmp_path: Path) -> N
     assert text_of(result) == "What is a shed?|ana@example.org|3|u-1"
     assert result.slot == "glossary"
     assert result.metadata["thread"] == "tool-glossary"  # a blocking function never blocks the loop
-    described = registry.describe(registry.get("glossary"))
+    described = registry.description("glossary")
     assert (described.title, described.version) == ("Glossary", "2.1")
     assert (described.category, described.default_slot) == ("custom", "glossary")
 
@@ -118,7 +118,7 @@ def test_a_definition_without_category_and_version_has_lambs_defaults(tmp_path: 
     (tmp_path / "plain.py").write_text(DEFINED.format(schema="{}"))
     registry = discovered(tmp_path)
 
-    described = registry.describe(registry.get("x"))
+    described = registry.description("x")
 
     assert (described.category, described.version) == ("rag", "1.0")
 
@@ -145,7 +145,7 @@ async def test_a_rag_processor_gets_a_synthetic_definition(tmp_path: Path) -> No
 
     registry, result = await run(tmp_path, "old_school_rag", {"collections": ["4", "7"]})
 
-    described = registry.describe(registry.get("old_school_rag"))
+    described = registry.description("old_school_rag")
     assert (described.title, described.category) == ("Old School Rag", "legacy")
     assert (described.default_slot, described.config_schema_json) == ("context", "{}")
     assert text_of(result) == "4,73What is a shed?7"
@@ -237,7 +237,7 @@ async def test_a_class_of_lambs_base_is_a_tool_that_checks_its_configuration(
     registry, result = await run(tmp_path, "glossary")
     assert text_of(result) == "What is a shed?|ana@example.org|1", "each call has its own object"
     assert (result.slot, result.sources[0].title) == ("terms", "T")
-    assert registry.describe(registry.get("glossary")).title == "Glossary"
+    assert registry.description("glossary").title == "Glossary"
     with pytest.raises(InvalidRequestError) as failure:
         await run(tmp_path, "glossary", {"depth": 1})
     assert [each.description for each in failure.value.violations] == ["depth is odd"]

@@ -79,7 +79,7 @@ async def test_a_class_with_a_name_and_arun_is_a_function(tmp_path: Path) -> Non
 
     assert read(found) == "did a, b"
     registry = discovered(tmp_path)
-    described = registry.describe(registry.get("my_tool"))
+    described = registry.description("my_tool")
     [function] = described.functions
     assert (function.name, function.description) == ("my_tool", "Does something useful")
     assert described.category == "legacy"

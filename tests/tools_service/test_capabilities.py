@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import pytest
-from heddle_tools_service.capability_injection import Capabilities
-from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.definitions.capability_injection import Capabilities
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.sdk import Tool, ToolCall, ToolResult, tool
 from heddle_tools_service.testing import run_tool
 from tools_service.serving import said, serving, text_of

@@ -18,7 +18,7 @@ from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import PermissionDeniedError, UnavailableError, from_status
 from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.identity.callers import Identity
-from heddle_tools_service.change_policy import refuse
+from heddle_tools_service.running.change_policy import refuse
 from runtime.accounts import Accounts
 from tools_service.calling import Calling, calling_tools
 from tools_service.mcp_calling import UNI, listed

@@ -11,7 +11,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import Identity
-from heddle_tools_service.conversation import Conversation
+from heddle_tools_service.contract.conversation import Conversation
 from heddle_tools_service.sdk import EarlierResult, ToolCall, ToolConfig, ToolResult, tool
 from tools_service.serving import invocation, said, serving_tools
 

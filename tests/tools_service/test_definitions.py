@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heddle_tools_service.definitions import CATEGORIES
+from heddle_tools_service.definitions.checks import CATEGORIES
 from heddle_tools_service.sdk import ToolResult, tool
 from tools_service.serving import discovered
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from heddle_tools_service.capabilities.passages import FailedSearch
 from heddle_tools_service.capabilities.web_search import WebAnswer
-from heddle_tools_service.result_mapping import result
+from heddle_tools_service.contract.results import result
 from heddle_tools_service.sdk import (
     NoOptions,
     Source,

@@ -14,8 +14,8 @@ from heddle_runtime.errors import (
     from_status,
 )
 from heddle_runtime.identity.call_metadata import new_call_options
-from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.sdk import (
     ToolArguments,
     ToolCall,

@@ -14,7 +14,7 @@ from heddle_runtime.identity.call_metadata import Context
 from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import Binding, bind, running
 from heddle_tools_service.capabilities.small_model import SmallModel
-from heddle_tools_service.generation import Channel, ConnectorModel
+from heddle_tools_service.providers.small_model import Channel, ConnectorModel
 from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolResult, ToolUnavailableError, tool
 from tools_service.serving import SETTINGS, said, serving_tools, text_of
 

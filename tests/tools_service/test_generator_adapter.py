@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError
-from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.sdk import (
     Error,
     Query,

@@ -7,7 +7,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
 from heddle_runtime.identity.call_metadata import new_call_options
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.sdk import Tool, ToolResult, tool
 from tools_service.serving import discovered, discovering, said, serving, serving_tools, text_of
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from heddle_runtime.errors import InvalidRequestError
 from heddle_tools_service.capabilities.passages import NO_OPTIONS, FailedSearch, SearchOptions
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.sdk import Assistant, Caller, OfferContext
 from heddle_tools_service.testing import ScriptedPassages
-from heddle_tools_service.testing.loading import requestable
+from heddle_tools_service.testing.running import requestable
 from heddle_tools_service.tools.retrieve_documents import retrieve_documents
 from tools_service.neighbours import failure_of, passage, run_tool
 

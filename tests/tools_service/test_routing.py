@@ -9,8 +9,8 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import from_status
 from heddle_runtime.identity.call_metadata import new_call_options
-from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.sdk import (
     Example,
     ToolArguments,

@@ -18,7 +18,7 @@ from heddle_runtime.database.engine import Database, open_database
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.serving.server import running
 from heddle_tools_service.app import ToolsSettings, app
-from heddle_tools_service.providers.rubric_client import REMEMBERED
+from heddle_tools_service.providers.rubrics import REMEMBERED
 from sqlalchemy import update
 from tools_service.serving import Client, said, text_of
 

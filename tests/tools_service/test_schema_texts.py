@@ -3,8 +3,9 @@
 import json
 from typing import Annotated, Any
 
-from heddle_tools_service.registry import Registry
-from heddle_tools_service.schemas import CompiledSchema
+from heddle_tools_service.contract.translations import translated
+from heddle_tools_service.definitions.schemas import CompiledSchema
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.sdk import (
     Collections,
     Input,
@@ -13,7 +14,6 @@ from heddle_tools_service.sdk import (
     ToolResult,
     tool,
 )
-from heddle_tools_service.translations import translated
 from pydantic import BaseModel, Field
 
 
@@ -41,7 +41,7 @@ async def own(call: ToolCall[Config]) -> ToolResult:
 
 def described() -> tuple[Any, dict[str, Any]]:
     [installed] = registry = Registry.of(own)
-    description = registry.describe(installed)
+    description = registry.description(installed.name)
     return description, json.loads(description.config_schema_json)
 
 
@@ -72,7 +72,7 @@ def test_a_tool_without_a_label_or_titles_works() -> None:
         return ToolResult(call.query)
 
     [installed] = registry = Registry.of(plain)
-    assert registry.describe(installed).label == "Plain"
+    assert registry.description(installed.name).label == "Plain"
 
 
 def test_translations_do_not_change_what_a_schema_accepts() -> None:

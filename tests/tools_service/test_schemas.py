@@ -8,9 +8,8 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import Violation
 from heddle_runtime.identity.call_metadata import new_call_options
-from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.schema_problems import schema_problems
-from heddle_tools_service.schemas import CompiledSchema
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.schemas import CompiledSchema, schema_problems
 from tools_service.serving import discovering, serving
 
 UUID = "550e8400-e29b-41d4-a716-446655440000"

@@ -8,7 +8,7 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.identity.call_metadata import new_call_options
-from heddle_tools_service import semantic_similarity
+from heddle_tools_service.providers import semantic_similarity
 from heddle_tools_service.sdk import Example, ToolArguments, ToolCall, ToolError, ToolResult, tool
 from pydantic import Field
 from tools_service.serving import Client, said, serving_tools

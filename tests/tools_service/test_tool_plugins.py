@@ -311,17 +311,20 @@ def test_what_is_no_plugin_is_skipped_with_a_warning_and_the_rest_loads(
     ("first", "second"),
     sampled(
         [
-            ("heddle_tools_service.tools.weather", "heddle_tools_service.registry"),
-            ("heddle_tools_service.registry", "heddle_tools_service.tools.weather"),
-            ("heddle_tools_service.adapters.tool_plugins", "heddle_tools_service.registry"),
+            ("heddle_tools_service.tools.weather", "heddle_tools_service.installed.registry"),
+            ("heddle_tools_service.installed.registry", "heddle_tools_service.tools.weather"),
+            (
+                "heddle_tools_service.adapters.tool_plugins",
+                "heddle_tools_service.installed.registry",
+            ),
         ],
         1,
     ),
 )
 def test_whatever_is_imported_first_all_tools_are_there(first: str, second: str) -> None:
     lines = [f"import {first}", f"import {second}"]
-    lines += ["from heddle_tools_service.testing.loading import requestable"]
-    lines += ["from heddle_tools_service.registry import Registry"]
+    lines += ["from heddle_tools_service.testing.running import requestable"]
+    lines += ["from heddle_tools_service.installed.registry import Registry"]
     lines += ["print(*sorted(each.name for each in Registry.discover(None, requestable())))"]
     run = subprocess.run(  # noqa: S603 - our own lines
         [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True

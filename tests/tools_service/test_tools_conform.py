@@ -9,8 +9,8 @@ from typing import Any, get_args
 import pytest
 from google.protobuf.json_format import MessageToDict
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_tools_service.models import InputKind
-from heddle_tools_service.registry import Installed
+from heddle_tools_service.installed.tool import Installed
+from heddle_tools_service.sdk.models import InputKind
 from heddle_tools_service.testing import Check, conformance
 from tools_service.serving import discovered
 
@@ -53,7 +53,7 @@ def test_a_definition_is_as_agreed(installed: Installed) -> None:
 
     golden = GOLDEN / f"{installed.name}.json"
 
-    described = definition(REGISTRY.describe(installed))
+    described = definition(REGISTRY.description(installed.name))
     agreed = json.loads(golden.read_text()) if golden.exists() else None
     assert described == agreed, f"`{WRITE}` writes {golden.name} anew"
 
@@ -63,7 +63,7 @@ def test_heddles_tools_speak_to_people_in_each_language(installed: Installed) ->
     if REGISTRY.origin(installed.name) != "builtin":
         pytest.skip("only Heddle's tools must have titles and translations")
 
-    tool = REGISTRY.describe(installed)
+    tool = REGISTRY.description(installed.name)
     schema = json.loads(tool.config_schema_json)
     assert 0 < len(tool.label) <= MAX_LABEL_CHARS
     where = "add the English text and its translation to tools/translations/LANGUAGE.json"
@@ -97,5 +97,5 @@ def definition(tool: pb.Tool) -> dict[str, Any]:
 
 if __name__ == "__main__":
     for each in discovered(None):
-        text = json.dumps(definition(REGISTRY.describe(each)), indent=2)
+        text = json.dumps(definition(REGISTRY.description(each.name)), indent=2)
         (GOLDEN / f"{each.name}.json").write_text(f"{text}\n")

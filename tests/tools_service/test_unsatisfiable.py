@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from heddle_tools_service.unsatisfiable import contradictions, signature_problem
+from heddle_tools_service.definitions.unsatisfiable import contradictions, signature_problem
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ SLOW = frozenset(
         "heddle_knowledge.formats.archives.MOST_FILES",
         "heddle_knowledge.formats.pdf.MOST_PAGES",
         "heddle_runtime.limits.MAX_MESSAGE_BYTES",
-        "heddle_tools_service.result_mapping._MAX_SOURCES_BYTES",
+        "heddle_tools_service.contract.results._MAX_SOURCES_BYTES",
         "heddle_tools_service.workspace.limits.MAX_VISITED",
     }
 )

@@ -15,14 +15,17 @@ import mcp
 from boundaries.rows.forms import Check
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.identity.call_metadata import Caller
-from heddle_tools_service import function_calls, result_mapping, schemas, servicer
+from heddle_tools_service import servicer
 from heddle_tools_service.capabilities.remote_servers import RemoteTool
 from heddle_tools_service.capabilities.workspace import Page
-from heddle_tools_service.execution import Outbox, Run
+from heddle_tools_service.contract import results
+from heddle_tools_service.definitions import schemas
+from heddle_tools_service.installed import tool as installed_tool
 from heddle_tools_service.providers import open_meteo, rubrics, workspaces
 from heddle_tools_service.providers.mcp.http_bridge import HttpBridge
 from heddle_tools_service.providers.mcp.reachability import Reach
 from heddle_tools_service.providers.mcp.session import Session
+from heddle_tools_service.running.execution import Outbox, Run
 from heddle_tools_service.sdk import Source, ToolError, ToolResult
 from heddle_tools_service.tools import mcp_acceptance, retrieved, workspace_pages
 from heddle_tools_service.tools.mcp_options import McpConfig
@@ -35,7 +38,7 @@ from mcp.server import Server
 
 def _result(**fields: Any) -> tool_pb2.ToolResult:
     tool_result = ToolResult(**{"text": "", **fields})
-    return result_mapping.result("t", "s", tool_result, "", 0, for_agent=True)
+    return results.result("t", "s", tool_result, "", 0, for_agent=True)
 
 
 def _metadata(size: int) -> object:
@@ -51,24 +54,24 @@ def _sources(size: int) -> list[str]:
         return Source(text[:4_000], text[4_000:8_000], text[8_000:])
 
     def bytes_of(each: Source) -> int:
-        return result_mapping._source(each).ByteSize()
+        return results._source(each).ByteSize()
 
     whole = source(12_000)
     count, rest = divmod(size - 200, bytes_of(whole))
     lasts = (source(characters) for characters in range(rest + 200))
     last = next(each for each in lasts if bytes_of(each) == rest + 200)
     warnings: list[str] = []
-    result_mapping._sources([*[whole] * count, last], warnings)
+    results._sources([*[whole] * count, last], warnings)
     return warnings
 
 
 def _details(size: int) -> bool:
     error = ToolError("It failed.", details={"k": "x" * (size - len('{"k": ""}'))})
-    return "details_json" not in result_mapping._more(error)
+    return "details_json" not in results._more(error)
 
 
 def _arguments(size: int) -> object:
-    return function_calls.members_of(tool_pb2.FunctionCall(arguments_json="{}".ljust(size)))
+    return installed_tool._arguments_in(tool_pb2.FunctionCall(arguments_json="{}".ljust(size)))
 
 
 def _defaults(levels: int) -> bool:
@@ -231,19 +234,19 @@ def _description(size: int) -> None:
 
 
 _TOOLS = "heddle_tools_service"
-_MAPPING, _WORKERS = f"{_TOOLS}.result_mapping", f"{_TOOLS}.workers"
+_MAPPING, _WORKERS = f"{_TOOLS}.contract.results", f"{_TOOLS}.workers"
 ROWS: dict[str, Check] = {
-    f"{_TOOLS}.function_calls._MAX_ARGUMENT_CHARS": _arguments,
+    f"{_TOOLS}.installed.tool._MAX_ARGUMENT_CHARS": _arguments,
     f"{_TOOLS}.servicer.MAX_CONFIGS": _configs,
     f"{_TOOLS}.servicer.MAX_INVOCATIONS": _invocations,
-    f"{_TOOLS}.schemas._MAX_DEPTH": _defaults,
+    f"{_TOOLS}.definitions.schemas._MAX_DEPTH": _defaults,
     f"{_MAPPING}.MAX_TEXT_CHARS": lambda n: _result(text="x" * n).warnings,
-    f"{_MAPPING}.MAX_PHRASE_CHARS": lambda n: result_mapping.phrase("x" * n) != "x" * n,
+    f"{_MAPPING}.MAX_PHRASE_CHARS": lambda n: results.phrase("x" * n) != "x" * n,
     f"{_MAPPING}._MAX_DETAILS_CHARS": _details,
     f"{_MAPPING}._MAX_METADATA_BYTES": _metadata,
     f"{_MAPPING}._MAX_SOURCES_BYTES": _sources,
     f"{_MAPPING}._MAX_OBJECTS": lambda n: _result(objects=[{}] * n).warnings,
-    f"{_TOOLS}.execution._MAX_STATUSES": _statuses,
+    f"{_TOOLS}.running.execution._MAX_STATUSES": _statuses,
     f"{_TOOLS}.providers.mcp.http_bridge.MAX_TRAFFIC_BYTES": _traffic,
     "heddle_runtime.text.json_text.MAX_VALUES": _values,
     f"{_TOOLS}.providers.mcp.session.MAX_TEXT_CHARS": _remote_text,

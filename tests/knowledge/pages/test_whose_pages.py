@@ -12,8 +12,7 @@ from heddle_runtime.identity.call_metadata import CALLER, caller
 from heddle_runtime.identity.grants import Grant, GrantSigner
 from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
-from heddle_tools_service.providers.knowledge.page_uris import NO_PAGE, picture_uri
-from heddle_tools_service.providers.knowledge.pages import PageSearch
+from heddle_tools_service.providers.knowledge.pages import NO_PAGE, PageSearch, picture_uri
 from heddle_tools_service.sdk import ToolError
 from knowledge.pages.pdfs import pdf
 from knowledge.serving import knowledge_stub

@@ -34,16 +34,15 @@ from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
 from heddle_tools_service.capabilities.workspace import Workspace
-from heddle_tools_service.capability_injection import Capabilities
-from heddle_tools_service.generation import Channel, ConnectorModel
+from heddle_tools_service.definitions.capability_injection import Capabilities
+from heddle_tools_service.installed.registry import ENTRY_POINTS, Registry, builtin, tools_check
 from heddle_tools_service.mcp_inspection import McpInspection
-from heddle_tools_service.providers.files import AssistantFiles
+from heddle_tools_service.providers.files import AssistantFiles, UploadedFiles
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient
 from heddle_tools_service.providers.knowledge.documents import DocumentSearch
 from heddle_tools_service.providers.knowledge.graphs import GraphSearch
 from heddle_tools_service.providers.knowledge.pages import PageSearch
 from heddle_tools_service.providers.knowledge.passages import CollectionSearch
-from heddle_tools_service.providers.knowledge.uploaded_files import UploadedFiles
 from heddle_tools_service.providers.library import LibraryServer
 from heddle_tools_service.providers.mcp.conversations import Conversations
 from heddle_tools_service.providers.mcp.servers import AssistantServers
@@ -51,19 +50,17 @@ from heddle_tools_service.providers.moodle.accounts import Moodles, OwnAccount
 from heddle_tools_service.providers.moodle.rest import MoodleSite
 from heddle_tools_service.providers.open_meteo import OpenMeteo
 from heddle_tools_service.providers.people import WorkspaceData
-from heddle_tools_service.providers.rubric_client import RUBRICS, RubricClient
-from heddle_tools_service.providers.rubrics import AssistantRubrics
+from heddle_tools_service.providers.rubrics import RUBRICS, AssistantRubrics, RubricClient
+from heddle_tools_service.providers.semantic_similarity import SemanticSimilarity
+from heddle_tools_service.providers.small_model import Channel, ConnectorModel
 from heddle_tools_service.providers.web_search.searches import AssistantWeb, operators_sites
 from heddle_tools_service.providers.web_search.sites import SearchSite
 from heddle_tools_service.providers.workspaces import CallersWorkspace
-from heddle_tools_service.registry import ENTRY_POINTS, Registry, builtin
+from heddle_tools_service.running.tool_runner import ToolRunner
 from heddle_tools_service.sdk import Assistant
-from heddle_tools_service.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.servicer import ToolServicer
 from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.tool_health import tools_check
-from heddle_tools_service.tool_runner import ToolRunner
 from heddle_tools_service.workers.capability_calls import served
 from heddle_tools_service.workers.confinement import missing
 from heddle_tools_service.workers.loading import PluginOptions, load_plugins

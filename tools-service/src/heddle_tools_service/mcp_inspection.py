@@ -15,13 +15,13 @@ from heddle_tools_service.capabilities.remote_servers import (
     RemoteSession,
     RemoteTool,
 )
-from heddle_tools_service.change_policy import EFFECTS
-from heddle_tools_service.result_mapping import failure
-from heddle_tools_service.schema_problems import schema_problems
+from heddle_tools_service.contract.descriptions import EFFECTS
+from heddle_tools_service.contract.results import failure
+from heddle_tools_service.definitions.schemas import schema_problems
+from heddle_tools_service.definitions.validation_errors import Noun, model_violations
 from heddle_tools_service.sdk import Assistant, ToolError
 from heddle_tools_service.tools.mcp_acceptance import acceptable_form
 from heddle_tools_service.tools.mcp_options import McpConfig
-from heddle_tools_service.validation_errors import Noun, model_violations
 
 MCP = "mcp"
 """The tool that calls these servers."""

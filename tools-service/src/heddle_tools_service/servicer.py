@@ -11,12 +11,12 @@ from heddle_runtime.identity.assistant_owners import AssistantOwners
 from heddle_runtime.identity.call_metadata import Context, caller, remaining
 from heddle_runtime.identity.grants import carrying
 
-from heddle_tools_service.config_validation import validate_configs
-from heddle_tools_service.conversation import Conversation
-from heddle_tools_service.execution import running
+from heddle_tools_service.contract.conversation import Conversation
+from heddle_tools_service.installed.config_validation import validate_configs
 from heddle_tools_service.mcp_inspection import MCP, McpInspection
-from heddle_tools_service.semantic_similarity import SemanticSimilarity
-from heddle_tools_service.tool_runner import ToolRunner
+from heddle_tools_service.providers.semantic_similarity import SemanticSimilarity
+from heddle_tools_service.running.execution import running
+from heddle_tools_service.running.tool_runner import ToolRunner
 
 MAX_INVOCATIONS = 64
 MAX_CONFIGS = 5_000

@@ -6,10 +6,10 @@ from types import ModuleType
 from typing import Any
 
 from heddle_tools_service.adapters.legacy import legacy_tool, title_of
-from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import signature_problem
 from heddle_tools_service.sdk import Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
-from heddle_tools_service.unsatisfiable import signature_problem
 
 from heddle_migration_service.tool_formats.shapes import LegacyAssistant, member, to_result
 

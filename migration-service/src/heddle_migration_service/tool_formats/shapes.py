@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.definitions.checks import DefinitionError
 from heddle_tools_service.sdk import Source, ToolCall, ToolError, ToolResult
 
 _DEFAULT_TOP_K = 3

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import signature_problem
 from heddle_tools_service.sdk import Tool
-from heddle_tools_service.unsatisfiable import signature_problem
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 

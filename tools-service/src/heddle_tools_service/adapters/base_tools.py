@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, create_model
 
 from heddle_tools_service.adapters.legacy import legacy_tool
-from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.models import arguments_schema
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import signature_problem
 from heddle_tools_service.sdk import FileChange, Function, ReportStatus, Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
-from heddle_tools_service.unsatisfiable import signature_problem
+from heddle_tools_service.sdk.models import arguments_schema
 
 Callback = Callable[[Mapping[str, Any]], Awaitable[None]]
 

@@ -11,10 +11,10 @@ from heddle_runtime.serving.plugins import NotAPluginError
 from heddle_tools_service.adapters.legacy import legacy_tool
 from heddle_tools_service.adapters.retrieving import RetrieveFn, later, retrieving, sources_of
 from heddle_tools_service.capabilities.passages import Passages
-from heddle_tools_service.definitions import DefinitionError
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import signature_problem
 from heddle_tools_service.sdk import Function, OfferContext, Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
-from heddle_tools_service.unsatisfiable import signature_problem
 
 _CONFIG = {
     "type": "object",

@@ -11,7 +11,7 @@ import httpx
 from heddle_runtime.http.guarded_http import new_client
 
 from heddle_tools_service.capabilities.small_model import Generate, SmallModel
-from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.definitions.capability_injection import Capabilities
 from heddle_tools_service.plugin_process.outbound_http import ServiceTransport, use_for_all_clients
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
 from heddle_tools_service.workers import frames

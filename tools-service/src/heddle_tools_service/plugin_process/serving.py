@@ -20,20 +20,14 @@ from heddle_runtime.serving.plugins import Plugins, Problem, add_module, mounted
 
 from heddle_tools_service.adapters import tools_in
 from heddle_tools_service.adapters.formats import make_importable
-from heddle_tools_service.config_validation import validate_configs
-from heddle_tools_service.execution import Outbox, Run, running
+from heddle_tools_service.contract.results import DENIED, OUT_OF_MEMORY, failure
+from heddle_tools_service.installed.config_validation import validate_configs
+from heddle_tools_service.installed.registry import ENTRY_POINTS, KIND, Registry, report_obstacles
+from heddle_tools_service.installed.tool import Installed, install
 from heddle_tools_service.plugin_process.proxies import RUN, Connection, capabilities
-from heddle_tools_service.registry import (
-    ENTRY_POINTS,
-    KIND,
-    Installed,
-    Registry,
-    install,
-    report_obstacles,
-)
-from heddle_tools_service.result_mapping import DENIED, OUT_OF_MEMORY, failure
+from heddle_tools_service.running.execution import Outbox, Run, running
+from heddle_tools_service.running.tool_runner import ToolRunner
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.tool_runner import ToolRunner
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.interfaces import type_of
 
@@ -109,7 +103,7 @@ class PluginProcess:
         registry = Registry(plugins)
         self._runner = ToolRunner(registry, Threads(load.threads), load.timeout)
         return frames.Loaded(
-            [registry.describe(each).SerializeToString() for each in registry],
+            [each.SerializeToString() for each in registry.descriptions],
             [frames.PluginProblem(_with_remedy(each), each.event) for each in plugins.problems],
         )
 

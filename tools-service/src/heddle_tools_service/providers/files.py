@@ -23,10 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
+from heddle.knowledge.v1 import files_pb2 as pb
+from heddle.knowledge.v1.files_pb2_grpc import FileServiceAsyncStub
 from heddle_runtime.errors import HeddleError
 
 from heddle_tools_service.capabilities.files import FileText, is_uploaded
-from heddle_tools_service.providers.knowledge.uploaded_files import UploadedFiles
+from heddle_tools_service.providers.knowledge.client import NOT_FOUND, KnowledgeClient
 from heddle_tools_service.providers.library import PREFIX, LibraryServer
 from heddle_tools_service.sdk import Assistant, ToolError, ToolUnavailableError
 from heddle_tools_service.workspace.openat import open_beneath
@@ -38,6 +40,31 @@ _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
 _REFUSED = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR, errno.EINVAL, errno.ENXIO})
 NumberOf = Callable[[str, str], Awaitable[int | None]]
 """Returns the number of an organisation's user in imported data; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFiles:
+    """The files of the owner of an assistant."""
+
+    service: FileServiceAsyncStub
+    client: KnowledgeClient
+
+    async def read(self, identifier: str, max_chars: int) -> FileText:
+        """Return the beginning of the text of a file, as `Files.read` says."""
+        request = pb.GetFileTextRequest(id=identifier, max_characters=max_chars)
+        try:
+            response = await self.client.ask(self.service.GetFileText, request)
+        except ToolUnavailableError:
+            raise
+        except ToolError as error:
+            if error.kind == NOT_FOUND:
+                raise ToolError(
+                    f"File not found: {identifier}. It is deleted, or the owner of the assistant "
+                    "has not uploaded it.",
+                    kind=NOT_FOUND,
+                ) from error
+            raise ToolError(f"Failed to read file: {error}", kind=error.kind) from error
+        return FileText(response.file.filename, response.text, response.truncated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,26 +29,6 @@ tool's own `arguments` hold what the model or the agent sends. For the agent, gi
 from heddle_runtime.contract.conversations import own_words
 from heddle_runtime.contract.frontend_payloads import Error, Response, Result, Status, ToolOutput
 
-from heddle_tools_service.models import (
-    SCHEMA_DIALECT,
-    Collections,
-    Identifier,
-    Input,
-    NoArguments,
-    NoOptions,
-    Query,
-    ToolArguments,
-    ToolConfig,
-)
-from heddle_tools_service.routing import (
-    Environment,
-    Example,
-    FailedTool,
-    PastRun,
-    ToolObjects,
-    TreeData,
-    Trigger,
-)
 from heddle_tools_service.sdk.calls import (
     Assistant,
     Caller,
@@ -60,14 +40,35 @@ from heddle_tools_service.sdk.calls import (
     ReportStatus,
     ToolCall,
 )
-from heddle_tools_service.sdk.definition import Tool, tool
-from heddle_tools_service.sdk.functions import (
+from heddle_tools_service.sdk.definition import (
     CalledFunction,
     Function,
     FunctionOffer,
     HeldBackFunction,
+    Tool,
+    tool,
+)
+from heddle_tools_service.sdk.models import (
+    SCHEMA_DIALECT,
+    Collections,
+    Identifier,
+    Input,
+    NoArguments,
+    NoOptions,
+    Query,
+    ToolArguments,
+    ToolConfig,
 )
 from heddle_tools_service.sdk.results import Source, ToolError, ToolResult, ToolUnavailableError
+from heddle_tools_service.sdk.routing import (
+    Environment,
+    Example,
+    FailedTool,
+    PastRun,
+    ToolObjects,
+    TreeData,
+    Trigger,
+)
 
 __all__ = [
     "SCHEMA_DIALECT",

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, Protocol, get_args
 
 from typing_extensions import TypeVar
 
-from heddle_tools_service.routing import Environment, TreeData
+from heddle_tools_service.sdk.routing import Environment, TreeData
 
 Mode = Literal["augment", "function", "agent"]
 Effect = Literal["read_only", "non_destructive", "destructive"]

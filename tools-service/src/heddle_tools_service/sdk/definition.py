@@ -1,7 +1,7 @@
 """The decorator that makes a function a tool."""
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Concatenate, get_args
@@ -10,7 +10,8 @@ from heddle_runtime.contract.frontend_payloads import ToolOutput
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from heddle_tools_service.models import (
+from heddle_tools_service.sdk.calls import CALLED, EFFECTS, Effect, Mode, OfferContext, ToolCall
+from heddle_tools_service.sdk.models import (
     NoOptions,
     Query,
     ToolArguments,
@@ -18,14 +19,60 @@ from heddle_tools_service.models import (
     arguments_schema,
     schema_of,
 )
-from heddle_tools_service.routing import Example, Trigger
-from heddle_tools_service.sdk.calls import CALLED, EFFECTS, Effect, Mode, OfferContext, ToolCall
-from heddle_tools_service.sdk.functions import Function, FunctionOffer
 from heddle_tools_service.sdk.results import ToolResult
-from heddle_tools_service.translations import Translations
+from heddle_tools_service.sdk.routing import Example, Trigger
 
 ModelT = TypeVar("ModelT", bound=ToolConfig)
 BaseT = TypeVar("BaseT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a tool, as models see it."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    """The JSON Schema (2020-12) of the arguments."""
+    parse: Callable[[dict[str, Any]], Any]
+    """Converts arguments that match the schema to `ToolCall.arguments`."""
+    effect: Effect | None = None
+    """What a call can change. None: as the tool declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBackFunction:
+    """A function of another server that models cannot see until the author accepts it."""
+
+    name: str
+    """The server's name for it."""
+    description: str
+    schema: Mapping[str, Any]
+    pin: str
+    """The pin that accepts its current form. Empty if it cannot be accepted."""
+    reason: str
+    """Why it is held back and what to do. Contains no text of the server except the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionOffer:
+    """The functions of a tool whose functions depend on its configuration."""
+
+    functions: Sequence[Function] = ()
+    held_back: Sequence[HeldBackFunction] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """`ToolCall.arguments` of a tool whose functions depend on its configuration."""
+
+    name: str
+    arguments: dict[str, Any]
+    """The model's arguments. Unchecked: the tool checks them."""
+
+
+Translations = Mapping[str, Mapping[str, str]]
+"""The translations of English texts, by language."""
 Outcome = ToolResult | Awaitable[ToolResult] | AsyncIterator[ToolOutput]
 """The return value of a tool's function."""
 Run = Callable[Concatenate[ToolCall[Any, Any], ...], Outcome]

@@ -28,8 +28,7 @@ from heddle_tools_service.testing.example_capabilities import (
     example_capabilities,
     silent_capabilities,
 )
-from heddle_tools_service.testing.loading import load
-from heddle_tools_service.testing.running import Outcome, failure_of, run_tool, run_tool_sync
+from heddle_tools_service.testing.running import Outcome, failure_of, load, run_tool, run_tool_sync
 from heddle_tools_service.testing.server import ScriptedServer, scripted_server
 
 __all__ = [

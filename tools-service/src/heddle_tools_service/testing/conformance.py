@@ -10,9 +10,9 @@ from unittest import SkipTest
 import httpx
 from heddle_runtime.text.json_schema import Schema
 
-from heddle_tools_service.models import SCHEMA_DIALECT, Query, arguments_schema
-from heddle_tools_service.result_mapping import phrase, result
+from heddle_tools_service.contract.results import phrase, result
 from heddle_tools_service.sdk import EarlierResult, Function, Tool
+from heddle_tools_service.sdk.models import SCHEMA_DIALECT, Query, arguments_schema
 from heddle_tools_service.testing.example_capabilities import (
     PAGE,
     REMOTE_TOOL,

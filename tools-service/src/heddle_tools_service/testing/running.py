@@ -1,9 +1,10 @@
-"""Runs a tool as the service does."""
+"""Loads and runs tools as the service does."""
 
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,9 +13,10 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.conversations import question
 from heddle_runtime.contract.struct_codec import to_struct
 
-from heddle_tools_service.capability_injection import Capabilities
-from heddle_tools_service.generator_adapter import as_result
-from heddle_tools_service.registry import Installed, Registry
+from heddle_tools_service.definitions.capability_injection import Capabilities
+from heddle_tools_service.installed.registry import Registry
+from heddle_tools_service.installed.tool import Installed
+from heddle_tools_service.running.generator_adapter import as_result
 from heddle_tools_service.sdk import (
     Assistant,
     Caller,
@@ -28,7 +30,11 @@ from heddle_tools_service.sdk import (
     ToolResult,
     TreeData,
 )
-from heddle_tools_service.testing.example_capabilities import SECONDS, example_capabilities
+from heddle_tools_service.testing.example_capabilities import (
+    REQUESTABLE,
+    SECONDS,
+    example_capabilities,
+)
 
 _ROLES = {
     "system": chat_pb2.ROLE_SYSTEM,
@@ -50,6 +56,37 @@ class Outcome:
     def json(self) -> Any:
         """The result's text, parsed."""
         return json.loads(self.result.text)
+
+
+def load(path: str | Path, *more: type) -> Tool:
+    """Return the tool that the file at `path` defines.
+
+    Args:
+        path: A Python file with one tool, whose folder becomes the folder of plugins.
+        more: Classes that the tool may request besides Heddle's capabilities.
+
+    Raises:
+        ValueError: The file does not load, or does not define exactly one tool. The message says
+            why.
+    """
+    file = Path(path).resolve()
+    registry = Registry.discover(file.parent, requestable(*more))
+    origin = f"folder:{file.name}"
+    problems = [each.message for each in registry.problems if each.origin == origin]
+    tools = [each.tool for each in registry if registry.origin(each.name) == origin]
+    if problems or len(tools) != 1:
+        message = " ".join(problems) or f"{file.name} defines {len(tools)} tools instead of one."
+        raise ValueError(message)
+    return tools[0]
+
+
+def requestable(*more: type) -> Capabilities:
+    """Return capabilities that tools can request and not use, for loading without running."""
+
+    def unavailable(_: object) -> object:
+        raise AssertionError("this registry only loads tools: run them with run_tool")
+
+    return Capabilities(dict.fromkeys([*REQUESTABLE, *more], unavailable))
 
 
 async def run_tool(  # noqa: PLR0913 - each sets one part of the call

@@ -10,7 +10,7 @@ import structlog
 from heddle_runtime.identity.call_metadata import Caller, calling_as
 
 from heddle_tools_service.capabilities.small_model import Generate
-from heddle_tools_service.capability_injection import Provider
+from heddle_tools_service.definitions.capability_injection import Provider
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.interfaces import (

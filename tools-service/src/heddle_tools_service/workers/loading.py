@@ -15,7 +15,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.serving.plugins import Plugins, check_folder, is_mounted, sources
 
-from heddle_tools_service.capability_injection import Provider
+from heddle_tools_service.definitions.capability_injection import Provider
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.confinement import missing
 from heddle_tools_service.workers.forking import forks

@@ -13,8 +13,8 @@ from heddle_runtime.redaction import redact
 from heddle_runtime.telemetry import spans
 from msgspec import structs
 
-from heddle_tools_service.capability_injection import Provider
-from heddle_tools_service.conversation import Conversation
+from heddle_tools_service.contract.conversation import Conversation
+from heddle_tools_service.definitions.capability_injection import Provider
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.capability_calls import CapabilityCalls
 from heddle_tools_service.workers.supervisor import PluginSupervisor

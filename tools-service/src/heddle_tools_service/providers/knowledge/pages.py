@@ -1,5 +1,6 @@
 """Searches pages and looks at them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,9 +12,13 @@ from heddle_tools_service.providers.knowledge.client import (
     KnowledgeClient,
     failed_search,
 )
-from heddle_tools_service.providers.knowledge.page_uris import NO_PAGE, page_of, picture_uri
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
+NO_PAGE = "There is no such page among those that this assistant may see."
+_ADDRESS = re.compile(
+    r"(?:https?://[^/\s]+)?/v1/vector_stores/(vs_[0-9a-f]{32})/files/(doc_[0-9a-f]{32})"
+    r"/pages/([1-9][0-9]{0,6})"
+)
 _NOT_SEARCHED = "The pages of the collection {!r} were not searched"
 
 
@@ -51,7 +56,7 @@ class PageSearch:
 
     async def find(self, collections: Sequence[str], picture_uri: str) -> PageMatch:
         """Return the page of a picture."""
-        collection, document, page = page_of(picture_uri)
+        collection, document, page = _page_of(picture_uri)
         request = pb.GetPageRequest(
             collection=collection, document=document, page=page, within=dict.fromkeys(collections)
         )
@@ -65,7 +70,7 @@ class PageSearch:
 
     async def interpret(self, page: PageMatch, prompt: str) -> pb.InterpretPageResponse:
         """Let the vision model look at the picture of a page."""
-        collection, document, number = page_of(page.picture_uri)
+        collection, document, number = _page_of(page.picture_uri)
         request = pb.InterpretPageRequest(
             collection=collection, document=document, page=number, prompt=prompt
         )
@@ -75,6 +80,29 @@ class PageSearch:
             if error.kind == NOT_FOUND:
                 raise ToolError(NO_PAGE, kind="no_such_page") from error
             raise
+
+
+def picture_uri(collection: str, document: str, page: int) -> str:
+    """Return the address of a page's picture, relative to the gateway.
+
+    Args:
+        collection: The identifier of the collection.
+        document: The identifier of the document.
+        page: Counted from 1.
+    """
+    return f"/v1/vector_stores/{collection}/files/{document}/pages/{page}"
+
+
+def _page_of(uri: str) -> tuple[str, str, int]:
+    """Return the collection, the document and the page of an address, whatever its host.
+
+    Raises:
+        ToolError: It names no page.
+    """
+    match = _ADDRESS.fullmatch(uri.strip())
+    if match is None:
+        raise ToolError(NO_PAGE, kind="no_such_page")
+    return match[1], match[2], int(match[3])
 
 
 def _page(page: pb.PageMatch, score: float) -> PageMatch:

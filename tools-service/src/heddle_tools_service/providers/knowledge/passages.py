@@ -14,7 +14,7 @@ from heddle_tools_service.capabilities.passages import (
     stored_attributes,
 )
 from heddle_tools_service.providers.knowledge.client import KnowledgeClient, failed_search
-from heddle_tools_service.providers.knowledge.page_uris import picture_uri
+from heddle_tools_service.providers.knowledge.pages import picture_uri
 from heddle_tools_service.sdk import ToolError
 
 _RERANKINGS = {

@@ -1,14 +1,12 @@
 """Decides whether a tool with side effects runs, needs the user's confirmation, or is refused."""
 
-from typing import get_args
-
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_tools_service.providers.owner_settings import settings_of
-from heddle_tools_service.sdk import Assistant, Effect
+from heddle_tools_service.sdk import Assistant
 
 _UNAVAILABLE = "Tools that change something cannot be used now:"
 _RUN, _ASK, _NEVER = (
@@ -16,9 +14,6 @@ _RUN, _ASK, _NEVER = (
     assistant_pb2.CHANGE_POLICY_ASK,
     assistant_pb2.CHANGE_POLICY_NEVER,
 )
-EFFECTS: dict[Effect, pb.ToolEffect.ValueType] = {
-    name: pb.ToolEffect.Value(f"TOOL_EFFECT_{name.upper()}") for name in get_args(Effect)
-}
 
 
 async def change_policy(

@@ -6,8 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-Translations = Mapping[str, Mapping[str, str]]
-"""The translations of English texts, by language."""
+from heddle_tools_service.sdk.definition import Translations
+
 KEYWORD = "x-heddle-i18n"
 _TEXTS = ("title", "description")
 _PACKAGE = "heddle_tools_service.tools"

@@ -7,10 +7,10 @@ from typing import get_args
 
 from heddle_runtime.text.json_schema import Schema, SchemaError
 
-from heddle_tools_service.capability_injection import Capabilities
+from heddle_tools_service.definitions.capability_injection import Capabilities
+from heddle_tools_service.definitions.validation_errors import ARGUMENTS, validation_errors
 from heddle_tools_service.sdk import Mode, Tool
 from heddle_tools_service.sdk.calls import CALLED
-from heddle_tools_service.validation_errors import ARGUMENTS, validation_errors
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from google.protobuf.struct_pb2 import Struct
@@ -16,17 +17,18 @@ from heddle_runtime.redaction.names import is_secret_name
 from heddle_runtime.rpc.organization_settings import OrganizationSettings, may_trace_texts
 from heddle_runtime.telemetry import content
 
-from heddle_tools_service.assessment import assess
-from heddle_tools_service.change_policy import change_policy, refuse
-from heddle_tools_service.conversation import Conversation
-from heddle_tools_service.execution import Begin, Outbox, Run, Work, failed
-from heddle_tools_service.function_calls import offered_functions
-from heddle_tools_service.generator_adapter import as_result
-from heddle_tools_service.registry import Installed, Registry
-from heddle_tools_service.result_mapping import checked_result, failure, result
-from heddle_tools_service.sdk import Mode, Query, ToolCall, ToolResult
+from heddle_tools_service.contract.conversation import Conversation
+from heddle_tools_service.contract.descriptions import offered_functions
+from heddle_tools_service.contract.results import checked_result, failure, result
+from heddle_tools_service.installed.registry import Registry
+from heddle_tools_service.installed.tool import Installed
+from heddle_tools_service.running.assessment import assess
+from heddle_tools_service.running.change_policy import change_policy, refuse
+from heddle_tools_service.running.execution import Begin, Outbox, Run, Work, failed
+from heddle_tools_service.running.generator_adapter import as_result
+from heddle_tools_service.running.tracing import traced_run
+from heddle_tools_service.sdk import Mode, OfferContext, Query, ToolCall
 from heddle_tools_service.threads import Threads
-from heddle_tools_service.tracing import traced_run
 from heddle_tools_service.workers.tools import PluginTool
 
 ResultT = TypeVar("ResultT")
@@ -127,7 +129,7 @@ class ToolRunner:
         installed = self.registry.get(invocation.name)
         config = installed.configure(invocation.config)
         conversation = Conversation(context)
-        if not installed.is_enabled(config, conversation):
+        if not installed.is_enabled(_offer_context(config, conversation)):
             return pb.ToolFunctions(id=invocation.id)
         call = conversation.call(config=config, seconds=seconds, mode="function")
         if installed.available is not None and not await installed.available(call):
@@ -155,7 +157,7 @@ class ToolRunner:
         config = installed.configure(invocation.config)
         conversation = Conversation(context)
         call = conversation.call(config=config, seconds=seconds, mode="agent")
-        enabled = installed.is_enabled(config, conversation)
+        enabled = installed.is_enabled(_offer_context(config, conversation))
         return await assess(invocation.id, installed, call, enabled=enabled)
 
     def _begin(
@@ -166,59 +168,25 @@ class ToolRunner:
         invocation: pb.ToolInvocation,
         outbox: Outbox,
     ) -> Run | None:
-        if (plugin := self.registry.plugin(invocation.name)) is not None:
-            return self._begin_plugin(plugin, context, remaining, invocation, outbox)
-        slot = invocation.slot
+        slot, seconds = invocation.slot, self._seconds(invocation, remaining)
         try:
-            installed = self.registry.get(invocation.name)
-            slot = slot or installed.tool.slot
-            call = self._call(installed, conversation, invocation, remaining)
+            tool = self.registry.description(invocation.name)
+            slot = slot or tool.default_slot
+            if (plugin := self.registry.plugin(tool.name)) is not None:
+                work = partial(_plugin_work, plugin, invocation, context, remaining)
+            else:
+                installed = self.registry.get(tool.name)
+                call = self._call(installed, conversation, invocation, seconds)
+                work = partial(self._work, installed, call, invocation.slot)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's own validators can raise anything
             outbox.put(failed(invocation.id, failure(invocation.name, error), slot))
             return None
-
-        def work(run: Run) -> Work:
-            status = run.status_from_thread if installed.tool.blocking else run.status
-            running = self._work(installed, replace(call, status=status), invocation.slot)
-            return self._described(running, context, invocation, installed.tool.category)
-
         run = Run(
-            invocation.id,
-            installed.name,
-            call.assistant.id,
-            slot,
-            call.seconds,
-            outbox,
-            work,
+            *(invocation.id, tool.name, context.assistant.id, slot, seconds, outbox),
+            lambda run: self._described(work(run), context, invocation, tool.category),
         )
-        return _without_secrets(run, invocation)
-
-    def _begin_plugin(
-        self,
-        plugin: PluginTool,
-        context: pb.RunContext,
-        remaining: float,
-        invocation: pb.ToolInvocation,
-        outbox: Outbox,
-    ) -> Run:
-        async def work(run: Run) -> pb.ToolResult:
-            watch = Stopwatch()
-            returned = await plugin.execute(invocation, context, remaining, run.pass_on)
-            return checked_result(plugin.description, returned, invocation.slot, watch.seconds())
-
-        def described(run: Run) -> Work:
-            return self._described(work(run), context, invocation, plugin.description.category)
-
-        run = Run(
-            invocation.id,
-            plugin.name,
-            context.assistant.id,
-            invocation.slot or plugin.description.default_slot,
-            self._seconds(invocation, remaining),
-            outbox,
-            described,
-        )
-        return _without_secrets(run, invocation)
+        register_values(_secrets(invocation.config), run)  # as long as the run exists
+        return run
 
     def _described(
         self,
@@ -259,22 +227,17 @@ class ToolRunner:
         installed: Installed,
         conversation: Conversation,
         invocation: pb.ToolInvocation,
-        remaining: float,
+        seconds: float,
     ) -> ToolCall[Any, Any]:
         function_call = invocation.function_call if invocation.HasField("function_call") else None
         arguments = installed.arguments_of(function_call)
         config = installed.configure(invocation.config)
         mode: Mode = "augment"
         if function_call is not None or installed.disabled:
-            installed.require_enabled(config, conversation)
+            installed.require_enabled(_offer_context(config, conversation))
         if function_call is not None:
             mode = "agent" if conversation.routed else "function"
-        call = conversation.call(
-            config=config,
-            arguments=arguments,
-            seconds=self._seconds(invocation, remaining),
-            mode=mode,
-        )
+        call = conversation.call(config=config, arguments=arguments, seconds=seconds, mode=mode)
         if function_call is not None and isinstance(arguments, Query):
             return replace(call, query=arguments.query)
         return call
@@ -290,11 +253,17 @@ class ToolRunner:
         return min(self.default_timeout, remaining / 2)
 
     async def _work(
-        self, installed: Installed, call: ToolCall[Any, Any], slot: str
+        self, installed: Installed, call: ToolCall[Any, Any], slot: str, run: Run
     ) -> pb.ToolResult:
         watch = Stopwatch()
+        status = run.status_from_thread if installed.tool.blocking else run.status
+        call = replace(call, status=status)
         try:
-            tool_result = await self._run(installed, call)
+            if installed.tool.blocking:
+                output = await self.threads.run(installed.name, lambda: installed.run(call))
+            else:
+                output = installed.run(call)
+            tool_result = await as_result(installed.name, output, call)
         except SystemExit as error:  # raised in a task it would end the whole service
             raise RuntimeError("the tool called sys.exit") from error
         for_agent = call.mode == "agent"
@@ -304,17 +273,21 @@ class ToolRunner:
             for_agent=for_agent,
         )
 
-    async def _run(self, installed: Installed, call: ToolCall[Any, Any]) -> ToolResult:
-        if not installed.tool.blocking:
-            return await as_result(installed.name, installed.run(call), call)
-        output = await self.threads.run(installed.name, lambda: installed.run(call))
-        return await as_result(installed.name, output, call)
+
+async def _plugin_work(
+    plugin: PluginTool,
+    invocation: pb.ToolInvocation,
+    context: pb.RunContext,
+    remaining: float,
+    run: Run,
+) -> pb.ToolResult:
+    watch = Stopwatch()
+    returned = await plugin.execute(invocation, context, remaining, run.pass_on)
+    return checked_result(plugin.description, returned, invocation.slot, watch.seconds())
 
 
-def _without_secrets(run: Run, invocation: pb.ToolInvocation) -> Run:
-    """Return a run whose events do not contain the secrets of its configuration."""
-    register_values(_secrets(invocation.config), run)  # as long as the run exists
-    return run
+def _offer_context(config: object, conversation: Conversation) -> OfferContext[Any]:
+    return OfferContext(config, conversation.assistant, conversation.caller)
 
 
 def _secrets(config: Struct) -> list[str]:

@@ -5,7 +5,7 @@ from functools import partial
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.telemetry import spans
 
-from heddle_tools_service.execution import Work
+from heddle_tools_service.running.execution import Work
 
 _TYPES = {"rag": "datastore", "lms": "extension"}
 """The types of the conventions by category. Other tools are functions."""

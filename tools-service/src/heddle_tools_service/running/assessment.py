@@ -5,11 +5,9 @@ from typing import Any
 
 from heddle.tool.v1 import tool_pb2 as pb
 
-from heddle_tools_service.agent_run_state import examples_of
-from heddle_tools_service.change_policy import EFFECTS
-from heddle_tools_service.function_calls import declaration
-from heddle_tools_service.registry import Installed
-from heddle_tools_service.result_mapping import phrase
+from heddle_tools_service.contract.descriptions import EFFECTS, declaration, examples_of
+from heddle_tools_service.contract.results import phrase
+from heddle_tools_service.installed.tool import Installed
 from heddle_tools_service.sdk import Function, Tool, ToolCall, ToolError, ToolUnavailableError
 
 _DISABLED = "It is switched off here."

@@ -8,7 +8,7 @@ from typing import Any
 
 from heddle_runtime.contract.frontend_payloads import shortened
 
-from heddle_tools_service.result_mapping import MAX_TEXT_CHARS
+from heddle_tools_service.contract.results import MAX_TEXT_CHARS
 from heddle_tools_service.sdk import (
     Error,
     Response,

@@ -9,7 +9,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import HeddleError, NotFoundError, Violation
 
-from heddle_tools_service.registry import Registry
+from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.workers.tools import PluginTool
 
 _AT_ONCE = 200

@@ -10,7 +10,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, ToolFailedError, to_status
 from heddle_runtime.telemetry.metrics import table
 
-from heddle_tools_service.result_mapping import failure, late, progress
+from heddle_tools_service.contract.results import failure, late, progress
 from heddle_tools_service.sdk import FileChange
 
 log = structlog.get_logger(__name__)

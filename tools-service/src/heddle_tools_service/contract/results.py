@@ -23,7 +23,7 @@ from heddle_runtime.errors import (
 from heddle_runtime.redaction import redact, redact_registered, redact_value
 from heddle_runtime.text.unicode_text import valid_text
 
-from heddle_tools_service.definitions import is_slot
+from heddle_tools_service.definitions.checks import is_slot
 from heddle_tools_service.sdk import (
     FileChange,
     Source,

@@ -8,17 +8,21 @@ import msgspec
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.conversations import question
 from heddle_runtime.contract.openai_messages import members, to_messages
-from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.contract.struct_codec import from_struct
+from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import caller
 
-from heddle_tools_service.agent_run_state import tree_of
 from heddle_tools_service.sdk import (
     Assistant,
     Caller,
     EarlierResult,
+    Environment,
+    FailedTool,
     FileChange,
     Mode,
+    PastRun,
     ToolCall,
+    ToolObjects,
     TreeData,
 )
 
@@ -74,9 +78,7 @@ class Conversation:
     @cached_property
     def tree(self) -> TreeData:
         """The state of the agent's run; outside such a run, the state of a new one."""
-        return (
-            tree_of(self._context.tree) if self.routed else TreeData(self.query, query=self.query)
-        )
+        return _tree(self._context.tree) if self.routed else TreeData(self.query, query=self.query)
 
     def call(
         self, *, config: object, seconds: float, mode: Mode, arguments: object = None
@@ -121,3 +123,52 @@ class Conversation:
 
 def _ignore_status(_: str, __: FileChange | None = None, /) -> None:
     """Report nothing: no user waits for the callbacks of a tool."""
+
+
+def _tree(message: pb.TreeData) -> TreeData:
+    """Return the state of a run as tools see it.
+
+    Raises:
+        InvalidRequestError: What should be the text of a JSON object is not.
+    """
+    environment = message.environment
+    return TreeData(
+        message.user_prompt,
+        message.iterations,
+        Environment(
+            tuple(map(_tool_objects, environment.findings)),
+            tuple(
+                FailedTool(each.tool, each.message, each.recoverable, each.suggestion)
+                for each in environment.errors
+            ),
+            environment.estimated_tokens,
+        ),
+        tuple(map(_past_run, message.history)),
+        message.query or message.user_prompt,
+    )
+
+
+def _tool_objects(message: pb.Finding) -> ToolObjects:
+    objects = tuple(
+        _object(text, "environment.findings.objects_json") for text in message.objects_json
+    )
+    metadata = from_struct(message.metadata)
+    return ToolObjects(
+        message.tool, message.name or message.tool, objects, metadata, message.message
+    )
+
+
+def _past_run(message: pb.PastRun) -> PastRun:
+    inputs = _object(message.inputs_json or "{}", "inputs_json")
+    return PastRun(message.tool, inputs, message.new_objects, message.failed)
+
+
+def _object(text: str, path: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        violation = Violation(f"context.tree.{path}", "must be the text of one JSON object")
+        raise InvalidRequestError("The state of the run cannot be read.", [violation])
+    return value

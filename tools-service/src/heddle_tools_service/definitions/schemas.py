@@ -2,25 +2,28 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from heddle_runtime.errors import Violation
 from heddle_runtime.text.json_schema import Schema, SchemaError, UncheckableError
 from pydantic import ValidationError
 
-from heddle_tools_service.definitions import DefinitionError
-from heddle_tools_service.models import IDENTIFIER
-from heddle_tools_service.schema_problems import schema_problems
-from heddle_tools_service.unsatisfiable import contradictions
-from heddle_tools_service.validation_errors import (
+from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import contradictions
+from heddle_tools_service.definitions.validation_errors import (
     CONFIG,
     REQUIRED,
     Noun,
     model_violations,
     validation_errors,
 )
+from heddle_tools_service.sdk.models import IDENTIFIER
 
 _MAX_DEPTH = 32
+_MAX_ERRORS = 30
+"""The draft 2020-12 reports an error once for each of its vocabularies."""
+_MAX_MESSAGE_CHARACTERS = 200
 
 
 class CompiledSchema:
@@ -75,6 +78,27 @@ class CompiledSchema:
             return effective, self._parse(effective), []
         except ValidationError as error:
             return effective, None, model_violations(error, self._noun)
+
+
+def schema_problems(schema: Any) -> list[str]:  # noqa: ANN401 - any JSON value
+    """Return the first errors of a schema, each as `path: message`.
+
+    The schema's `$schema` selects the draft, 2020-12 without one.
+    """
+    # jsonschema names the place and the rule of each error, but takes too long for each call.
+    # Half of the start of a service would go into this import, and most schemas are right.
+    import jsonschema  # noqa: PLC0415
+
+    draft = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    errors = islice(draft(draft.META_SCHEMA).iter_errors(schema), _MAX_ERRORS)
+    return list(dict.fromkeys(map(_located, errors)))
+
+
+def _located(error: Any) -> str:  # noqa: ANN401 - jsonschema's error
+    # "is not valid under any of the given schemas" would not tell which values are.
+    precise = error.context[0] if error.context else error
+    place = "/".join(map(str, precise.absolute_path)) or "its root"
+    return f"{place}: {precise.message[:_MAX_MESSAGE_CHARACTERS]}"
 
 
 def _fill(value: object, schema: object, root: Mapping[str, Any], depth: int) -> None:

@@ -1,0 +1,1 @@
+"""Checks the definitions of tools: names, schemas, callbacks and the capabilities they request."""

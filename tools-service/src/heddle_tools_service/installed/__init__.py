@@ -1,0 +1,1 @@
+"""The installed tools, and the validation of their configurations."""

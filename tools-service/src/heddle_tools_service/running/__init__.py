@@ -1,0 +1,1 @@
+"""Runs tools: time limits, policies, statuses and spans."""
