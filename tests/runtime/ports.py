@@ -2,12 +2,12 @@
 
 import fcntl
 import itertools
+import os
 import random
 import socket
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import IO
 
 # The system gives those from 32768 on to whoever asks for any, so that nobody gets one of these
 # between its choice and its use.
@@ -19,7 +19,7 @@ _numbers = itertools.count(random.randrange(_MANY))  # noqa: S311 - no secret
 
 def free_port() -> int:
     """Return a port of this machine on which nobody listens, and a new one each time."""
-    first, _ = _own_range()
+    first = _own_range()
     for number in itertools.islice(_numbers, _MANY):
         port = first + number % _MANY
         with socket.socket() as probe:
@@ -29,16 +29,19 @@ def free_port() -> int:
 
 
 @cache
-def _own_range() -> tuple[int, IO[str]]:
-    """Return the first port of a range that no other process of tests uses, and its lock."""
+def _own_range() -> int:
+    """Return the first port of a range that no other process of tests uses.
+
+    The descriptor of its lock stays open until the process ends.
+    """
     folder = Path(tempfile.gettempdir()) / "heddle-ports"
     folder.mkdir(exist_ok=True)
     for number in range(_RANGES):
-        lock = (folder / str(number)).open("w")
+        lock = os.open(folder / str(number), os.O_CREAT | os.O_WRONLY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lock.close()
+            os.close(lock)
             continue
-        return _FIRST + number * _MANY, lock
+        return _FIRST + number * _MANY
     raise RuntimeError(f"{_RANGES} processes of tests have all ranges of ports.")
