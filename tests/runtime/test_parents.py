@@ -50,7 +50,8 @@ def is_running(process: int) -> bool:
 
 
 async def test_a_service_ends_with_its_parent() -> None:
-    async with started("sh", "-c", SERVICE, HEDDLE_END_WITH_PARENT="true") as (parent, service):
+    variables = {"HEDDLE_END_WITH_PARENT": "true", "HEDDLE_ORCHESTRATOR_LISTEN": "127.0.0.1:0"}
+    async with started("sh", "-c", SERVICE, **variables) as (parent, service):
         await until(lambda: serves(service))
         os.kill(parent, signal.SIGKILL)
         await until(lambda: not is_running(service))
