@@ -12,7 +12,7 @@ from heddle.account.v1 import account_pb2
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_connector.app import ConnectorSettings
 from heddle_connector.generation.generated_images import GeneratedImages
-from heddle_connector.generation.old_images import OldImages
+from heddle_connector.generation.people import delete_old_images
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity.call_metadata import Caller, calling_as, new_call_options
 from heddle_runtime.identity.callers import Identity
@@ -184,6 +184,6 @@ async def test_the_service_deletes_images_as_the_account_service_says(
         organization = account_pb2.Organization(slug="uni", settings_json=settings)
         request = account_pb2.PutOrganizationRequest(organization=organization)
         await admin.ask(admin.accounts.PutOrganization, request)
-        old = OldImages(images, service.connection, ServiceCredentials("heddle-connector"))
-        await old.delete()
+        credentials = ServiceCredentials("heddle-connector")
+        await delete_old_images(images, service.connection, credentials)
     assert await images.names(ANN) == []

@@ -63,9 +63,9 @@ TEST = """
 from pathlib import Path
 
 import pytest
-from heddle_connector.sdk import ProviderRefusedError
+from heddle_connector.sdk import HeddleError, ProviderRefusedError
 from heddle_connector.sdk.testing import (
-    Reply, ScriptedProvider, ask, ask_for_error, check_conformance, connector_in
+    Reply, ScriptedProvider, ask, check_conformance, connector_in
 )
 
 Parrot = connector_in(Path(__file__).with_name("parrot.py"))
@@ -104,9 +104,8 @@ def test_a_refusal(whole):
 
 def test_a_failure_in_the_middle():
     provider = ScriptedProvider(b'{"text": "Hel", "error": "No."}')
-    error, answer = ask_for_error(Parrot, "Say hello.", provider, settings=SETTINGS)
-    assert error.message == "No."
-    assert answer.text == "Hel"
+    with pytest.raises(HeddleError, match="No."):
+        ask(Parrot, "Say hello.", provider, settings=SETTINGS)
 """
 
 

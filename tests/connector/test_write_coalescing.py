@@ -1,4 +1,4 @@
-"""`heddle_connector.http.write_coalescing`."""
+"""`heddle_connector.http.connection.WriteCoalescer`."""
 
 import asyncio
 import socket
@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from heddle_connector.http.write_coalescing import WriteCoalescer
+from heddle_connector.http.connection import WriteCoalescer
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
@@ -29,8 +30,7 @@ from pydantic_settings import SettingsConfigDict
 
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.generation.model_text import ToolCallParser, ToolCallParsers
-from heddle_connector.generation.old_images import OldImages
-from heddle_connector.generation.people import ImageData
+from heddle_connector.generation.people import ImageData, delete_old_images
 from heddle_connector.generation.prompted_tools import PromptedTools, PromptFormatName
 from heddle_connector.http import http_client
 from heddle_connector.http.errors import DEFAULT_STALL_SECONDS
@@ -129,7 +129,8 @@ async def app(
         credentials = ServiceCredentials("heddle-connector")
         organizations = OrganizationSettings(account_stub(accounts), credentials)
         failure = "old images not deleted, will be retried"
-        await enter(repeating(OldImages(images, accounts, credentials).delete, HOUR, failure))
+        deleting = partial(delete_old_images, images, accounts, credentials)
+        await enter(repeating(deleting, HOUR, failure))
         restricted_http = await enter(
             http_client(
                 settings.connect_seconds,

@@ -86,24 +86,6 @@ class Inference(msgspec.Struct):
         self.end(error)
 
 
-class _Unmeasured(Inference):
-    """Records nothing: metrics are off."""
-
-    def begin(self, connector: str, model: str) -> None:
-        """Do nothing."""
-
-    def first_chunk(self) -> None:
-        """Do nothing."""
-
-    def end(self, error: BaseException | None) -> None:
-        """Do nothing."""
-
-
-_UNMEASURED = _Unmeasured(_labels("", ""), 0.0)
-
-
 def inference(connector: str, model: str) -> Inference:
     """Return the measurement of a request that begins now."""
-    if table.INFERENCE.children is None:
-        return _UNMEASURED
     return Inference(_labels(connector, model), perf_counter())

@@ -1,13 +1,18 @@
-"""The personal data that the connector service stores: generated images."""
+"""The personal data that the connector service stores, generated images, and its end."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
+import structlog
+from heddle.account.v1.account_pb2 import ListRetentionRequest
 from heddle.person.v1 import person_pb2 as pb
 from heddle_runtime.identity.people import Erasure, Person, place
+from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.rpc.organization_settings import Channel, account_stub
 
 from heddle_connector.generation.generated_images import GeneratedImages
 
+log = structlog.get_logger(__name__)
 _IMAGES = "generated_images"
 
 
@@ -40,3 +45,20 @@ class ImageData:
             erased = [place(_IMAGES, count, pb.TREATMENT_DELETED)]
         await self.images.remove(person.organization, person.email)
         return erased
+
+
+async def delete_old_images(
+    images: GeneratedImages, accounts: Channel, credentials: ServiceCredentials
+) -> None:
+    """Delete images that are older than their organisation stores them. Replicas may do so at once.
+
+    Raises:
+        HeddleError: The account service or the store fails.
+    """
+    method = account_stub(accounts).ListRetention
+    response = await credentials.call(method, ListRetentionRequest())
+    for limit in response.retention:
+        if limit.images_days:
+            count = await images.expire(limit.organization, limit.images_days)
+            if count:
+                log.info("old images deleted", organization=limit.organization, images=count)

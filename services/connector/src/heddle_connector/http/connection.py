@@ -11,11 +11,35 @@ from heddle_runtime.rpc.deadlines import Deadlines
 from heddle_connector.http import errors
 from heddle_connector.http.request import Origin
 from heddle_connector.http.response import Response
-from heddle_connector.http.write_coalescing import WriteCoalescer
 
 MAX_HEAD_BYTES = 64 * 1024
 """Size of a response's headers and trailers, and of everything else that is not body."""
 _FIRST_FINAL_STATUS = 200
+
+
+class WriteCoalescer:
+    """Writes the requests of one iteration of the event loop together, at its end.
+
+    Each write by itself wakes its provider by itself. Measured with 16 concurrent requests: writing
+    them together saves a tenth of what a chat completion costs (ADR 7).
+    """
+
+    __slots__ = ("_pending",)
+
+    def __init__(self) -> None:
+        self._pending: list[tuple[asyncio.WriteTransport, bytes]] = []
+
+    def write(self, transport: asyncio.WriteTransport, message: bytes) -> None:
+        """Write a message soon. Messages of one connection keep their order."""
+        if not self._pending:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._pending.append((transport, message))
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, []
+        for transport, message in pending:
+            if not transport.is_closing():  # the caller has left
+                transport.write(message)
 
 
 class Connection(asyncio.Protocol):

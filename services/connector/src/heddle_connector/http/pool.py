@@ -10,10 +10,9 @@ from heddle_runtime.http.web_proxies import NO_PROXIES, Proxy, WebProxies
 from heddle_runtime.rpc.deadlines import Deadlines
 
 from heddle_connector.http import errors
-from heddle_connector.http.connection import Connection
+from heddle_connector.http.connection import Connection, WriteCoalescer
 from heddle_connector.http.request import Origin
 from heddle_connector.http.tunnel import open_tunnel
-from heddle_connector.http.write_coalescing import WriteCoalescer
 
 _IDLE_SECONDS = 30.0
 

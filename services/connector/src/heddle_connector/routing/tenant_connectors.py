@@ -13,7 +13,6 @@ from heddle_connector.generation.call import Call
 from heddle_connector.generation.traced_texts import TracedTexts, traced_texts
 from heddle_connector.http import HttpClient
 from heddle_connector.routing.model_catalogue import Access
-from heddle_connector.routing.model_selection import allows, select_model
 from heddle_connector.routing.registry import Registry
 from heddle_connector.sdk import Connector
 from heddle_connector.sdk.organization import organization_settings
@@ -116,7 +115,7 @@ class TenantConnectors:
             connector = self._registry.connectors.get(name)
             return None if connector is None else (name, model, connector)
         provider = self._providers(settings).get(name)
-        if provider is None or not allows(provider, model):
+        if provider is None or not _allows(provider, model):
             return None
         return name, model, self._create(name, provider, settings)
 
@@ -222,3 +221,36 @@ def _not_available(connector: str) -> NotSetUpError:
         diagnosis="The connector does not declare which settings an organisation supplies. Its "
         "author marks them with FromOrganization, or declares it for_all_organizations.",
     )
+
+
+def select_model(
+    providers: Mapping[str, Provider], default: str, connector: str, model: str
+) -> tuple[str, str] | None:
+    """Return the connector and the model that answer; None if no provider is set up for them.
+
+    The order of preference is: the requested model if its provider is set up and allows it, the
+    organisation's default model, the provider's default model, the provider's first model.
+
+    Args:
+        providers: The providers that the organisation has set up.
+        default: The organisation's default model as `connector/model`, or an empty string.
+        connector: The connector of the requested model.
+        model: The requested model.
+    """
+    provider = providers.get(connector)
+    if _allows(provider, model):
+        return connector, model
+    default_connector, _, default_model = default.partition("/")
+    if _allows(providers.get(default_connector), default_model):
+        return default_connector, default_model
+    if provider is None or not provider.enabled:
+        return None
+    fallback = provider.default_model
+    return connector, fallback if fallback in provider.models else provider.models[0]
+
+
+def _allows(provider: Provider | None, model: str) -> bool:
+    """Return whether an organisation has set up a provider and allows a model of it."""
+    if provider is None or not provider.enabled:
+        return False
+    return not provider.models or model in provider.models

@@ -13,6 +13,7 @@ from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1.chat_pb2 import GeneratedImage
 from heddle_runtime.errors import (
     DeadlineError,
+    HeddleError,
     InvalidRequestError,
     NotFoundError,
     ProviderGarbledError,
@@ -79,6 +80,7 @@ __all__ = [
     "FinishReason",
     "FromOrganization",
     "GeneratedImage",
+    "HeddleError",
     "HttpClient",
     "HttpConnector",
     "InvalidRequestError",

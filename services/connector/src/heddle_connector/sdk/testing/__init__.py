@@ -24,9 +24,8 @@ takes conversations, tools and options in OpenAI's format.
 """
 
 from heddle_connector.sdk.testing.conformance import CHECKS, Check, check_conformance
-from heddle_connector.sdk.testing.loading import connector_in
 from heddle_connector.sdk.testing.provider import ProviderRequest, Reply, ScriptedProvider
-from heddle_connector.sdk.testing.runner import Answer, ask, ask_for_error, list_models
+from heddle_connector.sdk.testing.runner import Answer, ask, connector_in, list_models
 
 __all__ = [
     "CHECKS",
@@ -36,7 +35,6 @@ __all__ = [
     "Reply",
     "ScriptedProvider",
     "ask",
-    "ask_for_error",
     "check_conformance",
     "connector_in",
     "list_models",

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.serving.plugins import mounted_package
 
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.events import (
@@ -21,12 +22,13 @@ from heddle_connector.generation.events import (
 )
 from heddle_connector.generation.generated_images import MAX_IMAGES_BYTES, GeneratedImages
 from heddle_connector.http import http_client
-from heddle_connector.sdk.definition import Connector, Model
+from heddle_connector.sdk.definition import Connector, Model, plugins_in
 from heddle_connector.sdk.testing.provider import ScriptedProvider
 from heddle_connector.sdk.testing.requests import generate_request
 
 MAX_SECONDS = 60.0
 """The time limit of a call in tests."""
+_GROUP = "heddle.connectors.tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,6 @@ class Answer:
         return last
 
 
-@dataclass(slots=True)
-class _Run:
-    """The batches that a connector has yielded so far, and the error that ended the run, if any."""
-
-    batches: list[Sequence[Event]] = field(default_factory=list)
-    error: HeddleError | None = None
-
-
 class _Deadline:
     def time_remaining(self) -> float:
         return MAX_SECONDS
@@ -104,67 +98,16 @@ def ask(
     Raises:
         HeddleError: The error of the connector.
     """
-    question = _Question(prompt, model, members, whole=whole)
-    run = asyncio.run(_run(connector, provider, settings, question))
-    if run.error is not None:
-        raise run.error
-    return Answer(run.batches)
 
+    async def answer() -> Answer:
+        with TemporaryDirectory() as folder:
+            call = make_call(connector, prompt, model, Path(folder), whole=whole, members=members)
+            async with opened(connector, provider, settings) as instance:
+                if whole:
+                    return Answer([await instance.complete(call)])
+                return Answer([list(batch) async for batch in instance.generate(call)])
 
-def ask_for_error(
-    connector: type[Connector[Any]],
-    prompt: str | Sequence[Mapping[str, Any]],
-    provider: ScriptedProvider | None = None,
-    *,
-    model: str = "model",
-    whole: bool = False,
-    settings: Mapping[str, str] = MappingProxyType({}),
-    **members: Any,
-) -> tuple[HeddleError, Answer]:
-    """Ask a connector, and return its error and the incomplete answer before the error.
-
-    The arguments are those of `ask`. An assertion fails if there is no error.
-    """
-    question = _Question(prompt, model, members, whole=whole)
-    run = asyncio.run(_run(connector, provider, settings, question))
-    assert run.error is not None, "The connector raises an error."
-    return run.error, Answer(run.batches)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    prompt: str | Sequence[Mapping[str, Any]]
-    model: str
-    members: Mapping[str, Any]
-    whole: bool
-
-
-async def _run(
-    connector: type[Connector[Any]],
-    provider: ScriptedProvider | None,
-    settings: Mapping[str, str],
-    question: _Question,
-) -> _Run:
-    run = _Run()
-    with TemporaryDirectory() as folder:
-        call = make_call(
-            connector,
-            question.prompt,
-            question.model,
-            Path(folder),
-            whole=question.whole,
-            members=question.members,
-        )
-        async with opened(connector, provider, settings) as instance:
-            try:
-                if question.whole:
-                    run.batches.append(await instance.complete(call))
-                else:
-                    async for batch in instance.generate(call):
-                        run.batches.append(list(batch))
-            except HeddleError as error:
-                run.error = error
-    return run
+    return asyncio.run(answer())
 
 
 def list_models(
@@ -214,3 +157,20 @@ def make_call(
     request = generate_request(connector.plugin.name, model, messages, members)
     images = GeneratedImages(folder, MAX_IMAGES_BYTES)
     return Call(request, _Deadline(), images, whole=whole)
+
+
+def connector_in(file: Path) -> type[Connector[Any]]:
+    """Return the connector that a file defines.
+
+    The file imports helpers beside it relatively (`from ._helper import x`), as in the folder of
+    the setting `HEDDLE_CONNECTOR_PLUGINS_DIR`.
+
+    Raises:
+        ValueError: The file does not define exactly one connector.
+        Exception: The file cannot be imported.
+    """
+    module = import_module(f"{mounted_package(file.parent, _GROUP)}.{file.stem}")
+    connectors = [plugin.create for plugin in plugins_in(module)]
+    if len(connectors) != 1:
+        raise ValueError(f"{file.name} defines {len(connectors)} connectors. It must define one.")
+    return connectors[0]  # type: ignore[return-value] # what the decorator registers is the class
