@@ -17,7 +17,7 @@ from heddle_conversion import (
 from heddle_conversion.columns import LegacyColumns
 from heddle_conversion.json_text import checked
 from heddle_runtime.contract.struct_codec import from_struct
-from heddle_runtime.contract.validation import missing_fields
+from heddle_runtime.contract.validation import faults
 from heddle_runtime.limits import MAX_JSON_DEPTH
 
 ROW = StoredColumns(
@@ -73,7 +73,7 @@ def test_what_is_missing_or_odd_has_lambs_defaults(value: object) -> None:
 
     assert (assistant.model.connector, assistant.model.model) == ("openai", "gpt-4")
     assert assistant.prompt_processor == "simple_augment"
-    assert not missing_fields(assistant)
+    assert not faults(assistant)
 
 
 @pytest.mark.parametrize("name", ["default", "default_processor", "multi_augment"])

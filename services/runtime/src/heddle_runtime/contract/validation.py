@@ -1,9 +1,7 @@
 """Checks that requests have the fields that the contract marks as `REQUIRED`, and real times."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from google.api import field_behavior_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -15,145 +13,113 @@ NOT_CHECKED = "not checked"
 """The beginning of a warning's description if a service could not be reached."""
 UNKNOWN_MEMBER = "is none that this release knows"
 """The description of a violation for an unknown number of an enumeration."""
+REQUIRED = "is required"
+"""The description of a violation for a field that is missing."""
 _CHECKED_BY_SERVICES = {"heddle.assistant.v1.Assistant"}
 """Messages whose services report missing fields together with all other faults."""
+_TIMES = {
+    "google.protobuf.Duration": "must be at most 10,000 years",
+    "google.protobuf.Timestamp": "must be a time of the years 1 to 9999",
+}
 
 
-def missing_fields(message: Message) -> list[Violation]:
-    """Return a violation for every field marked `REQUIRED` that `message` lacks, at any depth."""
-    return _missing(message, _checked_fields(message.DESCRIPTOR))
+class _Field(NamedTuple):
+    """A field to check."""
+
+    name: str
+    is_required: bool
+    has_presence: bool
+    """A field with `time` or `nested` and without presence is repeated."""
+    time: str
+    """The description of an impossible time; empty for other fields."""
+    nested: "list[_Field] | None"
+    """The fields to check of the messages in it, None if there are none."""
 
 
-def _missing(message: Message, fields: "_CheckedFields") -> list[Violation]:
+def faults(message: Message) -> list[Violation]:
+    """Return the faults of a message, at any depth.
+
+    They are fields marked `REQUIRED` that it lacks, and durations and times that protobuf does not
+    define, whose conversions would fail.
+    """
+    return _faults(message, _checked_fields(message.DESCRIPTOR))
+
+
+def _faults(message: Message, fields: list[_Field]) -> list[Violation]:
     violations: list[Violation] = []
-    for name, required, has_presence, nested in fields:
+    for name, is_required, has_presence, time, nested in fields:
         present: Any = message.HasField(name) if has_presence else getattr(message, name)
         if not present:
-            if required:
-                violations.append(Violation(name, "is required"))
-        elif nested is None:
+            if is_required:
+                violations.append(Violation(name, REQUIRED))
+        elif not time and nested is None:
             continue
         elif has_presence:
-            if inner := _missing(getattr(message, name), nested):
+            if inner := _inner(getattr(message, name), time, nested):
                 violations += _within(name, inner)
         else:  # A slice: protobuf ends an iteration with an error that costs more than the items.
             for index, item in enumerate(present[:]):
-                if inner := _missing(item, nested):
+                if inner := _inner(item, time, nested):
                     violations += _within(f"{name}[{index}]", inner)
     return violations
 
 
-def impossible_times(message: Message) -> list[Violation]:
-    """Return a violation for every duration and time, at any depth, that protobuf does not define.
-
-    Their conversions would fail.
-    """
-    violations: list[Violation] = []
-    for name, repeated, limits in _fields_with_times(message.DESCRIPTOR):
-        if not repeated and not message.HasField(name):
-            continue
-        values = getattr(message, name)[:] if repeated else (getattr(message, name),)
-        for index, value in enumerate(values):
-            path = f"{name}[{index}]" if repeated else name
-            if limits is None:
-                violations += _within(path, impossible_times(value))
-            elif not limits.include(value):
-                violations.append(Violation(path, limits.description))
-    return violations
+def _inner(value: Any, time: str, nested: list[_Field] | None) -> list[Violation]:  # noqa: ANN401 - any message
+    if nested is not None:
+        return _faults(value, nested)
+    return [] if _is_possible(value) else [Violation("", time)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """The smallest and the largest value of a type."""
-
-    seconds: tuple[int, int]
-    nanos: tuple[int, int]
-    description: str
-
-    def include(self, value: Any) -> bool:  # noqa: ANN401 - a Duration or a Timestamp
-        """Return whether a value is within the limits."""
-        return (
-            self.seconds[0] <= value.seconds <= self.seconds[1]
-            and self.nanos[0] <= value.nanos <= self.nanos[1]
-            and (self.nanos[0] == 0 or value.seconds * value.nanos >= 0)
-        )
+def _within(path: str, violations: list[Violation]) -> Iterator[Violation]:
+    return (Violation(f"{path}.{each.field}".rstrip("."), each.description) for each in violations)
 
 
-_NANOS = 999_999_999
-_TIMES = {
-    "google.protobuf.Duration": _Limits(
-        (-315_576_000_000, 315_576_000_000), (-_NANOS, _NANOS), "must be at most 10,000 years"
-    ),
-    "google.protobuf.Timestamp": _Limits(
-        (-62_135_596_800, 253_402_300_799), (0, _NANOS), "must be a time of the years 1 to 9999"
-    ),
-}
-
-
-@cache
-def _fields_with_times(descriptor: Descriptor) -> tuple[tuple[str, bool, _Limits | None], ...]:
-    """Return the name of each field that is a time or holds one, and whether it is repeated.
-
-    The limits are None for a message that holds times.
-    """
-    return tuple(
-        (field.name, field.is_repeated, _TIMES.get(inner.full_name))
-        for field in descriptor.fields
-        if (inner := field.message_type) is not None and _holds_times(inner, (descriptor,))
-    )
-
-
-def _holds_times(inner: Descriptor, outer: tuple[Descriptor, ...]) -> bool:
-    if inner.full_name in _TIMES:
-        return True
-    if inner in outer or not _is_checked(inner) or inner.GetOptions().map_entry:
+def _is_possible(time: Any) -> bool:  # noqa: ANN401 - a Duration or a Timestamp
+    try:
+        time.ToJsonString()
+    except ValueError:
         return False
-    members = [field.message_type for field in inner.fields if field.message_type is not None]
-    return any(_holds_times(each, (*outer, inner)) for each in members)
+    return True
 
 
-def _within(path: str, violations: Sequence[Violation]) -> Iterator[Violation]:
-    return (Violation(f"{path}.{each.field}", each.description) for each in violations)
+_checked: dict[Any, list[_Field]] = {}
 
 
-_CheckedFields = list[tuple[str, bool, bool, "_CheckedFields | None"]]
-"""Of each field: its name, whether it is `REQUIRED` and has presence, and the fields to check of
-the messages in it, None if there are none. A field with such messages and without presence is
-repeated."""
-_checked: dict[Any, _CheckedFields] = {}
-
-
-def _checked_fields(descriptor: Any) -> _CheckedFields:  # noqa: ANN401 - two classes, by the engine
+def _checked_fields(descriptor: Any) -> list[_Field]:  # noqa: ANN401 - two classes, by the engine
     """Return the fields to check of a message, which may contain itself."""
     if (known := _checked.get(descriptor)) is not None:
         return known
     fields = _checked[descriptor] = []
     for field in descriptor.fields:
-        required, nested = _is_required(field), _holds_required(field, ())
-        if required or nested:
-            inner = field.message_type if nested else None
-            inner_fields = None if inner is None else _checked_fields(inner)
-            fields.append((field.name, required, field.has_presence, inner_fields))
+        inner = field.message_type
+        time = "" if inner is None else _TIMES.get(inner.full_name, "")
+        is_required, is_nested = _is_required(field), _has_checked(inner, ())
+        if is_required or time or is_nested:
+            nested = _checked_fields(inner) if is_nested else None
+            fields.append(_Field(field.name, is_required, field.has_presence, time, nested))
     return fields
 
 
-def _holds_required(field: FieldDescriptor, outer: tuple[Descriptor, ...]) -> bool:
-    """Return whether a field holds messages that have required fields, at any depth.
+def _has_checked(message: Descriptor | None, outer: tuple[Descriptor, ...]) -> bool:
+    """Return whether a message has fields to check, at any depth.
 
     Args:
-        field: The field.
-        outer: The messages that contain the field, which may contain themselves.
+        message: The message; None for a field of another type.
+        outer: The messages that contain it, which may contain themselves.
     """
-    inner = field.message_type
-    if inner is None or inner in outer or not _is_checked(inner):
+    if message is None or message in outer or not _is_checked(message):
         return False
     return any(
-        _is_required(each) or _holds_required(each, (*outer, inner)) for each in inner.fields
+        _is_required(each)
+        or (each.message_type is not None and each.message_type.full_name in _TIMES)
+        or _has_checked(each.message_type, (*outer, message))
+        for each in message.fields
     )
 
 
 def _is_checked(kind: Descriptor) -> bool:
-    return kind.full_name.startswith("heddle.") and kind.full_name not in _CHECKED_BY_SERVICES
+    is_own = kind.full_name.startswith("heddle.") and kind.full_name not in _CHECKED_BY_SERVICES
+    return is_own and not kind.GetOptions().map_entry
 
 
 def _is_required(field: FieldDescriptor) -> bool:

@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pool
 from google.protobuf.message import DecodeError
 from heddle.call.v1 import call_pb2
 
-from heddle_runtime.contract.validation import impossible_times, missing_fields
+from heddle_runtime.contract.validation import REQUIRED, faults
 from heddle_runtime.errors import (
     DETAILS_KEY,
     DeadlineError,
@@ -148,9 +148,9 @@ def check(request: Any, *, limited: bool) -> None:
     """
     if not limited:
         raise InvalidRequestError("The call has no deadline. Set a timeout.")
-    if violations := missing_fields(request):
-        raise InvalidRequestError("The request lacks required fields.", violations)
-    if violations := impossible_times(request):
+    if violations := faults(request):
+        if missing := [each for each in violations if each.description == REQUIRED]:
+            raise InvalidRequestError("The request lacks required fields.", missing)
         raise InvalidRequestError("The request has impossible times.", violations)
 
 
