@@ -6,9 +6,8 @@ Where a call leaves a process, it is signed for the service that it calls.
 
 import time
 import uuid
-from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TypeVar
+from functools import lru_cache
 
 import msgspec
 
@@ -19,8 +18,6 @@ from heddle_runtime.identity.secrets import split_secrets
 LIFETIME = 60.0  # seconds: a stolen token is soon useless
 _LEEWAY = 5.0  # seconds by which the clocks of two machines may differ
 _MAX_CACHED = 4096
-KeyT = TypeVar("KeyT")
-ValueT = TypeVar("ValueT")
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -92,7 +89,7 @@ class TokenSigner:
     def __init__(self, secret: str) -> None:
         """Sign with the first of the secrets in `secret`, which are separated by commas."""
         self._key = split_secrets(secret)[0].encode()
-        self._tokens: OrderedDict[tuple[Identity, str], tuple[float, str]] = OrderedDict()
+        self._signed = lru_cache(_MAX_CACHED)(self._sign)
 
     def token(self, identity: Identity, audience: str) -> str:
         """Return a token for `identity` that is valid for at least half a minute.
@@ -105,11 +102,11 @@ class TokenSigner:
             UnauthenticatedError: There is no identity.
         """
         require_identity(identity)
+        return self._signed(identity, audience, time.time() // (LIFETIME / 2))
+
+    def _sign(self, identity: Identity, audience: str, _period: float) -> str:
+        """Return a new token. The cache keeps one for each half of a lifetime, by the clock."""
         now = time.time()
-        known = self._tokens.get((identity, audience))
-        # Not a token of the future, after the clock was set back.
-        if known is not None and 0 <= now - known[0] < LIFETIME / 2:
-            return known[1]
         claims = {
             "sub": identity.subject,
             "org": identity.organization,
@@ -123,9 +120,7 @@ class TokenSigner:
             claims["client_user"] = identity.client_user
         if identity.key_id:
             claims["key_id"] = identity.key_id
-        token = signed_tokens.signed(claims, self._key)
-        _store(self._tokens, (identity, audience), (now, token))
-        return token
+        return signed_tokens.signed(claims, self._key)
 
 
 class TokenVerifier:
@@ -134,7 +129,7 @@ class TokenVerifier:
     def __init__(self, secret: str) -> None:
         """Accept each of the secrets in `secret`, which are separated by commas."""
         self._keys = [each.encode() for each in split_secrets(secret)]
-        self._identities: OrderedDict[str, tuple[float, str, Identity]] = OrderedDict()
+        self._verified = lru_cache(_MAX_CACHED)(self._verify)
 
     def identity(self, token: str, audience: str) -> Identity:
         """Return the identity in `token`.
@@ -146,15 +141,12 @@ class TokenVerifier:
         Raises:
             UnauthenticatedError: The token is missing, forged or expired, or has another audience.
         """
-        known = self._identities.get(token)
-        if known is None:
-            known = self._verify(token)
-            _store(self._identities, token, known)
-        if time.time() > known[0]:
+        expires_at, valid_audience, identity = self._verified(token)
+        if time.time() > expires_at:
             raise UnauthenticatedError("The call's token has expired.")
-        if audience != known[1]:
+        if audience != valid_audience:
             raise UnauthenticatedError("The call's token is for another service.")
-        return known[2]
+        return identity
 
     def _verify(self, token: str) -> tuple[float, str, Identity]:
         now = time.time()
@@ -169,9 +161,3 @@ class TokenVerifier:
             claims.sub, claims.org, claims.scopes, claims.client_user, claims.key_id
         )
         return float(claims.exp), claims.aud, identity
-
-
-def _store(cache: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:
-    cache[key] = value
-    if len(cache) > _MAX_CACHED:
-        cache.popitem(last=False)
